@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+import re
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
+from msgspec import inspect
 
 from pumice.config.errors import ConfigError, UnknownNameError, WrongTypeError
 from pumice.config.yaml_tree import Document, Path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Sequence
+
+T = TypeVar("T")
 
 
 class ValuePlace(msgspec.Struct, frozen=True):
@@ -123,3 +128,93 @@ def known_entries(
         else:
             strictness.refuse(place.at(key).unknown(what, key, known))
     return found
+
+
+# --- Values as a type of msgspec's
+
+_WORDS: Final = {
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "object": "a mapping",
+    "array": "a list", "null": "nothing",
+}  # fmt: skip
+_EXPECTED: Final = re.compile(r"Expected `([^`]*)`(.*?)(?:, got .*)?", re.DOTALL)
+_FIELD: Final = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+
+
+def shaped(place: ValuePlace, value: object, to: type[T], read: Callable[[type, Any], Any] | None = None) -> T:
+    """Convert a value to a type of msgspec's. Raises WrongTypeError, UnknownNameError at the place of what is wrong.
+
+    What is expected is the description in a type's Meta, or else msgspec's own words in the words of other errors.
+    `read` converts to classes that msgspec does not know; its ValueError says what is expected.
+    """
+    try:
+        return msgspec.convert(value, to, dec_hook=read)
+    except msgspec.ValidationError as error:
+        raise _misshapen(place, value, to, read, str(error)) from error
+
+
+def _misshapen(
+    place: ValuePlace, value: Any, to: Any, read: Callable[[type, Any], Any] | None, said: str
+) -> ConfigError:
+    """The error of which msgspec says `Expected … - at `$.a[0][...]``, where `[...]` is some key of a mapping."""
+    problem, _, where = said.partition(" - at `")
+    steps: list[str | int] = []
+    found = value
+    for name, index in _STEP.findall(where.removesuffix("`")):
+        step = int(index) if index.isdigit() else name or _culprit(value, steps, found, to, read, said)
+        steps.append(step)
+        found = found[step]
+    here = ValuePlace(place.document, (*place.path, *steps))
+    known, described = _type_at(to, steps)
+    if field := _FIELD.fullmatch(problem):
+        if field[1] == "contains unknown":
+            return here.at(field[2]).unknown("key", field[2], known)
+        try:  # what it should have been, msgspec says only of what is there
+            shaped(place, _with(value, [*steps, field[2]], None), to, read)
+        except ConfigError as error:
+            return error
+    expected = _EXPECTED.fullmatch(problem)
+    if expected is None or described:
+        return here.wrong(described or problem, found)
+    return here.wrong(" or ".join(_WORDS[kind] for kind in expected[1].split(" | ")) + expected[2], found)
+
+
+def _type_at(to: Any, steps: Sequence[str | int]) -> tuple[Sequence[str], str]:
+    """The keys that a type has at a path, and the description in its Meta."""
+    info: Any = inspect.type_info(to)
+    for step in steps:
+        match getattr(info, "type", info):
+            case inspect.StructType(fields=inside):
+                info = next(each.type for each in inside if each.encode_name == step)
+            case inspect.DictType(value_type=inner) | inspect.ListType(item_type=inner):
+                info = inner
+            case inspect.VarTupleType(item_type=inner):
+                info = inner
+            case _:
+                return (), ""
+    schema: dict[str, str] = getattr(info, "extra_json_schema", None) or {}
+    fields: Sequence[inspect.Field] = getattr(info, "fields", ())
+    return [each.encode_name for each in fields], schema.get("description", "")
+
+
+def _culprit(
+    value: Any, steps: Sequence[str | int], found: Any, to: Any, read: Callable[[type, Any], Any] | None, said: str
+) -> str:
+    """The key of a mapping for whose value alone msgspec says the same."""
+    for key, item in found.items():
+        try:
+            msgspec.convert(_with(value, steps, {key: item}), to, dec_hook=read)
+        except msgspec.ValidationError as error:
+            if str(error) == said:
+                return str(key)
+    raise AssertionError(said)
+
+
+def _with(value: Any, steps: Sequence[str | int], item: Any) -> Any:
+    """A copy of a value that has another item at a path."""
+    if not steps:
+        return item
+    step, *rest = steps
+    copied: Any = copy(value)
+    copied[step] = _with(value[step] if rest else None, rest, item)
+    return copied

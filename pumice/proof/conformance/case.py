@@ -11,11 +11,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError, NotBuiltError
 from pumice.config.input_file import read_bytes
 from pumice.config.known import KNOWN_ACTIONS
 from pumice.config.load import from_parsed, parse_or_built_in
+from pumice.config.read import ValuePlace, shaped
 from pumice.config.schema import SchedulerConfig
+from pumice.config.yaml_tree import Document
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import SessionOptions
@@ -51,16 +54,16 @@ class _Story(Struct):
 
 def name_of(case: object, number: int) -> str:
     """Of a case of a suite; by its number from 1 where it has no name."""
-    name = case.get("name") if isinstance(case, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    name = case.get("name") if is_mapping(case) else None
     return name if isinstance(name, str) else f"case {number}"
 
 
 def misshapen(case: object) -> str:
     """What is not as it must be, with its place; "" for a case that can be judged."""
-    documented = isinstance(case, dict) and "documentedOrder" in case
+    documented = is_mapping(case) and "documentedOrder" in case
     try:
-        found = msgspec.convert(case, _Documented if documented else _Story)
-    except msgspec.ValidationError as error:
+        found = shaped(ValuePlace(Document("", None)), case, _Documented if documented else _Story)
+    except ConfigError as error:
         return str(error)
     return _counted(found) if isinstance(found, _Story) else ""
 

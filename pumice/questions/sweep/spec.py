@@ -21,19 +21,34 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import yaml
+from msgspec import Meta, Struct, field
 
-from pumice.cluster.api.fields import is_list, is_mapping
+from pumice.cluster.api.fields import is_list
 from pumice.config.durations import duration_s
-from pumice.config.yaml_tree import bounded_events
+from pumice.config.errors import ConfigError
+from pumice.config.read import ValuePlace, mapping, shaped
+from pumice.config.yaml_tree import Document, bounded_events
 from pumice.errors import InputError
 from pumice.load.source import read_text
 
 ARGUMENTS: Final = "arguments."
-KEYS: Final = ("fixed", "grid", "list")
 Settings = dict[str, Any]
+Varied = Annotated[list[Any], Meta(min_length=1, description="a list of at least one value")]
+
+
+class _Written(Struct, forbid_unknown_fields=True):
+    fixed: Settings = field(default_factory=Settings)
+    grid: dict[str, Varied] = field(default_factory=dict[str, list[Any]])
+    listed: list[Settings] = field(default_factory=list[Settings], name="list")
+
+
+class _Run(Struct):
+    seed: int = 0
+    until: str = "idle"
+    default_duration: str = "idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +61,21 @@ class SweepSpec:
 
 
 def read_spec(path: Path) -> SweepSpec:
-    """A sweep from its file. InputError names the file and what is wrong with it."""
+    """Return the sweep of a file. Raises InputError, ConfigError, which name the file and what is wrong with it."""
     text = read_text(path)
     try:
         list(bounded_events(text, yaml.SafeLoader, 100))
         said: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(f"malformed YAML: {error}", source=str(path)) from error
-    if not is_mapping(said):
-        raise InputError("expected a mapping with fixed, grid or list", source=str(path))
-    for key in said:
-        if key not in KEYS:
-            raise InputError(f"unknown key, expected one of {', '.join(KEYS)}", source=str(path), path=str(key))
-    fixed, grid = (_mapping(said.get(key), key, path) for key in ("fixed", "grid"))
-    each: Any = said.get("list") or [{}]
-    if not is_list(each) or not all(is_mapping(one) for one in each):
-        raise InputError("expected a list of mappings", source=str(path), path="list")
-    for name, values in grid.items():
-        if not is_list(values) or not values:
-            raise InputError("expected a list of at least one value", source=str(path), path=f"grid.{name}")
-    runs = tuple({**fixed, **one, **combined} for one in each for combined in _combinations(grid))
+    place = ValuePlace(Document(str(path), None))
+    spec = shaped(place, {key: found for key, found in mapping(place, said).items() if found is not None}, _Written)
+    listed = spec.listed or [{}]
+    runs = tuple({**spec.fixed, **one, **combined} for one in listed for combined in _combinations(spec.grid))
     for run in runs:
-        _check(run, path)
-    varied = tuple(dict.fromkeys([*(name for one in each for name in one), *grid]))
+        _check(run, place)
+    varied = tuple(dict.fromkeys([*(name for one in listed for name in one), *spec.grid]))
     return SweepSpec(path.parent, runs, varied)
-
-
-def _mapping(value: Any, key: str, path: Path) -> Settings:
-    if value is not None and not is_mapping(value):
-        raise InputError("expected a mapping", source=str(path), path=key)
-    return dict(value or {})
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[Settings]:
@@ -83,18 +83,16 @@ def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[Settings]:
         yield dict(zip(grid, values, strict=True))
 
 
-def _check(run: Settings, path: Path) -> None:
-    for name in ("until", "default_duration"):
-        said = run.get(name, "idle")
-        if said != "idle" and (not isinstance(said, str) or duration_s(said) is None):
-            raise InputError(f"expected a duration such as 90s, was {said!r}", source=str(path), path=name)
-    if not isinstance(run.get("seed", 0), int):
-        raise InputError(f"expected a whole number, was {run['seed']!r}", source=str(path), path="seed")
+def _check(run: Settings, place: ValuePlace) -> None:
+    said = shaped(place, run, _Run)
+    for name, duration in (("until", said.until), ("default_duration", said.default_duration)):
+        if duration != "idle" and duration_s(duration) is None:
+            raise place.at(name).wrong("a duration such as 90s", duration)
     if not inputs_of(run):
-        raise InputError("expected manifests or a trace, as -f takes them", source=str(path), path="input")
+        raise place.at("input").wrong("manifests or a trace, as -f takes them", run.get("input"))
     for name in run:
         if name.startswith(ARGUMENTS) and len(name.split(".", 2)) < len(("arguments", "PLUGIN", "ARGUMENT")):
-            raise InputError("expected arguments.PLUGIN.ARGUMENT", source=str(path), path=name)
+            raise place.at(name).error(ConfigError, "expected arguments.PLUGIN.ARGUMENT")
 
 
 def inputs_of(run: Settings) -> list[str]:

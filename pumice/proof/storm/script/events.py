@@ -6,26 +6,28 @@ An event either comes at a time (`at`, virtual seconds) and does something to th
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Annotated, Any, Final, cast
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
-from pumice.config.errors import ConfigError, WrongTypeError
+from pumice.config.errors import ConfigError
 from pumice.config.input_file import demand_output, read_bytes
-from pumice.proof.storm.script.checking import check_script
+from pumice.config.read import ValuePlace, sequence, shaped
+from pumice.config.yaml_tree import Document
+from pumice.proof.storm.script.checking import NotNegative, Share, check_script
 
 VERSION: Final = 1
-T = TypeVar("T", bound=Struct)
+Natural = Annotated[int, Meta(ge=0, description="a whole number from 0")]
+Version = Annotated[int, Meta(ge=1, description=f"a version from 1 to {VERSION}")]
 
 
 class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """`what`: its kind; `target`: the node, job, queue or actor; `amount`: seconds, steps or a share, by kind."""
 
     what: str
-    at: float = 0.0
+    at: NotNegative = 0.0
     on: str = ""
     target: str = ""
     amount: float = 0.0
@@ -40,17 +42,17 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     runs, where that is not the storm's own: one that was cut down may show what it shows in another order only.
     """
 
-    seed: int
+    seed: Natural
     events: tuple[Event, ...] = ()
-    rates: dict[str, float] = field(default_factory=dict[str, float])
+    rates: dict[str, Share] = field(default_factory=dict[str, float])
     profile: str = ""
     invariant: str = ""
-    faults_end_s: float = 20.0
-    period_s: float = 1.0
-    news_delay_s: float = 0.1
+    faults_end_s: NotNegative = 20.0
+    period_s: Annotated[float, Meta(gt=0, description="seconds, more than 0")] = 1.0
+    news_delay_s: NotNegative = 0.1
     config: str = ""
-    order: int | None = None
-    version: int = VERSION
+    order: Natural | None = None
+    version: Version = VERSION
 
     @property
     def order_seed(self) -> int:
@@ -67,18 +69,16 @@ def read_script(path: Path) -> Script:
         raise ConfigError(f"cannot be read: {error.strerror}", source=source) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"not JSON: {error}", source=source) from error
+    place = ValuePlace(Document(source, None))
     if not isinstance(found, dict):
-        raise WrongTypeError("a storm: a mapping with seed and events", found, source=source)
+        raise place.wrong("a storm: a mapping with seed and events", found)
     parts = cast("dict[str, Any]", found)
-    _check_version(parts.get("version", VERSION), source)
-    events = parts.get("events", [])
-    if not isinstance(events, list):
-        raise WrongTypeError("a list of events", events, source=source, path="events")
-    script = _converted({**parts, "events": ()}, Script, source, "")
-    each = enumerate(cast("list[object]", events))
-    read = tuple(_converted(event, Event, source, f"events[{index}]") for index, event in each)
-    script = msgspec.structs.replace(script, events=read)
-    check_script(script, source)
+    _check_version(place.at("version"), parts.get("version", VERSION))
+    script = shaped(place, {**parts, "events": ()}, Script)
+    each = enumerate(sequence(place.at("events"), parts.get("events")))
+    events = tuple(shaped(place.at("events").at(index), event, Event) for index, event in each)
+    script = msgspec.structs.replace(script, events=events)
+    check_script(script, place)
     return script
 
 
@@ -89,20 +89,7 @@ def write_script(script: Script, path: Path) -> None:
     path.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
 
 
-def _check_version(found: object, source: str) -> None:
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise WrongTypeError(f"a version from 1 to {VERSION}", found, source=source, path="version")
-    if found > VERSION:
-        raise ConfigError(f"version {found}, this release knows {VERSION}", source=source, path="version")
-
-
-def _converted(found: object, to: type[T], source: str, path: str) -> T:
-    """Where msgspec says "$.at", the error says `events[3].at`."""
-    try:
-        return msgspec.convert(found, to)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `")
-        inside = place.removesuffix("`").removeprefix("$").lstrip(".")
-        if unknown := re.search(r"unknown field `(.*)`", problem):
-            problem = f"unknown key {unknown[1]!r}; known: {', '.join(to.__struct_fields__)}"
-        raise ConfigError(problem, source=source, path=".".join(filter(None, (path, inside)))) from error
+def _check_version(place: ValuePlace, found: object) -> None:
+    checked: Any = Version
+    if shaped(place, found, checked) > VERSION:
+        raise place.error(ConfigError, f"version {found}, this release knows {VERSION}")

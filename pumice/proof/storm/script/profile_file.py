@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from pathlib import Path
 from re import compile as pattern
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+from msgspec.structs import asdict
 
 from pumice.actors.api_server.faults.strikes import KINDS
 from pumice.config.errors import ConfigError, ConfigSyntaxError
 from pumice.config.load import parse_scheduler_config, read_text
-from pumice.config.read import Strictness, ValuePlace, known_entries, mapping, sequence, text
+from pumice.config.read import ValuePlace, mapping, shaped
 from pumice.config.yaml_tree import Document, read_documents
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
@@ -25,26 +25,33 @@ MOST: Final = 1000
 NOWHERE: Final = ValuePlace(Document("", None))
 
 
-class Profile(Struct, frozen=True):
-    """`rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
+Share = Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")]
+Amount = Annotated[float, Meta(ge=0, le=MOST, description=f"a number from 0 to {MOST}")]
+Config = Annotated[str, Meta(description="the text of a scheduler.conf")]
 
+
+class WrittenProfile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A profile as a file has it.
+
+    `rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
     `varied`: the seed says how much of the rates a storm has, from nothing to all of them.
     Of simulated storms only: `claims`, the share of the jobs that claim devices or volumes; `shares`, of those that ask
-    for shares of cards or NUMA cells; `config`, the scheduler configuration ("" is the stock one). `place`: where it
-    stands, for errors (nowhere, once composed).
+    for shares of cards or NUMA cells; `config`, the scheduler configuration ("" is the stock one).
     """
 
-    rates: dict[str, float] = field(default_factory=dict[str, float])
-    disturbances: dict[str, float] = field(default_factory=dict[str, float])
+    rates: dict[str, Share] = field(default_factory=dict[str, float])
+    disturbances: dict[str, Amount] = field(default_factory=dict[str, float])
     include: tuple[str, ...] = ()
     varied: bool = False
-    claims: float = 0.0
-    shares: float = 0.0
-    config: str = ""
+    claims: Share = 0.0
+    shares: Share = 0.0
+    config: Config = ""
+
+
+class Profile(WrittenProfile, frozen=True):
+    """`place`: where it stands, for errors (nowhere, once composed)."""
+
     place: ValuePlace = NOWHERE
-
-
-KEYS: Final = tuple(key for key in Profile.__struct_fields__ if key != "place")
 
 
 def read_profiles(path: Path) -> dict[str, Profile]:
@@ -63,61 +70,24 @@ def _name(top: ValuePlace, name: str) -> str:
 
 
 def _profile(place: ValuePlace, value: object) -> Profile:
-    found = known_entries(place, value, KEYS, Strictness())
-    includes = enumerate(sequence(place.at("include"), found.get("include")))
-    return Profile(
-        rates=_numbers(place.at("rates"), found.get("rates"), KINDS, "fault", _share),
-        disturbances=_numbers(
-            place.at("disturbances"), found.get("disturbances"), DISTURBANCES, "disturbance", _amount
-        ),
-        include=tuple(text(place.at("include").at(index), name) for index, name in includes),
-        varied=_switch(place.at("varied"), found.get("varied", False)),
-        claims=_share(place.at("claims"), found.get("claims", 0.0)),
-        shares=_share(place.at("shares"), found.get("shares", 0.0)),
-        config=_config(place.at("config"), found.get("config")),
-        place=place,
-    )
+    said = {key: each for key, each in mapping(place, value).items() if each is not None}
+    found = shaped(place, said, WrittenProfile)
+    for what, key, known in (("fault", "rates", KINDS), ("disturbance", "disturbances", DISTURBANCES)):
+        for name in getattr(found, key):
+            if name not in known:
+                raise place.at(key).at(name).unknown(what, name, known)
+    _check_config(place.at("config"), found.config)
+    return Profile(**asdict(found), place=place)
 
 
-def _numbers(
-    place: ValuePlace, value: object, known: Collection[str], what: str, read: Callable[[ValuePlace, object], float]
-) -> dict[str, float]:
-    found = known_entries(place, value, known, Strictness(), what)
-    return {name: read(place.at(name), number) for name, number in found.items()}
-
-
-def _share(place: ValuePlace, value: object) -> float:
-    return _number(place, value, 1, "a share from 0 to 1")
-
-
-def _amount(place: ValuePlace, value: object) -> float:
-    return _number(place, value, MOST, f"a number from 0 to {MOST}")
-
-
-def _number(place: ValuePlace, value: object, most: float, expected: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
-        raise place.wrong(expected, value)
-    return float(value)
-
-
-def _switch(place: ValuePlace, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise place.wrong("true or false", value)
-    return value
-
-
-def _config(place: ValuePlace, value: object) -> str:
-    """The text of a configuration that loads."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise place.wrong("the text of a scheduler.conf", value)
+def _check_config(place: ValuePlace, text: str) -> None:
     source = place.document.source
+    if not text:
+        return
     try:
-        parse_scheduler_config(value, source=source, built_plugins=PLUGINS, built_actions=ACTIONS)
+        parse_scheduler_config(text, source=source, built_plugins=PLUGINS, built_actions=ACTIONS)
     except ConfigError as error:
         literal = error.line and place.path in place.document.literals
         line = place.line + (error.line if literal else 0)
         path = ".".join(filter(None, (place.dotted, error.path)))
         raise ConfigError(error.problem, source=source, line=line, path=path) from error
-    return value

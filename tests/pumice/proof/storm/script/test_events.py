@@ -56,7 +56,7 @@ def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: 
     [
         (
             {"what": "cordn", "target": "n0"},
-            "events[1].what: unknown event 'cordn', did you mean 'cordon'?; known: node, ",
+            "events[1].what: unknown event 'cordn', did you mean 'cordon'?",
         ),
         (
             {"what": "bind-lost"},
@@ -65,14 +65,14 @@ def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: 
         ({"what": "bind-lost", "on": "watch Node+Pod #1"}, "events[1].on: expected an occasion of bind-lost such as"),
         ({"what": "crash", "on": "bind d/j #0", "target": "cache"}, "events[1].on: expected an occasion of crash"),
         (BIND | {"amount": -1}, "events[1].amount: expected a number from 0, was -1"),
-        (BIND | {"details": {"a": 1}}, "events[1].details: unknown key 'a'; none is known here"),
+        (BIND | {"details": {"a": 1}}, "events[1].details.a: unknown key 'a'; there is none"),
         (
             {"what": "crash", "on": "bind d/j #1", "target": "cach"},
             "events[1].target: unknown actor 'cach', did you mean",
         ),
         (
             {"what": "cordon", "on": "bind d/j #1", "target": "n0"},
-            "events[1].on: expected no occasion: cordon is no fault",
+            "events[1].on: expected no occasion: cordon is not a fault",
         ),
         ({"what": "cordon"}, "events[1].target: expected the name of a node, was ''"),
         (
@@ -97,14 +97,17 @@ def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: 
             "events[1].details.pods: expected a whole number from 1 to 10000, was 99999999",
         ),
         ({"what": "job", "target": "j", "details": {"pods": True}}, "events[1].details.pods: expected a whole number"),
-        ({"what": "job", "target": "j", "details": {"pods": 1, "pod": 2}}, "events[1].details: unknown key 'pod', did"),
+        (
+            {"what": "job", "target": "j", "details": {"pods": 1, "pod": 2}},
+            "events[1].details.pod: unknown key 'pod'",
+        ),
         (
             {"what": "job", "target": "j", "details": {"pods": 1, "devices": 3}},
             "events[1].details.devices: expected a w",
         ),
         (
             {"what": "queue", "target": "q", "details": {"capability": {"cpu": "x"}}},
-            "events[1].details.capability: exp",
+            "events[1].details.capability.cpu: exp",
         ),
         ({"what": "budget", "target": "j"}, "events[1].amount: expected a whole number from 1, was 0.0"),
         (
@@ -113,9 +116,9 @@ def test_storms_read_again_whole_cut_down_and_made_smaller(name: str, tmp_path: 
         ),
         ({"what": "clock-jump"}, "events[1].amount: expected seconds, not 0, was 0.0"),
         ({"what": "power-cut", "at": -1}, "events[1].at: expected a number from 0, was -1"),
-        ({"what": "power-cut", "at": "x"}, "events[1].at: Expected `float`, got `str`"),
-        ({"what": "power-cut", "att": 1}, "events[1]: unknown key 'att'; known: what, at, on, target, amount, details"),
-        (7, "events[1]: Expected `object`, got `int`"),
+        ({"what": "power-cut", "at": "x"}, "events[1].at: expected a number from 0, was 'x'"),
+        ({"what": "power-cut", "att": 1}, "events[1].att: unknown key 'att', did you mean 'at'?"),
+        (7, "events[1]: expected a mapping, was 7"),
     ],
 )
 def test_an_event_that_cannot_be_is_refused(event: Any, words: str, tmp_path: Path) -> None:
@@ -125,19 +128,19 @@ def test_an_event_that_cannot_be_is_refused(event: Any, words: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"perod_s": 1}, "unknown key 'perod_s'; known: seed, events"),
+        ({"perod_s": 1}, "perod_s: unknown key 'perod_s', did you mean 'period_s'?"),
         ({"period_s": 0}, "period_s: expected seconds, more than 0, was 0"),
         ({"faults_end_s": -1}, "faults_end_s: expected a number from 0, was -1"),
         ({"news_delay_s": -0.1}, "news_delay_s: expected a number from 0, was -0.1"),
-        ({"seed": -1}, "seed: expected a number from 0, was -1"),
+        ({"seed": -1}, "seed: expected a whole number from 0, was -1"),
         ({"rates": {"bind-lots": 0.1}}, "rates: unknown fault 'bind-lots', did you mean"),
-        ({"rates": {"bind-lost": 2}}, "rates.bind-lost: expected a probability from 0 to 1, was 2"),
+        ({"rates": {"bind-lost": 2}}, "rates.bind-lost: expected a number from 0 to 1, was 2"),
         ({"rates": {"bind-lost": 0.1}}, "rates: expected no rates beside listed faults (events[2]), found bind-lost"),
-        ({"profile": 7}, "profile: Expected `str`, got `int`"),
+        ({"profile": 7}, "profile: expected a text, was 7"),
         ({"config": "actions: nothing"}, "config:1: actions"),
         ({"version": 2, "events": {"other": "shape"}, "new": 1}, "version: version 2, this release knows 1"),
         ({"version": "1"}, "version: expected a version from 1 to 1, was '1'"),
-        ({"events": {}}, "events: expected a list of events, was a mapping"),
+        ({"events": {}}, "events: expected a list, was a mapping"),
         ({"events": [BIND, BIND]}, "events[1].on: expected one fault at an occasion, found"),
     ],
 )
