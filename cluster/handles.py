@@ -23,7 +23,7 @@ class HandleTable(Generic[T]):
         return number
 
     def get(self, number: int) -> T:
-        """Look at it; KeyError when nobody put it there, or it was taken."""
+        """Return the object without taking it; KeyError when it was never put there, or was taken."""
         return self._things[number]
 
     def take(self, number: int) -> T:

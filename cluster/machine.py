@@ -1,6 +1,6 @@
 """A machine watches the store and writes to it: kubelets and controllers are made of it.
 
-A machine is pure: it is told what changed and says what it wants asked of the api; it never sleeps, asks or reads a
+A machine is pure: it hears changes and returns requests for the api; it never sleeps, asks or reads a
 clock. A shell reads the log, asks and keeps the time. A test drives a machine the same way without any shell.
 """
 
@@ -27,7 +27,7 @@ class Machine(ABC):
     kinds: tuple[str, ...]
     """What it watches: kinds and parts of kinds, in the order in which a first list should come.
 
-    Of the kind of a part it may hear more than the part, and is told its own changes by their answers only, where the
+    Of the kind of a part it may hear more than the part, and hears its own changes by their answers only, where the
     part leaves them out (`pumice.core.objects.parts`).
     """
 
@@ -35,8 +35,8 @@ class Machine(ABC):
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`.
 
-        May come twice, or late: what is not newer than what is known is no news. Of a deleted object perhaps only kind,
-        namespace and name are known.
+        May come twice, or late: a change that is not newer than the known one is ignored. Of a deleted object perhaps
+        only kind, namespace and name are known.
         """
 
     @abstractmethod
@@ -54,5 +54,5 @@ class Machine(ABC):
         return None
 
     def running_timers(self) -> int:
-        """Return the number of running timers that a client waits for: a run is not idle before they are over."""
+        """Return the number of running timers that an idle run must have waited for."""
         return 0

@@ -35,7 +35,7 @@ class Timers(Generic[K]):
         self._current.pop(key, None)
 
     def take_due(self, now: float) -> list[K]:
-        """The keys whose time has come, in order; their timers are gone."""
+        """Remove and return the due keys, in order."""
         due: list[K] = []
         while (at := self.next_due()) is not None and at <= now:
             key = heappop(self._heap)[2]

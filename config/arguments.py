@@ -1,6 +1,6 @@
 """Readers of plugin and action arguments, with Volcano's rules (``framework/arguments.go``).
 
-A value of the wrong type is no error there: it is reported and the default stays. The warnings are collected here.
+A value of the wrong type is not an error there: it is reported and the default stays. The warnings are collected here.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def parse_duration(text: str) -> float:
 
 
 def duration_s(text: str) -> float | None:
-    """Seconds; None for what is no duration."""
+    """Return seconds; None for a text that is not a duration."""
     if not text:  # mostly: there is nothing at all, and to raise and catch an error for that costs more than to look
         return None
     try:

@@ -1,10 +1,10 @@
-"""The root of Pumice's error tree, split by whose fault it is.
+"""The root of Pumice's error tree, split by who is at fault.
 
     PumiceError
     ├── ConfigError              the user's configuration: source:line, dotted path, expected, found
     │   ├── ConfigSyntaxError        not YAML at all, or not the shape of a scheduler.conf
     │   │   └── DuplicateKeyError    one mapping says a key twice
-    │   ├── UnknownNameError         a key, action or plugin nobody knows (the nearest known name is offered)
+    │   ├── UnknownNameError         an unknown key, action or plugin (the nearest known name is offered)
     │   ├── NotBuiltError            a name that Volcano knows and this release does not do yet
     │   ├── IgnoredFileError         lenient: a name for which Volcano ignores the whole file
     │   ├── GoneError                a setting that earlier releases had

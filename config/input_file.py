@@ -1,6 +1,6 @@
 """Opening the files that a user names: a file, or a pipe that the process was handed; nothing else, without waiting.
 
-To open a named pipe waits for somebody to write to it, and a device may never end: a server that did so would hang. So
+Opening a named pipe waits for a writer, and a device may never end: a server that did so would hang. So
 they are opened without waiting, looked at, and refused as OSErrors like those of files that cannot be read.
 """
 
@@ -34,7 +34,9 @@ _read: Final[dict[tuple[str, int, int], bytes]] = {}
 
 
 def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
-    """Open it to be read. Raises OSError, also for what is no file. `noted`: no command may write there any more."""
+    """Open the file to be read. Raises OSError, also when it is not a file. `noted`: no command may write there any
+    more.
+    """
     if noted:
         note_inputs(path)
     try:
@@ -53,7 +55,7 @@ def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
 def read_bytes(path: Path) -> bytes:
     """Return all bytes. Raises OSError, also for a path that is not a file.
 
-    A pipe can be read once: who asks again, as one who follows a configuration does, gets what came then.
+    A pipe can be read once: a second read, as of a followed configuration, gets the same text.
     """
     with open_input(path) as file:
         found = os.fstat(file.fileno())
@@ -121,7 +123,7 @@ def _demand_readable(path: Path, handle: int) -> None:
 
 
 def _refusal(path: Path, error: OSError) -> OSError:
-    """A socket cannot be opened at all, which the system says in words that help nobody."""
+    """A socket cannot be opened at all, and the system's message for that does not help."""
     if error.errno == errno.ENXIO:
         return _wrong(path, stat.S_IFSOCK)
     return error

@@ -1,7 +1,7 @@
 """Names that Volcano v1.15.1 knows: actions, plugins, their arguments, and the switches of a plugin.
 
 Source: ``actions/factory.go``, ``plugins/factory.go``, ``conf/scheduler_conf.go``, ``plugins/defaults.go``. This is
-what a name may be; what this release can do is told to the loader by the layers that do it.
+what a name may be; the layers that implement a name announce it to the loader.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ ACTION_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
 PLUGIN_CONFIGURATIONS: Final[dict[str, tuple[str, ...]]] = {
     "init-params": ("useClusterInfoManager", "self-maintain-available-card", "presetVirtualDevice"),
 }
-"""Configurations that are no action's: MindCluster's, which deviceshare reads."""
+"""Configurations that do not belong to an action: MindCluster's, which deviceshare reads."""
 
 OWN_PLUGIN_ARGUMENTS: Final[dict[str, tuple[OwnArgument, ...]]] = {
     "fgd": (

@@ -24,7 +24,7 @@ HEADER_SAFE: Final = "!#$&'*+^`|"
 
 class ExecPlugin(Struct, frozen=True):
     """A program that hands out credentials. `env`: added to the environment; `hint`: how to get it, when it is missing;
-    `cluster_info`: whether it is told of the cluster.
+    `cluster_info`: whether the program gets the cluster's data.
     """
 
     command: str
@@ -39,7 +39,7 @@ class ClusterAccess(Struct, frozen=True):
     """One server and one user. Of `token_file`, `token`, `plugin` and a name with a password, the first that is there.
 
     `authority`, `certificate` and `key` are PEM, b"" for none; `server_name`: the name that the server's certificate
-    must have, "" for that of its URL. `impersonation`: headers that ask as somebody else, some several times. `source`
+    must have, "" for that of its URL. `impersonation`: headers that ask as another user, some several times. `source`
     names the file in errors.
     """
 
@@ -189,7 +189,7 @@ def _refuse_gone(user: _Entry) -> None:
 
 
 def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:
-    """The headers of somebody else's name, groups, uid and whatever else is known of them (source: client-go's
+    """Return the headers of another user's name, groups, uid and extra fields (source: client-go's
     `impersonatingRoundTripper`).
     """
     found = [("Impersonate-User", "as", user.text("as")), ("Impersonate-Uid", "as-uid", user.text("as-uid"))]

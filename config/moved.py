@@ -1,7 +1,7 @@
 """Names of scheduler configurations that earlier versions of Volcano had, and what stands in their place in v1.15.1.
 
 Found in the history of Volcano's `pkg/scheduler` (conf, plugins, actions). v1.15.1 passes over all of them in silence,
-but for actions, for which it ignores the whole file.
+except for actions, for which it ignores the whole file.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class PumiceArguments(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT: Final = PumiceArguments()
 
 GONE: Final = {"dryRunProcesses": "dry runs in processes were slower than in one, so all are made in this one"}
-"""Settings that there were once, and why there are no more."""
+"""Former settings, and why they were removed."""
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -55,7 +55,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
         return WrongTypeError(expected, found, source=self.document.source, line=self.line, path=self.dotted)
 
     def unknown(self, what: str, name: str, known: Collection[str]) -> UnknownNameError:
-        """The error for a name nobody knows here."""
+        """Return the error for an unknown name."""
         return UnknownNameError(what, name, known, source=self.document.source, line=self.line, path=self.dotted)
 
     def error(self, kind: type[ConfigError], problem: str) -> ConfigError:

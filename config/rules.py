@@ -1,6 +1,6 @@
 """The rules that cycles are decided by, as versions: a journal says for every cycle which, and replays decide by those.
 
-A version is raised when the same configuration comes to decide otherwise. What decided otherwise until then is a switch
+A version is raised when the same configuration leads to other decisions. What decided otherwise until then is a switch
 in `config.fixes`, or a former rule, which no configuration can ask for. Both are on under the older versions, whatever
 the configuration says. Journals that say nothing have version 1.
 """

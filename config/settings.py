@@ -157,7 +157,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "warning"
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what is no duration, or less than none."""
+        """Raises ValueError for a text that is not a duration, or a negative one."""
         for name in DURATIONS:
             if parse_duration(getattr(self, name)) < 0:
                 raise ValueError(f"{name} is negative")
@@ -194,7 +194,7 @@ def process_settings() -> dict[str, ProcessSetting]:
 def read_process_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> ProcessSettings:
     """Merge flags (by field name; None: not given) over the environment over the defaults.
 
-    Raises WrongTypeError naming the flag or the variable, UnknownNameError for a flag that is no setting.
+    Raises WrongTypeError naming the flag or the variable, UnknownNameError for a flag that is not a setting.
     """
     known = process_settings()
     values: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""Time zones by their IANA names: whose clock on the wall a span of the day means."""
+"""Time zones by their IANA names, for spans of the day on a wall clock."""
 
 from __future__ import annotations
 

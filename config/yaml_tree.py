@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # --- Events
 # They are bounded in depth: libyaml's composer calls itself for every level, without looking at the stack, and 50,000
-# brackets end the process. Newer ones read no further than 1,000 levels themselves, and may come to them before we
+# brackets end the process. Newer ones read no further than 1,000 levels themselves, and may reach them before we
 # do, as they read ahead.
 
 DEEPEST: Final = 128
@@ -27,7 +27,7 @@ LIBYAML_SAYS: Final = "exceeded maximum nesting depth"
 
 
 class TooDeepError(yaml.MarkedYAMLError):
-    """More levels than anybody writes; its mark is where the first one too many begins."""
+    """More levels than a real file has; its mark is where the first one too many begins."""
 
 
 def bounded_events(text: str, loader: Any, deepest: int = DEEPEST) -> Iterator[Any]:

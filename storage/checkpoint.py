@@ -1,6 +1,6 @@
 """Checkpoints: a state that stands for all records up to one, so that a restart and a replay need only what follows.
 
-The state is a fold over records, made in the background from the journal itself: nobody who writes is asked or stopped.
+The state is a fold over records, made in the background from the journal itself: writers are neither asked nor stopped.
 It holds the api's truth, where the cycles were, and what the scheduler had seen and had in flight.
 """
 
@@ -136,7 +136,7 @@ class CheckpointState:
                 self.past.decide(cycle.record.cycle, cycle.decisions)
 
     def checkpoint(self, at: float) -> Checkpoint:
-        """The state as bytes. It only reads, so it may run in a thread while nobody notes anything."""
+        """Return the state as bytes. This only reads, so it may run in a thread while nothing is noted."""
         self.past.prune()
         content = {
             "format": FORMAT,

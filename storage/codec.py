@@ -2,7 +2,7 @@
 
 Plain data is what JSON knows plus bytes: None, bool, int (64 bits), float, str, bytes, lists and dictionaries; a tuple
 comes back as a list. Messages are msgspec Structs, stored as dictionaries with a tag, so a union of them decodes to
-the right class and a field added later (with a default) is no obstacle to reading what was written earlier. msgspec
+the right class and a field added later (with a default) does not prevent reading older records. msgspec
 writes and reads them in one step, to the same bytes as the msgpack library, five times faster. Plain data is written by
 the library, which refuses what is not plain, and read by msgspec, in half the time; so is written what was read.
 """
@@ -53,7 +53,7 @@ def pack(data: Any) -> bytes:
 
 
 def repack(data: Any) -> bytes:
-    """`pack` for what `unpack` gave, or was made of it and of what is plain: nobody has to look for what is not.
+    """`pack` for what `unpack` gave, or was made of it and of what is plain: the check for other types is skipped.
 
     It takes half the time. Raises CodecError.
     """
@@ -117,7 +117,7 @@ def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
 
 @lru_cache(maxsize=256)
 def decoder_of_many(type: Any) -> Callable[[Sequence[bytes]], list[Any]]:  # noqa: A002
-    """`decoder` for the messages that came together, in order; the first that does not fit is what it raises."""
+    """Decode messages that came together, in order. Raises the error of the first that does not fit."""
     read, read_one = msgspec.msgpack.Decoder(type).decode, decoder(type)
 
     def decode_each(frames: Sequence[bytes]) -> list[Any]:

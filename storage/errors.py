@@ -4,7 +4,7 @@ config.errors.WorldError
 └── StorageError
     ├── OpenError               the journal's file cannot be used at all
     │   ├── MissingFileError        there is none, and it was to be read
-    │   ├── ForeignFileError        it belongs to another program, or is no database
+    │   ├── ForeignFileError        it belongs to another program, or is not a database
     │   ├── NewerSchemaError        a newer Pumice wrote it
     │   ├── TakenError              something is there already, where a new file was to be made
     │   ├── UnwritableError         missing folder, no permission, read-only disk, not a file
@@ -46,7 +46,7 @@ class OpenError(StorageError):
 
 
 class MissingFileError(OpenError):
-    """A journal was to be read, and there is no such file."""
+    """The journal to read does not exist."""
 
 
 class ForeignFileError(OpenError):

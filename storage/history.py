@@ -59,7 +59,7 @@ class CycleReader:
         return self.take(stored, content(stored))
 
     def take(self, stored: Stored, found: Content | None) -> RecordedCycle | None:
-        """`follow`, for who has decoded the record already."""
+        """`follow`, for callers that have decoded the record already."""
         match found:
             case Mutation():
                 self._on_mutation(found)

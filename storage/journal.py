@@ -184,7 +184,7 @@ def voucher(checkpoint: Checkpoint) -> Record:
 
 
 def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
-    """Return whether one of these records vouches for it."""
+    """Return whether one of these records vouches for the checkpoint."""
     ours = _said(checkpoint)
     return any(
         record.at == checkpoint.at and codec.decode(record.payload, CheckpointTaken) == ours

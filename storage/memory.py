@@ -1,7 +1,7 @@
 """A journal in memory, inline: for simulation on virtual time, where waiting for a thread would count as idling.
 
 It outlives a simulated crash when the same object is handed to the next system. `failure`, when set, is raised by every
-append, which then writes nothing. Records are chained when somebody comes to read: most of a simulation's nobody reads.
+append, which then writes nothing. Records are chained at the first read: most records of a simulation are never read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MemoryJournal:
     """A `pumice.storage.journal.Journal` in memory; durable as long as the object lives."""
 
     def __init__(self, begin: Head | None = None, checkpoints: Iterable[Checkpoint] = ()) -> None:
-        """`begin` and `checkpoints`: those of a journal whose records are about to be copied."""
+        """Start as the copy of a journal, with its `begin` and `checkpoints`; the records follow."""
         self.failure: Exception | None = None
         self.appends = 0
         self._records: list[Stored] = []
@@ -37,7 +37,7 @@ class MemoryJournal:
         self._closed = False
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write the records at once, which lets nobody else run; the number of the last one."""
+        """Write the records without yielding to other tasks, and return the number of the last one."""
         self._ready()
         if self.failure is not None:
             raise self.failure

@@ -1,6 +1,6 @@
-"""Objects and changes that many read, decoded once: a system has one such table, and whoever reads is handed it.
+"""Objects and changes that many read, decoded once: a system has one such table, and each reader gets it.
 
-What it gives out is everybody's: nobody may change it.
+Its objects are shared by all readers and must not be changed.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class SharedObjects:
         self.unpack: Callable[[bytes], Any] = self._objects.__getitem__
         """`codec.unpack`, once for all who read the same bytes at about the same time. Raises CodecError."""
         self.keep: Callable[[bytes, Any], None] = self._objects.keep
-        """`unpack` gives out this object for its bytes, which nobody has to decode then.
+        """`unpack` gives out this object for its bytes, which are not decoded then.
 
-        Whoever wrote it may not change it either from now on; it is made of dictionaries and lists as `unpack` makes
+        The writer must not change it either from now on; it is made of dictionaries and lists as `unpack` makes
         them.
         """
 
         self.forget: Callable[[bytes], None] = self._objects.forget
-        """Nobody is likely to read these bytes from now on: there is room for what is read."""
+        """Drop these bytes, which are unlikely to be read again, to make room."""
 
     def keep_changes(self, changes: Sequence[Mutation]) -> None:
-        """`changes` gives out these for their revisions, which nobody has to decode then."""
+        """`changes` gives out these for their revisions, which are not decoded then."""
         known = self._changes
         known.update(zip(map(_REVISION, changes), changes, strict=True))
         if len(known) > SHARED:

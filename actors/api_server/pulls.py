@@ -1,4 +1,4 @@
-"""Pulls of those who watch: answered at once when there is something new for them, and held until there is.
+"""Pulls of watchers: answered at once when there is something new for them, and held until there is.
 
 One that is held is answered again and again, each time from where the last answer ended: as soon as there is news and
 the watcher has taken that answer. A watcher asks anew only when news came before it was ready.
@@ -34,7 +34,7 @@ _REVISION: Final = attrgetter("revision")
 
 
 class HeldPull(Struct):
-    """A watcher that was told of everything up to revision `since`."""
+    """A watcher that has heard everything up to revision `since`."""
 
     pull: Pull
     slot: Received[Pull, ApiReply]
@@ -42,7 +42,7 @@ class HeldPull(Struct):
 
 
 class Pulls:
-    """At most one is held for each watcher, so they are no more than there are watchers.
+    """Held pulls: at most one for each watcher.
 
     `gathers`: what is in an answer is read when the watcher takes it, so that news of one turn come together.
     """
@@ -63,7 +63,7 @@ class Pulls:
         """Answer it, or hold it."""
         pull = slot.message
         earlier = self._held.pop(pull.watcher, None)
-        if earlier is not None:  # nobody waits for that one any more
+        if earlier is not None:  # its asker does not wait any more
             earlier.slot.reply(Pulled(earlier.since))
         waiting = HeldPull(pull, slot, pull.since)
         if pull.held:
@@ -72,13 +72,13 @@ class Pulls:
             self._tell(waiting)
 
     def published(self, changed: AbstractSet[str]) -> None:
-        """There is news of these kinds and parts of them: answer those who wait for some of it."""
+        """Answer the watchers that wait for these kinds or parts of them: there is news."""
         for waiting in list(self._held.values()):
             if waiting.slot.waits and not changed.isdisjoint(waiting.pull.kinds or changed):
                 self._tell(waiting)
 
     def give_up(self, error: str, *, stopped: bool) -> None:
-        """Nobody will answer those that are held."""
+        """Fail the held pulls, which will get no other answer."""
         held, self._held = self._held, {}
         for waiting in held.values():
             waiting.slot.fail(self._name, error, stopped=stopped)

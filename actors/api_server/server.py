@@ -1,14 +1,14 @@
 """The api server: the truth about the cluster, as kube-apiserver and etcd are.
 
-Owns: the store (`pumice.cluster.api.store`); nobody else writes it.
+Owns: the store (`pumice.cluster.api.store`); no other actor writes it.
 Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
-Sends: asks the recorder. Who watches pulls, and is answered when there is news (`pumice.actors.api_server.pulls`).
-When full: whoever asks waits. The api waits for nobody but the recorder, so it always moves on.
+Sends: asks the recorder. Watchers pull, and are answered when there is news (`pumice.actors.api_server.pulls`).
+When full: the asker waits. The api waits only for the recorder, so it always moves on.
 Stops: after what is queued has been made durable and answered.
 
-A batch of requests is applied in order, its changes go to the journal in one append, and only then is anybody answered
-or any watcher woken: what has been acknowledged, or seen, is on disk. Where the journal has a thread of its own, the
-next batches are applied meanwhile; they wait for their own append, and are answered in their order.
+A batch of requests is applied in order, its changes go to the journal in one append, and only then are the askers
+answered or any watcher woken: what has been acknowledged, or seen, is on disk. Where the journal has a thread of its
+own, the next batches are applied meanwhile; they wait for their own append, and are answered in their order.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ log = logging.getLogger(__name__)
 
 _DECIDED: Final = (commands.BindPod, commands.EvictPod)
 _TIMED: Final = (*_DECIDED, commands.Update)
-"""Requests of those who may wait for an answer no longer than until a moment."""
+"""Requests with a deadline for their answer."""
 _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
 _ASIDE: Final = (Pull, ReadFaults)
@@ -76,7 +76,7 @@ _ASIDE: Final = (Pull, ReadFaults)
 
 
 class Applied(Struct, frozen=True):
-    """A batch that is in the store: its requests and their answers, which nobody has yet.
+    """A batch that is in the store: its requests and their answers, which are not delivered yet.
 
     `revision`: up to which the store had come, 0 when the batch changed nothing; `slot`: for the recorder's answer.
     """
@@ -166,8 +166,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     def _for_the_store(
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
-        """Serve the store's requests. Pulls go before everything else: they must not wait for the journal, and nor must
-        requests for counts.
+        """Answer pulls and requests for counts, which must not wait for the journal; return the requests to the
+        store.
         """
         aside = [item for item in batch if type(item.message) in _ASIDE]
         for item in aside:
@@ -191,7 +191,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         try:
             return self.store.apply(request, now)
         except Exception as error:
-            # one request nobody foresaw must not take the cluster with it; it is a bug all the same, and says so
+            # one unforeseen request must not take the cluster with it; it is a bug all the same, and says so
             log.exception("bug in Pumice: the api could not carry out %s", type(request).__name__)
             return replies.Refused(500, "InternalError", f"bug in Pumice: {error!r}")
         finally:
@@ -215,7 +215,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     # --- batches under way to the journal
 
     async def _send(self, batch: Applied, entries: Sequence[Entry]) -> None:
-        """Have it written while the next batch is applied, once there are not too many. Who crashes from here on has
+        """Have it written while the next batch is applied, once there are not too many. A crash from here on has
         this one answered all the same.
         """
         if entries:
@@ -234,7 +234,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             await self._finish_oldest()
 
     async def _finish_oldest(self) -> None:
-        """Whoever cancels: what is in the store is in the journal, and who asked for it is told."""
+        """Finish the batch, also when cancelled: the store's changes are journalled, and the askers are answered."""
         batch = self._under_way[0]
         if batch.slot is not None:
             try:
@@ -266,7 +266,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return self.store.log
 
     def _publish(self, revision: int | None = None) -> None:
-        """Let those who watch see what came up to this revision, or all. On the board they are behind from now on, not
+        """Let watchers see the changes up to this revision, or all. On the board they are behind from now on, not
         only once they are awake.
         """
         revision = self.store.revision if revision is None else revision

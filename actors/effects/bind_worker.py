@@ -11,7 +11,7 @@ order of the one before can no longer be under way: else the pod might be bound 
 
 A bind is done once: an operation id seen before is not sent again. No answer in time is an outcome too (BindTimedOut):
 then the pod may be bound, and only reading it again tells. It will not be bound later, over a new decision: the api
-does not carry out a request whose time is up.
+does not carry out a request after its deadline.
 """
 
 from __future__ import annotations

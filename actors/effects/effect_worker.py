@@ -36,13 +36,13 @@ class Outcomes:
             return
         frames = [self._cache.encode(outcome) for outcome in outcomes]
         entries = [Entry("outcome", frame, outcome.sequence) for outcome, frame in zip(outcomes, frames, strict=True)]
-        # Told to one and not the other, it would be carried out and told again.
+        # Both or none: with one of them missing, the order would be carried out and reported again.
         await self._cache.tell(*frames, through=True)
         await self._recorder.tell(Append(tuple(entries)), through=True)
 
 
 class RecentOperations:
-    """The operations of the last `limit` cycles. Who takes over from a runner that crashed sends the orders of its last
+    """The operations of the last `limit` cycles. The successor of a crashed runner sends the orders of its last
     cycle again, before those of any other: nothing older comes twice.
     """
 

@@ -4,7 +4,7 @@ Owns: the binds that wait for their volumes (`WaitingBinds`, which outlives a cr
 Accepts: `BindOrder`, of binds with `pre_bind` only.
 Sends: asks the api (get, update, watch, `BindPod`); tells the cache and the recorder the outcomes, the status writer
 why a pod could not be bound, the metrics how long binds took.
-When full: the session runner waits; waiting for volumes is no reason, it is done beside the mailbox.
+When full: the session runner waits; waiting for volumes does not fill it, that is done beside the mailbox.
 Stops: after the orders that are queued. Binds that wait are lost with it, and their pods pending again after a restart.
 
 For each bind: what the volumes and devices need is written, with the resource version that was read; then the pod's
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WaitingBind:
-    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when nobody knows."""
+    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when unknown."""
 
     bind: Bind
     cycle: int
@@ -111,7 +111,7 @@ class WaitingBinds:
 
 
 CONFLICTS = 5
-"""How often an object is read again because somebody else wrote it in between."""
+"""How often an object is read again because another client wrote it in between."""
 WATCHED = ("PersistentVolumeClaim", "Pod")
 AGAIN_S = 0.02
 
@@ -189,9 +189,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
                 holders[driver, pool, name] = place
 
     async def _write(self, write: Write, *, undo: bool) -> None:
-        """Nobody carries it out once its time is up: it would be in the way of what is decided then. What takes it back
-        may come late.
-        """
+        """Write, with a deadline: a late write would be in the way of newer decisions. An undo may come late."""
         for _ in range(CONFLICTS):
             after = write.after(await self._read(write.places), undo=undo)
             if after is None:
@@ -275,7 +273,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         if unanswered:
             await anyio.sleep(AGAIN_S)
         if unanswered or not self._waiting.by_cause:
-            self._revision = -1  # look again soon; or nobody reads on, and the next one begins with the newest
+            self._revision = -1  # look again soon; or the reading ends, and the next one begins with the newest
         self._pulling.deadline = -math.inf if unanswered else self._waiting.next_at  # of a pull held meanwhile
         self._note_timers()
         self._more.set()

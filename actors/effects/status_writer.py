@@ -6,9 +6,9 @@ Sends: asks the api (`ReportStatus`, which says up to which revision the object 
 where the object is by now, it tries again at once); tells the recorder what could not be written, and the cache
 (`LookLater`) that there may be something to be said once more: nothing in the view says so.
 When full: the session runner waits, as it does for what it asks: until all of a cycle has been tried.
-Stops: after what is queued. After a crash the next instance writes what was told again; who asked is told of the crash.
+Stops: after what is queued. After a crash the next instance writes again what it was sent; the askers get an error.
 
-A cycle is not held up for longer than one try takes. Of what gets no answer nobody knows whether it is written: the
+A cycle is not held up for longer than one try takes. Without an answer it is unknown whether a status is written: the
 watch shows it, or a later cycle says it anew. One that has not yet seen what was written for the one before says the
 same again, and what was written after all that a cycle saw is not written for it once more.
 """
@@ -46,7 +46,7 @@ SOURCE = "volcano"
 Where = tuple[str, str, str]
 """Kind, namespace and name."""
 REMEMBERED = 10_000
-"""PodGroups of which it is known what was said last; of one that is forgotten the same may be said again."""
+"""PodGroups with a known last status; for a forgotten one the same status may be written again."""
 CONFLICT, GONE = 409, 404
 AGAIN_S, LONGEST_AGAIN_S = 1.0, 64.0
 """When a cycle says anew what was given up, or not answered: Volcano's period, doubled each time in a row."""
@@ -111,8 +111,8 @@ class StatusWriter(Actor[WriteStatus, Done]):
         return 0 < report.as_of < revision and written == report.wanted
 
     def _after_what_is_known(self, report: ReportStatus) -> ReportStatus:
-        """Return the report without what was written here itself. While an answer is missing, the written state is
-        unknown.
+        """Return the report as of the last write from here, which is then no conflict. That write is forgotten: until
+        there is an answer, the state is unknown.
         """
         _, revision = self._written.pop(_where(report), _NOTHING)
         return replace(report, as_of=revision) if revision > report.as_of else report
@@ -151,7 +151,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         return self._said.get((event.namespace, event.name)) != event.message
 
     async def _try(self, reports: Sequence[ReportStatus]) -> tuple[list[ReportStatus], int]:
-        """Returns those to be tried again, as they met a conflict, and of how many nobody knows what became of them."""
+        """Return the reports to be tried again after a conflict, and the number with an unknown result."""
         again: list[ReportStatus] = []
         refused: list[tuple[ReportStatus, Refused]] = []
         reports = [self._after_what_is_known(report) for report in reports]

@@ -83,7 +83,7 @@ class Activity:
             self._changed()
 
     def cut_off(self, *actors: str) -> None:
-        """From now on nobody waits for the timers of these actors: what they have ahead is not to be lived through."""
+        """Stop waiting for the timers of these actors: an idle system need not reach them."""
         self._cut = frozenset(actors)
         for actor in actors:
             self._timers.pop(actor, None)

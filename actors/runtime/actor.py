@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 # --- The context that every actor is handed
 
 # --- The door
-# Whoever serves the api keeps the door; where nobody does, everything passes.
+# The server of the api keeps the door; without a server, every request passes.
 
 
 class Door:
-    """`keep` is said once by each who serves: the next one takes over."""
+    """Each server calls `keep` once; the next server takes over."""
 
     def __init__(self) -> None:
         self._keeper: Keeper | None = None
@@ -62,9 +62,9 @@ class Door:
 class Context:
     """Context of every actor: the wall clock, the activity board, and objects that several actors read, decoded once.
 
-    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: who is to be
-    heard about what controllers ask of the api. `at_once`: whether messages are dealt with in the turn of who sends
-    them where that is no wait (`pumice.actors.runtime.mailbox`).
+    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: the server to
+    be heard about what controllers ask of the api. `at_once`: whether messages are dealt with in the turn of the actor
+    that sends them where that needs no wait (`pumice.actors.runtime.mailbox`).
     """
 
     clock: Clock
@@ -126,7 +126,7 @@ class Actor(Generic[M, R]):
         """After the last message, before the loops are cancelled."""
 
     def at_end(self) -> None:
-        """Whatever has ended it, a crash too: those who are kept waiting are answered."""
+        """Answer the waiting askers at the actor's end, also after a crash."""
 
     async def run(self) -> None:
         """Until the mailbox is closed and empty. Raises whatever the actor crashes with."""
@@ -175,7 +175,7 @@ class Actor(Generic[M, R]):
         self._finish(batch)
 
     waits_for: Sequence[Mailbox[Any, Any]] = ()
-    """Those whose answers are waited for while it deals with what `at_once` names."""
+    """Actors for whose answers it waits while it handles messages that `at_once` accepts."""
 
     def at_once(self, message: M) -> bool:
         """Return whether the message is handled without a wait, except for the actors it `waits_for`: see

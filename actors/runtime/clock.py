@@ -16,7 +16,7 @@ from pumice.cluster.timers import moment
 
 LEAST_S: Final = 1e-6
 STOOD_STILL_S: Final = 1.0
-"""Who wakes so much too late was not alone: the process was stopped (SIGSTOP, a paused machine)."""
+"""A wake-up this late means that the whole process was stopped (SIGSTOP, a paused machine)."""
 
 
 class Alarm:
@@ -26,7 +26,7 @@ class Alarm:
         self._sleep: anyio.CancelScope | None = None  # to make one takes an event loop
         self._scope: type[anyio.CancelScope] = anyio.CancelScope  # then the event loop's own, which need not be found
         self.event: Callable[[], anyio.Event] = anyio.Event
-        """Makes one that is not set, for who waits in this event loop."""
+        """Return a new, unset event for a waiter in this event loop."""
         self._never = anyio.Event()  # waiting for it sets no other deadline, as sleeping does
 
     def now(self) -> float:
@@ -50,7 +50,7 @@ class Alarm:
         """Wait for an event that is the caller's own, at most until then: it may be set at that time.
 
         Any number of tasks may do so, and one sleep at the same time. Where the process stood still over that time,
-        they wait once more as long: whoever was to set it could not.
+        they wait once more as long: the one that sets it was stopped too.
         """
         wait_s = until - self.now()
         with self._scope(deadline=until) as scope:
@@ -61,7 +61,9 @@ class Alarm:
                 await event.wait()
 
     def no_later_than(self, time: float) -> None:
-        """Have the sleeper wake then, unless it does so before. Who is awake decides anew before it sleeps."""
+        """Have the sleeper wake then, unless it does so before. A sleeper that is awake decides anew before it
+        sleeps.
+        """
         if self._sleep is not None and time < self._sleep.deadline:
             self._sleep.deadline = time
 
@@ -85,7 +87,7 @@ class Clock(Protocol):
 @dataclass(eq=False)
 class RealClock:
     """The machine's clock, which never goes back here: where it was set back this one goes on by the steady clock until
-    the machine's has caught up, and says so once. Who compares `now()` with a time that was written down meets no
+    the machine's has caught up, and says so once. A comparison of `now()` with a written time meets no
     hour that comes twice.
     """
 
@@ -115,7 +117,7 @@ class VirtualClock:
     start: float = 1_700_000_000.0
     elapsed: Callable[[], float] = anyio.current_time
     _began: float | None = None
-    _newest: tuple[float, float] = (float("nan"), 0.0)  # the event loop's time and what it came to
+    _newest: tuple[float, float] = (float("nan"), 0.0)  # the event loop's time and the wall clock's
 
     def now(self) -> float:
         elapsed = self.elapsed()

@@ -26,7 +26,7 @@ class Answer:
     """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle.
 
     `frames`: the replies in the order of the messages, empty where there is none yet; `missing`: so many of them.
-    `complete`, which who waits brings along, is set when there are all. `over`: whoever was asked will not answer
+    `complete`, an event of the asker, is set when all are there. `over`: the asked actor will not answer
     again. `promised`: puts the one reply here when it is taken.
     """
 
@@ -44,20 +44,20 @@ class Answer:
         self.frames, self.complete, self.missing = [b""], None, 1
 
     def awaited(self, complete: anyio.Event) -> anyio.Event:
-        """Return an event that is set when all answers are there, from now on."""
+        """Note the asker's event, which is set when all answers are there, and return it."""
         self.complete = complete
         if not self.missing or self.promised is not None:
             complete.set()
         return complete
 
     def promise(self, answer: Callable[[], None]) -> None:
-        """There is a reply: `answer` fills the slot with it once who waits has its turn."""
+        """Announce a reply: `answer` fills the slot with it once the asker has its turn."""
         self.promised = answer
         if self.complete is not None:
             self.complete.set()
 
     def redeem(self) -> None:
-        """Wake the asker that waits."""
+        """Have the promised reply made: the asker has its turn."""
         promised, self.promised = self.promised, None
         if promised is not None:
             promised()
@@ -113,7 +113,7 @@ class Received(Struct, Generic[M, R], eq=False):
             self._answer.promise(answer)
 
     def reply(self, reply: R) -> None:
-        """Answer the asker; nothing happens when the message was told, or answered before."""
+        """Answer the asker; nothing happens when no reply was asked, or it was answered before."""
         self.settled = True
         if self._answer is not None:
             self._answer.fill(self._index, codec.encode(reply))
@@ -127,7 +127,7 @@ class Received(Struct, Generic[M, R], eq=False):
 
 
 def parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Yield the messages that are sent together, as so many envelopes."""
+    """Yield the messages that are sent together in parts, one an envelope."""
     for start in range(0, len(frames), BATCH):
         yield frames[start : start + BATCH]
 

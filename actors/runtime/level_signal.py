@@ -1,4 +1,4 @@
-"""A level signal: what is told by a level is never lost and never queued."""
+"""A level signal: a level is never lost and never queued."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LevelSignal:
         self._waited_for: dict[int, anyio.Event] = {}
 
     def raise_to(self, value: int) -> None:
-        """Raise the level and wake whoever waited for that; a lower value changes nothing."""
+        """Raise the level and wake its waiters; a lower value changes nothing."""
         if value <= self.value:
             return
         self.value = value

@@ -13,7 +13,7 @@ from pumice.config.printable import printable
 R = TypeVar("R")
 
 SHOWN: Final = 200
-"""Letters of a request that are told."""
+"""Letters of a request that are shown."""
 FRESH_S: Final = 0.005
 """So old may a reading of the processor's clock be when a step begins: of other steps so much may be counted with it.
 A watch that wakes does little, and two readings would be a sixth of what hundreds of watches cost the loop.
@@ -21,7 +21,7 @@ A watch that wakes does little, and two readings would be a sixth of what hundre
 
 
 class Longest:
-    """The longest step of any request since the beginning, or since `forget`; `request` says whose it was."""
+    """The longest step of any request since the beginning, or since `forget`; `request` names it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -4,7 +4,7 @@ Full means back-pressure: senders wait, and nothing is ever dropped. A wake-up c
 against 1 us), so senders batch and receivers drain.
 
 A queue of its own rather than an anyio memory object stream: a sender cancelled while it waits for room takes back what
-nobody has, or knows that it was sent, which a stream does not tell; and finding the mailbox empty is no exception.
+no actor has, or knows that it was sent, which a stream does not offer; and finding the mailbox empty is no exception.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def expected(reply: Message, kind: type[A]) -> A:
     return reply
 
 
-# --- At once: messages handled in the turn of who sends them
+# --- At once: messages handled in the turn of their sender
 # A turn of the event loop costs as much as most messages. On the real clock it is well spent: what comes meanwhile is
 # dealt with together. On virtual time nothing comes meanwhile. So an actor that waits for mail, and would not wait
-# while it deals with it, is run at once where its context says so. Who sends goes on when that is done, and finds its
-# answer there; as no sends make a circle, nobody is run again in the midst of its own work. Without this a run on
+# while it deals with it, is run at once where its context says so. The sender goes on when that is done, and finds its
+# answer there; as no sends make a circle, no actor is run again in the midst of its own work. Without this a run on
 # virtual time whose jobs come one by one takes 1.2 times as long.
 
 
@@ -88,7 +88,7 @@ class Attendant(Protocol):
 
 
 class AtOnce:
-    """Runs an actor in the turns of who sends to it. `crash`: what it raised there, which is to end its own turn."""
+    """Runner of an actor in the turns of its senders. `crash`: its exception there, which is to end its own turn."""
 
     def __init__(self, actor: Attendant, decode: Callable[[Sequence[bytes]], list[Any]]) -> None:
         self._actor = actor
@@ -177,8 +177,8 @@ class Mailbox(Generic[M, R]):
     async def ask(self, message: M, *, through: bool = False) -> R:
         """Send and wait for the reply. Raises ActorStoppedError or ActorFailedError instead of waiting for ever.
 
-        `through`: who asks must have the reply. Cancelled while it waits, it is so again at its next wait, and not
-        before; as in a shielded scope, but that costs more than asking, and is made here only when somebody cancels.
+        `through`: the asker must have the reply. Cancelled while it waits, it is so again at its next wait, and not
+        before; as in a shielded scope, but that costs more than asking, and is made here only on cancellation.
         """
         return await self.answered(await self.ask_later(message, through=through), through=through)
 
@@ -257,7 +257,7 @@ class Mailbox(Generic[M, R]):
         return self._drain(cap)
 
     def attended(self, actor: Attendant | None) -> None:
-        """From now on what comes while the actor waits is dealt with in the turn of who sends it, where that can be;
+        """From now on what comes while the actor waits is handled in the turn of its sender, where that can be;
         None: nothing is, any more.
         """
         self._at_once = None if actor is None else AtOnce(actor, self._decode)
@@ -295,14 +295,14 @@ class Mailbox(Generic[M, R]):
     # --- the end
 
     def close(self) -> None:
-        """No more sends, and who waits for room is told so; what is queued can still be received."""
+        """Refuse further sends, waiting ones too; what is queued can still be received."""
         self.closed = True
         for its_turn in self._blocked.values():
             its_turn.set()
         self._wake()
 
     def abort(self) -> None:
-        """Nobody will receive any more: every waiting asker and blocked sender is answered."""
+        """End receiving: answer every waiting asker and blocked sender."""
         self.close()
         if not (self._unread or self._queue):
             return

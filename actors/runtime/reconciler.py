@@ -1,13 +1,13 @@
 """The shell around a machine that watches the api and writes to it: node agents and controllers are made of it.
 
-A machine is pure: it is told what changed and says what it wants asked of the api; it never sleeps, asks or reads a
+A machine is pure: it hears changes and returns requests for the api; it never sleeps, asks or reads a
 clock. The shell watches, asks, keeps the time, and tells the activity board what is still to come. A test drives a
 machine the same way without any actor.
 
 Owns: its machines and their timers.
 Accepts: `Poke`: let every machine look again.
 Sends: asks the api (watch, and whatever the machines want).
-When full: whoever pokes waits.
+When full: the poker waits.
 Stops: at once; what it has not done, the next one does, since all that matters is in the api.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FOREVER = float("inf")
 TOLD = 500
-"""Changes that machines are told of at a stretch: a list of all pods would hold up everybody else for a while."""
+"""Changes that machines hear at a stretch: a list of all pods would hold up all other actors for a while."""
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 class Reconciler(Actor[Poke, Done]):
     """Runs machines, each in its turn, on one watch of all their kinds.
 
-    `waits_for`: kinds of one of which there must have been an object before any other kind is looked at.
+    `waits_for`: kinds; an object of one of them must have existed before any other kind is looked at.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Reconciler(Actor[Poke, Done]):
         self._objects = context.objects
         self._door = context.door
         self._lock = anyio.Lock(fast_acquire=True)
-        self._alarm = context.alarm()  # of the one who keeps the time
+        self._alarm = context.alarm()  # of the clock in use
         # from before the beginning: it lists first, so that a restart does not live through history again
         self._watcher = Watcher(name, api, context, waits_for or self._turns.kinds, since=-1)
 

@@ -3,7 +3,7 @@
 Owns: every actor's task.
 Accepts: `Restart`; `MeasureProcess`, which it answers. `stop()` is a call from the process that runs it.
 Sends: tells the recorder what becomes of actors.
-Stops: sources first, each only when it has handled what was queued; the recorder last. Those of one rank, who do not
+Stops: sources first, each only when it has handled what was queued; the recorder last. Those of one rank, which do not
 send to each other, stop together.
 
 A crash costs what the actor had in hand. The new instance comes after a backoff (10 ms doubling up to 10 s, from the
@@ -224,7 +224,7 @@ class Supervisor:
         self._ended.raise_to(self._ended.value + 1)
 
     async def _run_once(self, running: _Running) -> Exception | None:
-        """None: it stopped as it was told. Whatever else ends it is a crash."""
+        """Run the actor. Return None when it stopped on request; any other end is a crash."""
         child = running.child
         self._context.activity.settled(child.name, True)
         running.replaced = False  # a restart asked for while it was down anyway
@@ -268,7 +268,7 @@ class Supervisor:
             )
 
     def _fell_with_a_vital_one(self, error: Exception) -> bool:
-        """It asked an actor whose crash ends the process, which says why by itself."""
+        """Return whether it only asked an actor whose crash ends the process; that crash is reported by itself."""
         cause = chief(error)
         vital = {child.name for child in self._children if child.vital}
         return isinstance(cause, ActorFailedError | ActorStoppedError) and cause.actor in vital

@@ -1,6 +1,6 @@
-"""The mailboxes of a system, and the order in which their actors start and stop: it follows from who sends to whom.
+"""The mailboxes of a system, and the order in which their actors start and stop: it follows from the sends.
 
-Sends that wait for room (tell and ask) make no cycle, so nobody waits for ever on a full mailbox.
+Sends that wait for room (tell and ask) make no cycle, so no actor waits for ever on a full mailbox.
 """
 
 from __future__ import annotations

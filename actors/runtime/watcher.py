@@ -1,7 +1,7 @@
 """Reading the api's changes: how the cache, the node agents and the controllers watch.
 
 Not an actor but a part of one: it pulls what is newer than its revision, and the api answers when there is something,
-so nobody ever pushes into a full mailbox. Behind the log (410) it lists again and reports what it missed.
+so the api never pushes into a full mailbox. Behind the log (410) it lists again and reports what it missed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Watcher:
         if found.gone:
             return await self._relist()
         events = self._objects.changes(found.revisions, found.events)
-        if events and events[0].revision <= self.revision:  # a watch may be replayed; what is known is no news
+        if events and events[0].revision <= self.revision:  # a watch may be replayed; known changes are skipped
             events = [event for event in events if event.revision > self.revision]
         self._remember(events)
         return WatchedChanges(events, found.revision)

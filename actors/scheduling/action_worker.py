@@ -56,7 +56,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         self._stopwatch = stopwatch
 
     def at_once(self, message: RunAction) -> bool:
-        """Any action that asks nobody."""
+        """Any action without outside questions."""
         return not message.asking and message.action not in self._decider.stepped
 
     async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:

@@ -7,7 +7,7 @@ Sends: asks the api (watch, get), or a cluster elsewhere (get). News of the view
 When full: the session runner and the bind and evict workers wait; nothing they wait for waits for them.
 Stops: after the outcomes that are queued; a pod still to be looked at again is looked at after the next start anyway,
 because the new view is built from the api alone. So is it after a crash, and what is in flight (`Awaited` outlives the
-crash) is assumed again: its room is taken. An outcome that never comes (whoever was to bring it crashed) is given up
+crash) is assumed again: its room is taken. An outcome that never comes (its carrier crashed) is given up
 after a while, and the pod looked at again: nothing stays assumed for ever.
 
 Watch events are applied in the order of their revisions. What the cache itself does to the view (assume, forget) is
@@ -68,12 +68,12 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import ViewOperation
     from pumice.core.state.snapshot import Snapshot
 
-# --- Boards for those who look on
+# --- Boards for readers
 # Part of the cache.
 
 
 class TimedBoards:
-    """`stopwatch()` gives seconds, of work: nobody is to rest for what the machine did meanwhile."""
+    """`stopwatch()` gives seconds of work: other programs' work on the machine must not count as a reason to rest."""
 
     def __init__(self, stopwatch: Callable[[], float] = time.thread_time) -> None:
         self._stopwatch = stopwatch
@@ -101,7 +101,7 @@ log = logging.getLogger(__name__)
 class Cache(Actor[CacheMessage, CacheReply]):
     """`changed` is raised to a version with every change of the view; it rises across restarts of this actor too.
 
-    `truth`: who is asked about a pod of which nobody knows what became: the cluster, where that is elsewhere.
+    `truth`: the server that is asked about a pod in an unknown state: the cluster, where that is elsewhere.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     def _snapshot(self, asked: TakeSnapshot) -> SnapshotTaken:
         if asked.cycle != self._shown_cycle:
-            self._forget_shown()  # the cycle before is in the journal, though nobody came to assume it
+            self._forget_shown()  # the cycle before is in the journal, though it was not assumed
         if self._check_always:
             self._demand_whole()
         rests = asked.said is not None and self.view.hears_itself(asked.said) and not self._operations
@@ -232,7 +232,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     def _announce(self) -> None:
         if self.version > self._changed.value:
-            # before anybody wakes up: from here to the next cycle the system is not idle
+            # before any actor wakes up: from here to the next cycle the system is not idle
             self.activity.settled(SCHEDULER, False)
             self._changed.raise_to(self.version)
 

@@ -71,7 +71,7 @@ class Commit:
         memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now)
 
     async def carry_out(self, memory: CycleMemory) -> None:
-        """Assume, then hand out, what is recorded and not yet sent: once, whoever crashes in between. On return its
+        """Assume, then hand out, what is recorded and not yet sent: once, also after a crash in between. On return its
         statuses are written, as Volcano's are at the end of a cycle (`JobUpdater.UpdateAll`): the next one would decide
         all of it again. Each was tried then; what failed is said again by a later cycle.
         """
@@ -84,7 +84,7 @@ class Commit:
             await self._wait_for(written, unsent.statuses)
 
     def wait_no_more(self) -> None:
-        """The cycle in hand is the last one: nobody needs its statuses written."""
+        """The cycle in hand is the last one: its statuses need not be written."""
         self._patience.cancel()
 
     async def _wait_for(self, written: Answer, statuses: bytes) -> None:
@@ -92,14 +92,14 @@ class Commit:
         try:
             with self._patience if waits else nullcontext():
                 await self._status.answered(written)
-        except ActorFailedError:  # the next instance has them then, and nobody waits until it is there
+        except ActorFailedError:  # the next instance has them then, and no one waits until it is there
             await self._status.tell(statuses, through=True)
         if waits:
             self._patience = anyio.CancelScope()
 
     async def _hand_out(self, unsent: Unsent) -> Answer | None:
-        """Through to the end whoever cancels: handed out in part, it would be handed out again as a whole. Returns the
-        status writer's answer to come, where it was asked.
+        """Hand out the decisions to the end, also when cancelled: handed out in part, they would be handed out again as
+        a whole. Returns the status writer's answer to come, where it was asked.
         """
         result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:

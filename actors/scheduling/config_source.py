@@ -1,6 +1,6 @@
 """Sources of the scheduler configuration: a text, or a file that is read again when it has changed.
 
-What somebody offers meanwhile (a ConfigMap of the cluster) is taken in place of a text.
+A configuration that is offered meanwhile (a ConfigMap of the cluster) replaces a text.
 """
 
 from __future__ import annotations

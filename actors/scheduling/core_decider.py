@@ -70,7 +70,7 @@ async def driven(step: Callable[[], T], ask: Callable[[Asking], Awaitable[Sequen
         while not stack.dead:
             said = stack.switch(await ask(cast("Asking", said)))
     finally:
-        if not stack.dead:  # nobody will go on with it
+        if not stack.dead:  # it will not be continued
             stack.throw()
     return cast("T", said)
 
@@ -81,7 +81,7 @@ async def asked_of(outside: OutsidePort, asking: Asking) -> Sequence[OutsideAnsw
 
 
 class SessionSteps:
-    """The steps of one session: driven where there is somebody to ask (`outside`), else plainly called.
+    """The steps of one session: driven where there is an outside to ask (`outside`), else plainly called.
 
     `ask`: what the session is to ask with.
     """

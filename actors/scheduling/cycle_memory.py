@@ -36,7 +36,7 @@ class CycleMemory:
     the newest cycle; `troubles`: plugin -> whom it could not ask.
 
     `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
-    journal held before anybody was started.
+    journal held before any actor was started.
     """
 
     changed: LevelSignal
@@ -58,8 +58,8 @@ SEEN: Final = 1
 SYNCED: Final = 2
 PERMITTED: Final = 3
 LOST: Final = 4
-"""Levels of the permission to schedule: the cluster was seen as a whole; it is here and nobody else schedules it; one
-may; there is none any more and never will be in this process.
+"""Levels of the permission to schedule: the cluster was seen as a whole; it is here and no other scheduler works on it;
+one may; there is none any more and never will be in this process.
 """
 
 

@@ -95,15 +95,15 @@ class Decider:
     plugins: tuple[str, ...]
     """Every plugin there is."""
     queue_tables: Callable[[], tuple[QueueTables, ...]]
-    """What the newest closed session knew of the queues, made when somebody asks."""
+    """The newest closed session's table of the queues, made when it is read."""
     card_table: Callable[[], CardTable]
-    """How much of which card is in use, as the newest closed session knew it, made when somebody asks."""
+    """The newest closed session's table of the cards in use, made when it is read."""
     job_shares: Callable[[], JobShares]
-    """Who has how much of the cluster, in the same way."""
+    """The newest closed session's table of shares of the cluster, made when it is read."""
     asks: Callable[[SchedulerConfig], bool]
     """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""
     may_rest: Callable[[SchedulerConfig], bool]
-    """Whether under that configuration a cycle comes to nothing when nobody waits and nothing but what the cycle before
+    """Whether under that configuration a cycle decides nothing when no pod waits and nothing but what the cycle before
     said has come since.
     """
     others_waiting: Callable[[Snapshot], Sequence[Task]]

@@ -135,14 +135,14 @@ class Awaited:
         self._with_claims.pop(uid, None)
 
     def put_off(self, now: float, by_s: float) -> None:
-        """Nobody could bring an outcome for so long, up to now. What was sent since has its time, and no more."""
+        """Extend the deadlines by a time in which no outcome could arrive. Later sends get no extension."""
         for table in (self._in_flight, self._with_claims):
             for uid, each in table.items():
                 latest = now + self._patience_of(each.pre_bind)
                 table[uid] = replace(each, deadline=min(each.deadline + by_s, latest))
 
     def take_overdue(self, now: float) -> list[InFlight]:
-        """Take out all whose time is up."""
+        """Remove and return all that are past their deadline."""
         overdue: list[InFlight] = []
         for each in self._in_flight.values():
             if each.deadline > now:

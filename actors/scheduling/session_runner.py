@@ -5,12 +5,12 @@ Accepts: `RunCycle` (run one now, changed or not), `OfferConfig`, `AwaitCycle`, 
 Sends: asks the cache (snapshot, assume), the recorder (append), the action workers (the baton; an action that would
 find nothing to do is run here) and the status writer; tells the bind and evict workers and the metrics.
 When full: askers of `RunCycle` wait.
-Stops: after the cycle in hand, before everybody it sends to; nobody waits for its statuses then.
+Stops: after the cycle in hand, before the actors it sends to; its statuses are not awaited then.
 
 A cycle starts when the view changed, when a plugin's time has come or when the configuration changed; a schedule
-period after the end of the one before (as in Volcano), and after whoever answers to the same change. Nothing is sent
-before the cycle record and its decisions are on disk; then the cache assumes them, the workers carry them out, and the
-statuses are written. So a crash before the record loses a session of which nothing was sent; after it, the next
+period after the end of the one before (as in Volcano), and after the actors that answer to the same change. Nothing is
+sent before the cycle record and its decisions are on disk; then the cache assumes them, the workers carry them out, and
+the statuses are written. So a crash before the record loses a session whose decisions were not sent; after it, the next
 instance carries out what was recorded, and the next process resolves it against the api.
 """
 
@@ -206,8 +206,8 @@ class Measure:
         )
 
 
-# --- Resting: cycles that would come to nothing
-# A cycle writes statuses, and hears of them as of all news. Where that is all the news and nobody waits for a place,
+# --- Resting: cycles that would decide nothing
+# A cycle writes statuses, and hears of them as of all news. Where that is all the news and no pod waits for a place,
 # the next one would only say the same again: a third of the cycles of a cluster whose jobs come one by one. Part of
 # the session runner.
 
@@ -273,7 +273,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         return (self._cycles, self._reloads)
 
     async def handle_batch(self, batch: Sequence[Received[RunnerCommand, Done | CyclesRun]]) -> None:
-        """Run a cycle now, keep a configuration for the next one, or keep somebody waiting for one."""
+        """Run a cycle now, keep a configuration for the next one, or keep an asker waiting for one."""
         for item in self.each(batch):
             message = item.message
             match message:
@@ -286,7 +286,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                 case AwaitCycle(number=number):
                     self._awaited.append((number, item))
                     self._tell_who_waits()
-                case TellQueues():  # made when somebody reads them: a cycle of few pods would be a tenth longer
+                case TellQueues():  # made when they are read: a cycle of few pods would be a tenth longer
                     decider = self._decider
                     told = QueuesMeasured(decider.queue_tables(), decider.card_table(), decider.job_shares())
                     await self._metrics.tell(told)
@@ -337,7 +337,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
     async def run_cycle(self, *, rest: bool = False) -> None:
         """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot; one
-        that would come to nothing is none, with `rest`: it only takes its time.
+        that would decide nothing is left out, with `rest`: it only takes its time.
         """
         async with self._lock:
             with self.activity.busy():
@@ -350,7 +350,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
     async def _cycle(self, *, rest: bool) -> None:
         memory = self._memory
-        await self._commit.carry_out(memory)  # of the cycle before, when somebody crashed over it
+        await self._commit.carry_out(memory)  # of the cycle before, after a crash during it
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
         said, memory.said = memory.said, CycleSaid()  # of a cycle that is lost nothing is known
         await self._other.before(loaded, memory, self._settings.seed)
@@ -437,7 +437,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         return self._settings.stopwatch() - began
 
     def _settle(self, version: int, wake_at: float | None, *, in_vain: bool) -> None:
-        """Wait for news, or for `wake_at`; nobody else waits for a moment that comes in vain."""
+        """Wait for news, or for `wake_at`; no other actor waits for a moment that changes nothing."""
         memory = self._memory
         memory.seen, memory.wake_at, memory.lost_in_a_row = version, wake_at, 0
         self.activity.timers(self.name, 0 if memory.wake_at is None or in_vain else 1)

@@ -3,7 +3,7 @@
 Owns: its HTTP client.
 Accepts: `Poke`: ask now.
 Sends: asks the api for the nodes, and to write.
-When full: whoever pokes waits. A Prometheus that does not answer costs this turn; the next one comes.
+When full: the poker waits. A Prometheus that does not answer costs this turn; the next one comes.
 Stops: at once.
 
 What it writes is journaled like everything in the api: a cycle decided on it can be decided again.
@@ -56,7 +56,7 @@ def sources_of(metrics: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def interval_s(metrics: Mapping[str, str]) -> float:
-    """Seconds between two turns; 30 where `interval` is no positive duration, as in Volcano."""
+    """Seconds between two turns; 30 where `interval` is not a positive duration, as in Volcano."""
     try:
         interval = parse_duration(metrics.get("interval", ""))
     except ValueError:
@@ -65,7 +65,7 @@ def interval_s(metrics: Mapping[str, str]) -> float:
 
 
 def new_client(metrics: Mapping[str, str]) -> httpx.AsyncClient:
-    """A client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts whoever answers there.
+    """A client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts any server there.
 
     As Volcano's it goes there directly, past any proxy of the environment, and trusts whom the system trusts.
     """

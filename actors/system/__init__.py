@@ -1,1 +1,1 @@
-"""The wiring: who there is, who sends to whom, how a system is set up, started and recovered."""
+"""The wiring: actors, the sends between them, and how a system is set up, started and recovered."""

@@ -1,6 +1,6 @@
-"""The second table beside who sends to whom: what actors of a process hold together, by reference and not by message.
+"""The second table beside that of the sends: what actors of a process hold together, by reference and not by message.
 
-Whoever is in no row but those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
+An actor in no row but those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
 objects there. A test walks through all that the actors of a built system can reach, and that others read while they
 run, and refuses anything else.
 """
@@ -40,8 +40,8 @@ HOSTS: Final = tuple(role.name for role in ROLES if role.hosts)
 class Reference:
     """`what`: the title of its box in docs/pictures/actors.svg. `kind`: its type. `of`: the one of a system.
 
-    `roles`: who holds it. `gives`: what they get from each other through it, and why nobody is surprised by a change.
-    `outside`: files and folders of those who are no actors and hold it too while actors run; nobody else does.
+    `roles`: its holders. `gives`: what they get from each other through it, and why no holder is surprised by a change.
+    `outside`: files and folders of the only other holders while actors run, which are not actors.
     """
 
     what: str

@@ -39,7 +39,7 @@ class SystemSettings:
     `alarm` makes something to sleep by; `at_once`: see `pumice.actors.runtime.actor.Context`, never with faults.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.
-    `journal_look_s`: seconds between two looks whether the journal is still there (0: nobody looks).
+    `journal_look_s`: seconds between two looks whether the journal is still there (0: never).
     `checkpoint_every`: records between two checkpoints (0: none); `retention` is what is kept of the journal.
     `event_ttl_s`: how long Event objects are kept (kube-apiserver's --event-ttl).
     `user_plugins`: plugins of users, and what tells one version of them from another; `changed_plugins`: which of them
@@ -52,8 +52,8 @@ class SystemSettings:
     Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,
     without `controllers` jobs, pod groups and queues are left to others; without `agents` the nodes are.
     `arrivals`: objects may be announced that come later. `mirror`: what is here is another cluster's, whose nodes
-    and volumes nobody plays here; to be without a scheduler and controllers, too (`mirrored`). `cluster`: likewise, and
-    it is scheduled from here (`scheduling_there`).
+    and volumes are not simulated here; to be without a scheduler and controllers, too (`mirrored`). `cluster`:
+    likewise, and it is scheduled from here (`scheduling_there`).
     """
 
     config_text: str = ""
@@ -100,8 +100,9 @@ class SystemSettings:
 
     @property
     def followed(self) -> ConfigMapName | None:
-        """In which ConfigMap of the cluster the scheduler's configuration may stand. Who serves clients and was given
-        no configuration looks where Volcano's chart puts it. In a mirror it is the configuration of that cluster's own.
+        """The ConfigMap of the cluster that may hold the scheduler's configuration. A system that serves clients and
+        was given no configuration looks where Volcano's chart puts it. In a mirror it is the configuration of that
+        cluster's own.
         """
         if self.mirror is not None:
             return None if self.config_path or self.config_text else self.mirror.config_map
@@ -113,7 +114,7 @@ class SystemSettings:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The schedulers whose pods somebody binds: those that run here, and those of a cluster elsewhere."""
+        """The schedulers whose pods get bound: those that run here, and those of a cluster elsewhere."""
         if self.mirror is not None or self.cluster is not None:
             return SERVED
         here = (self.scheduler, self.scheduler and self.default_scheduler)

@@ -1,4 +1,4 @@
-"""The whole system: started, used and stopped. Who there is and who may speak to whom stands in `actors.system.roles`.
+"""The whole system: started, used and stopped. The actors and the sends between them stand in `actors.system.roles`.
 
 What is not stated there: answers fill a slot and never block. What is held by reference stands in
 `pumice.actors.system.references`.
@@ -144,7 +144,7 @@ class System(Wiring):
         return cast("RunnerPort", self.switchboard.mailboxes["session-runner"])
 
     async def _cycle(self, number: int) -> int:
-        """Wait for it, where anybody runs cycles; the newest one's number."""
+        """Wait for a cycle, where a runner exists, and return the newest one's number."""
         if mirroring(self.settings):
             return (await self._mirrored()).cycle
         if not self.settings.scheduler:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Build = Callable[["Wiring", str], "Actor[Any, Any]"]
 """(wiring, name) -> an instance of the actor of that name; a restart makes another one on the same mailbox."""
 Instances = Callable[["SystemSettings", "SchedulerConfig", Sequence[str]], Sequence[str]]
-"""(settings, configuration, actions) -> what the actors of a role are told apart by."""
+"""(settings, configuration, actions) -> what distinguishes the actors of a role."""
 
 
 def always(_settings: SystemSettings) -> bool:
@@ -54,8 +54,8 @@ class Role:
 
     `port`: the type of its mailboxes, a `Mailbox[what it accepts, what it answers]`. `sends`: to which roles it sends
     and waits for room (tell and ask), by the argument that takes their mailboxes: one, or a list where there may be
-    several. `build`: None for the supervisor, who has the others built. `crashes`: the actors of this role that a storm
-    may crash. `box`: the title of its box in the picture. `wanted`: whether a system with these settings has the
+    several. `build`: None for the supervisor, which has the others built. `crashes`: the actors of this role that a
+    storm may crash. `box`: the title of its box in the picture. `wanted`: whether a system with these settings has the
     role. `instances`: set where there may be several actors; they are called `role:what`. `vital`: its crash ends the
     process. `hosts`: it is a shell around machines (`pumice.actors.runtime.reconciler`).
     """
@@ -154,7 +154,7 @@ class Wiring:
         return name, self.switchboard.mailboxes[name], self.context
 
     def ports(self, name: str) -> dict[str, Any]:
-        """The mailboxes it may send to, and no others, by the argument that takes them; None for who is not wanted."""
+        """The mailboxes it may send to, and no others, by the argument that takes them; None for an absent role."""
         sends = self.roles[self.switchboard.role[name]].sends
         return {
             argument: self.switchboard.one(role) if self.roles[role].instances is None else self.switchboard.all(role)

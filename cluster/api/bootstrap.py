@@ -20,7 +20,9 @@ API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
 def system_queues() -> list[Object]:
-    """`root`, which nobody reclaims from, then `default` below it, as Volcano's scheduler creates them at its start."""
+    """`root`, from which no queue reclaims, then `default` below it, as Volcano's scheduler creates them at its
+    start.
+    """
     return [_queue("root", reclaimable=False, parent=""), _queue("default", reclaimable=True, parent="root")]
 
 

@@ -19,7 +19,7 @@ class Kind(Struct, frozen=True, gc=False):
     """One row.
 
     `status` says whether the kind has a status subresource: then a status given on create or on the main path is
-    dropped, unless `keeps_status` (nobody else here would fill it in). `also` are older group/versions whose objects
+    dropped, unless `keeps_status` (nothing else here would fill it in). `also` are older group/versions whose objects
     are stored under `version` (their fields are the same); `versions` are those of them, of the same group, that are
     served beside it. `scale`: it has a scale subresource. `defined`: by a user.
     `selectable`: fields of a defined kind by which its objects can be selected.

@@ -23,7 +23,7 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 def timed_out() -> Refused:
-    """504: who asked has given up by now."""
+    """504: the client has given up by now."""
     return Refused(504, "Timeout", "request did not complete within the allotted timeout")
 
 
@@ -142,7 +142,7 @@ def other_revision(kind: Kind, name: str, asked: str, found: str) -> Refused:
 
 
 def unknown_kind(kind: object, api_version: object = "") -> Refused:
-    """404 for a kind nobody knows."""
+    """404 for an unknown kind."""
     if api_version:
         return Refused(404, "NotFound", f'no matches for kind "{kind}" in version "{api_version}"')
     return Refused(404, "NotFound", f'no matches for kind "{kind}"')

@@ -30,7 +30,7 @@ from pumice.storage.codec import pack
 
 
 class TablesLookup:
-    """`Lookup` over the tables. Objects handed out are shared: whoever gets one must not change it."""
+    """`Lookup` over the tables. Objects handed out are shared: the reader must not change them."""
 
     def __init__(self, tables: ObjectTables) -> None:
         self._tables = tables
@@ -86,7 +86,7 @@ class FoundObject(NamedTuple):
 
 
 class FoundRecord(Struct):
-    """An object of which the status alone is to change: all else of `obj` is read only.
+    """Record whose status alone is to change: the rest of `obj` is read-only.
 
     Unless it is settled `whole`: any write may change any part of it, to what a schema says.
     """
@@ -231,7 +231,7 @@ class Registry:
         return Accepted(self.tables.revision, b"" if record is None else record.blob)
 
     def written(self, key: Key, obj: Object, user: str, *, dry_run: bool) -> Accepted:
-        """Store an object, which nobody changes any more, or only show what would be stored."""
+        """Store an object, which must not change afterwards, or (dry run) return it unstored."""
         if dry_run:
             return Accepted(self.tables.revision, pack(obj))
         blob = self.tables.put(key, obj, user)

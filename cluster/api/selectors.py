@@ -17,7 +17,7 @@ Requirement = tuple[str, str, frozenset[str]]
 MOST_REQUIREMENTS: Final = 256
 """Of one selector, which every object is held against; the values of one requirement may be many."""
 SHOWN: Final = 200
-"""Letters of a requirement that is told of."""
+"""Limit on the letters of a requirement in an error."""
 
 # Nothing is tried twice: what a part has taken it keeps.
 _PART: Final = re.compile(r"(?:[^,()]++|\([^()]*+\)|[()])*+")
@@ -27,12 +27,12 @@ _BARE: Final = re.compile(r"\s*+(!?+)\s*+([^\s=!()]++)\s*+")
 
 
 class SelectorTextError(ValueError):
-    """The text is no label selector."""
+    """The text is not a valid label selector."""
 
 
 @remembers(1024)
 def parse_selector(text: str) -> tuple[Requirement, ...]:
-    """The requirements of a selector's text form, all of which must hold; raises SelectorError."""
+    """Return the requirements of a selector's text form; all must hold. Raises SelectorError."""
     if not text.strip():
         return ()
     parts = list(islice(_parts(text), MOST_REQUIREMENTS + 1))

@@ -161,7 +161,7 @@ class Store:
                     return RevisionRead(self.log.published, self.binds)
                 case _:
                     assert_never(request)
-        except RecursionError:  # while it was looked at: whoever walks through it comes before anything is written
+        except RecursionError:  # while the object was walked through, which is before any write
             return refusals.bad_request("the object is nested too deeply")
 
     # --- reading
@@ -195,7 +195,7 @@ class Store:
             return refusals.unknown_kind(kind)
         blobs = self.tables.blobs(kind, namespace)
         handle = self.listings.put(blobs)
-        self.listings.drop(handle - MOST_LISTINGS)  # whoever asked for it has gone without taking it
+        self.listings.drop(handle - MOST_LISTINGS)  # its client has gone without taking it
         return ListingOpened(handle, self.revision, len(blobs))
 
     # --- writing

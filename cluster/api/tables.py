@@ -34,7 +34,7 @@ _RUN: Final = 1024
 
 
 class ObjectRecord(Struct, gc=False):
-    """One object: its bytes, the revision that wrote them, its uid, and its labels (None: nobody has looked yet).
+    """One object: its bytes, the revision that wrote them, its uid, and its labels (None: not read yet).
 
     `views`: what the watchers of each part of its kind see of it (`core.objects.parts`); None: as the bytes tell.
     """
@@ -204,7 +204,7 @@ class ObjectTables:
         return record.labels
 
     def kinds(self) -> list[str]:
-        """Keys of the kinds of which there has been an object."""
+        """Keys of the kinds that have ever had an object."""
         return list(self._kinds)
 
     def in_namespace(self, namespace: str) -> int:
@@ -217,7 +217,7 @@ class ObjectTables:
         return iter(()) if held is None else held.names()
 
     def changed_since(self, revision: int) -> set[str]:
-        """The kinds of which any object has changed after a revision."""
+        """The kinds with a change after a revision."""
         return {kind for kind, at in self.kind_revisions.items() if at > revision}
 
     def count(self, kind: str | None = None) -> int:
@@ -247,7 +247,7 @@ class ObjectTables:
     def put(self, key: Key, obj: Object, user: str) -> bytes:
         """Write an object under the next revision, which it carries from then on; returns its bytes.
 
-        Nobody may change it afterwards: it is what all get who read these bytes.
+        It must not change afterwards: all readers of these bytes share it.
         """
         record = self.get(key)
         if record is None:
@@ -386,7 +386,7 @@ class ObjectTables:
 
 
 class _PartsByKind(dict[str, KindParts]):
-    """A kind of which nobody has named parts has none."""
+    """A kind without named parts has none."""
 
     def __missing__(self, kind: str) -> KindParts:
         parts = self[kind] = KindParts(kind)

@@ -1,7 +1,7 @@
 """The revision log: the latest changes in order, from which watchers pull.
 
-Bounded: who asks for what has fallen off the end is told that it is gone (410) and lists again, so a slow watcher costs
-nobody else anything.
+Bounded: a watcher that asks for a dropped change gets 410 (Gone) and lists again, so a slow watcher costs
+the other watchers nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _REVISION: Final = attrgetter("revision")
 
 
 class Events(Struct, frozen=True):
-    """Changes in revision order. Who watches continues from `revision`.
+    """Changes in revision order. A watcher continues from `revision`.
 
     `gone` (410): the log no longer reaches back that far; the watcher must list again. `more`: the limit cut it.
     """
@@ -71,7 +71,7 @@ class Events(Struct, frozen=True):
 
 
 class ChangeLog(Protocol):
-    """The api's changes in order, as those find them who watch."""
+    """The api's changes in order, as watchers read them."""
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
         """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`.
@@ -169,9 +169,7 @@ class RevisionLog:
         return Events(published, tuple(found))
 
     def _is_gone(self, since: int, kinds: tuple[str, ...]) -> bool:
-        """Return whether any change that was dropped after `since` concerned these kinds; other watchers missed
-        nothing.
-        """
+        """Return whether a dropped change after `since` concerned these kinds; watchers of others missed nothing."""
         dropped = self._last_dropped
         return not kinds or since < self._forgotten_to or any(dropped.get(kind, 0) > since for kind in kinds)
 

@@ -232,7 +232,7 @@ class CronRule(OwnerRule):
     # --- jobs that are there
 
     def _made_for(self, job: Object) -> float:
-        """The time of the schedule for which a job was made; 0 for one that somebody else made."""
+        """The time of the schedule for which a job was made; 0 for one that another client made."""
         text = text_map(job["metadata"].get("annotations")).get(self._dialect.annotation)
         try:
             return parse_time(text)
@@ -242,7 +242,7 @@ class CronRule(OwnerRule):
     def _look_at_jobs(
         self, agenda: Agenda, cron: Object, jobs: Sequence[Object], finished: dict[str, FinishedJob], now: float
     ) -> None:
-        """Say which have ended, which nobody knows, and which have gone."""
+        """Say which have ended, which are unknown, and which have gone."""
         words, active = self._dialect.words, _active(cron)
         for job in jobs:
             uid, name = job["metadata"]["uid"], job["metadata"]["name"]

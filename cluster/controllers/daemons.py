@@ -248,7 +248,7 @@ def node_of(pod: Object) -> str:
 
 
 def pod_for(owner: Object, revision: Object, node: str) -> Object:
-    """The pod of a node: the scheduler puts it there, and nowhere else."""
+    """The pod of a node: the scheduler may bind it to this node only."""
     pod = pod_from(owner["spec"]["template"], owner)
     spec = pod["spec"]
     pod["metadata"]["labels"] |= {

@@ -203,7 +203,7 @@ def _progressing(
     if not moved and (reason == _LATE or (due is not None and now >= due)):
         return "False", _LATE, f"{which} has timed out progressing."
     if reason == _DONE and newest is not None and has(newest, "replicas") == numbers["replicas"] and not moved:
-        return "True", _DONE, (before or {}).get("message", "")  # a pod that is missing now is no rollout
+        return "True", _DONE, (before or {}).get("message", "")  # a pod that is missing now does not begin a roll-out
     return "True", "ReplicaSetUpdated", f"{which} is progressing."
 
 
@@ -345,7 +345,7 @@ def _newest(sets: Sequence[Object]) -> int:
 
 
 def _marks(owner: Object) -> dict[str, str]:
-    """Return the annotations of a ReplicaSet that record the wanted number of pods at its last scaling."""
+    """Return the annotations that record the wanted number of pods when a ReplicaSet is scaled."""
     return {DESIRED: str(owner["spec"]["replicas"]), MAX_REPLICAS: str(most_pods(owner))}
 
 
@@ -394,7 +394,7 @@ def _status(owner: Object, new: Object | None, sets: Sequence[Object], now: floa
 
 
 def _handed_on(owner: Object) -> dict[str, str]:
-    """A Deployment's annotations, but for those that are about itself: with what was last applied to it, `kubectl apply
+    """A Deployment's annotations without those about itself: with what was last applied to it, `kubectl apply
     --prune` would take its ReplicaSets away.
     """
     annotations = text_map(owner["metadata"].get("annotations"))

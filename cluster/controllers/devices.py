@@ -89,7 +89,9 @@ class DeviceMachine(Machine):
         return uid not in self._gone and self._live.get((namespace, str(user.get("name")))) != uid
 
     def _without_the_ended(self, claim: Object) -> Object | None:
-        """The claim without pods that are no more; without devices once it has no pod. None: it stays as it is."""
+        """The claim without pods that do not exist any more; without devices once it has no pod. None: it stays as it
+        is.
+        """
         status = section(claim, "status")
         users: list[dict[str, Any]] = status.get("reservedFor") or []
         kept = [user for user in users if user.get("resource") != "pods" or user.get("uid") not in self._gone]

@@ -1,6 +1,6 @@
 """Endpoints and EndpointSlices of Services as a pure machine (source: Kubernetes' two controllers for them).
 
-A Service with a selector has the pods that it selects. The others are left to whoever made them.
+A Service with a selector has the pods that it selects. The others are left to their makers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ReachedPod(Struct, frozen=True):
 
 
 def target_of(service: Object, pod: Object) -> ReachedPod | None:
-    """The pod as its Service sees it; None as long as nobody can reach it."""
+    """The pod as its Service sees it; None as long as it cannot be reached."""
     meta, spec, status = pod["metadata"], section(pod, "spec"), section(pod, "status")
     address = status.get("podIP")
     if not address or status.get("phase") in ("Succeeded", "Failed"):
@@ -278,7 +278,7 @@ class EndpointsMachine(Machine):
     def _work(self, key: Key) -> list[ApiRequest]:
         service = self._services.get(key[0], {}).get(key[1])
         if service is None:
-            own = key in self._slices  # somebody else may have Endpoints of that name
+            own = key in self._slices  # another client may have made Endpoints of that name
             self._slices.pop(key, None)
             return [Delete("Endpoints", *key, user=USER)] if own and key in self._endpoints else []
         targets = self._targets(key, service)

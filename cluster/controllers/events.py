@@ -37,12 +37,12 @@ KUBELET: Final = "kubelet"
 CONTROLLER: Final = "vc-controller-manager"
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 KEPT_S: Final = 3600.0
-"""An event is kept for so long, unless somebody says otherwise (kube-apiserver's --event-ttl)."""
+"""Seconds that an event is kept by default (kube-apiserver's --event-ttl)."""
 
 
 class PodEventsMachine(Machine):
     """Says in Event objects what happens to pods and PodGroups. `scheduler`: speak for it too, not for the node agents
-    alone. `kept_s`: how long events are kept. What cannot be said is no loss.
+    alone. `kept_s`: how long events are kept. An event that cannot be written is dropped.
     """
 
     kinds = ("Event", "PodGroup", "Pod")  # what has been said before comes first

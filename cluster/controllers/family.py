@@ -1,8 +1,8 @@
 """The form of controllers that make children for owners of one kind, and the machine that runs each of them.
 
-What all of them have in common is here: who belongs to whom, who is to be looked at again and when, and what is said
-about children that were made, refused or taken away. What one of them wants is its rule: a function of an owner, its
-children and the time.
+What all of them have in common is here: which child belongs to which owner, which owner is to be looked at again and
+when, and what is said about children that were made, refused or taken away. What one of them wants is its rule: a
+function of an owner, its children and the time.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ class OwnerRule(ABC):
     adopts: str = "Pod"
     """Of which kind it takes what `belongs` and is nobody's, and lets go what does not."""
     reporter: str
-    """Who events are from."""
+    """Source of the events."""
     user: str
-    """Who asks: the actor in which it runs."""
+    """User of the requests: the actor in which it runs."""
 
     @abstractmethod
     def work(self, family: OwnFamily, now: float) -> Agenda:
@@ -123,7 +123,7 @@ NOBODY: Final = ("", "")
 RETRY_S: Final = 1.0
 NOT_FOUND: Final = 404
 RETRY_MOST_S: Final = 300.0
-"""An owner of whom something was refused is looked at again after this time, twice as long each time, until something
+"""An owner with a refused request is looked at again after this time, twice as long each time, until something
 changes about it."""
 
 
@@ -209,7 +209,7 @@ class FamilyMachine(Machine):
             self._look_at(owner)
 
     def _orphan(self, key: Key, child: Object, *, deleted: bool) -> None:
-        """It may be nobody's: then those look who might adopt it."""
+        """Keep a child without a controller, and look again at the owners that might adopt it."""
         if deleted or is_controlled(child) or is_leaving(child):
             self._orphans.pop(key, None)
             return
@@ -304,7 +304,7 @@ class FamilyMachine(Machine):
                 pass
 
     def _concerned(self, request: UpdateStatus | Patch | Delete) -> Key | None:
-        """The owner that a request is about, or about whose child it is."""
+        """Return the owner of a request: its object, or the owner of its object."""
         key = (request.namespace, request.name)
         return key if request.kind == self._rule.owner else self._keys.get(self._parents.get((request.kind, key), ""))
 

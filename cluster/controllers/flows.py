@@ -48,7 +48,7 @@ FLOW_LIFE: Final = LifeCycle(
     {
         (_P.PENDING, _T.BEGUN): _P.RUNNING,
         (_P.PENDING, _T.BROKEN): _P.FAILED,
-        (_P.PENDING, _T.STOPPED): _P.FAILED,  # while it runs, a job that was terminated is no failure
+        (_P.PENDING, _T.STOPPED): _P.FAILED,  # while it runs, a terminated job is not a failure
         (_P.RUNNING, _T.BROKEN): _P.FAILED,
         (_P.RUNNING, _T.DONE): _P.SUCCEED,
     }
@@ -85,7 +85,7 @@ LISTED: Final = {
     "Terminated": "terminatedJobs",
 }
 _KNOWN: Final = (*LISTED, "Completing", "Terminating")
-"""Phases that are no riddle; these last two stand in no list."""
+"""Known phases; the last two stand in no list."""
 
 
 def phase_of(job: Object) -> str:
@@ -206,7 +206,7 @@ class JobFlowRule(OwnerRule):
         return agenda
 
     def _deploy(self, agenda: Agenda, family: OwnFamily) -> str:
-        """Make the jobs whose turn it is, in the order of the flows. Returns the first template that is not there."""
+        """Make the jobs that are due, in the order of the flows. Return the first template that does not exist."""
         flow, jobs = family.owner, {job["metadata"]["name"]: job for job in family.of(JOB)}
         for each in section(flow, "spec").get("flows") or ():
             if job_name(flow, each["name"]) in jobs:
@@ -222,7 +222,7 @@ class JobFlowRule(OwnerRule):
         return ""
 
     def _tell_of(self, agenda: Agenda, family: OwnFamily, now: float) -> None:
-        """Each Job that came is told of once; those in the status were told of before."""
+        """Report each new Job once; those in the status were reported before."""
         flow = family.owner
         said = self._said.setdefault(flow["metadata"]["uid"], _known(flow))
         for job in family.of(JOB):

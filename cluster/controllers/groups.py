@@ -1,4 +1,4 @@
-"""The PodGroup controller as a pure machine: PodGroups for pods that nobody has given one (source: Volcano's).
+"""The PodGroup controller as a pure machine: PodGroups for pods without one (source: Volcano's).
 
 Pods with one controlling owner share a PodGroup, named after the owner's uid; a pod without gets one of its own.
 """
@@ -34,7 +34,7 @@ _OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 
 
 class PodGroupMachine(Machine):
-    """Makes PodGroups for pods that nobody has given one."""
+    """PodGroup controller: makes PodGroups for pods without one."""
 
     kinds = (QUEUE_STATES, *_OWNERS, GROUP_MADE, POD_UNGROUPED)
 
@@ -97,7 +97,7 @@ class PodGroupMachine(Machine):
         return requests
 
     def _join(self, key: PodKey, pod: Object, asked: set[PodKey]) -> list[ApiRequest]:
-        """Ask for the group first. Its pods are told of it after the answer: a refused group must be on no pod."""
+        """Ask for the group first. Its pods get its name after the answer: a refused group must not stand on a pod."""
         name = group_name(pod)
         if (key[0], name) in asked:
             self._todo[key] = None
@@ -138,7 +138,9 @@ class PodGroupMachine(Machine):
                 self._todo.pop(key, None)
 
     def _reason(self, key: PodKey, now: float) -> UpdateStatus:
-        """PodScheduled=False on a pod without a group: the scheduler does not know of it, so nobody else says why."""
+        """PodScheduled=False on a pod without a group: the scheduler does not know of it, so no other actor says
+        why.
+        """
         written = {
             "type": "PodScheduled",
             "status": "False",

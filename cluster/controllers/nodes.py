@@ -1,7 +1,7 @@
 """Taints that keep pods off nodes that are not well, or cordoned, as a pure machine (source: Kubernetes' node lifecycle
 controller, `doNoScheduleTaintingPass`).
 
-A node of which nobody has said yet whether it is ready gets the taint of one that is not, as a kube-apiserver's
+A node without a Ready condition yet gets the taint of one that is not, as a kube-apiserver's
 admission gives it to every new node; but not where node agents of this process are about to say so. A node that is
 said to be not ready, or cannot be reached, gets its taint with the effect NoExecute as well, for which the node agents
 evict.

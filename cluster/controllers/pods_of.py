@@ -43,12 +43,12 @@ def reference(owner: Object) -> Object:
 
 
 def phase(pod: Object) -> str:
-    """Its phase; Pending where nobody has said one."""
+    """Return the pod's phase; Pending where the status has none."""
     return section(pod, "status").get("phase") or "Pending"
 
 
 def is_leaving(obj: Object) -> bool:
-    """Return whether the pod has been deleted and still exists."""
+    """Return whether the object has been deleted and still exists."""
     return "deletionTimestamp" in obj["metadata"]
 
 
@@ -66,7 +66,7 @@ def ready_at(pod: Object) -> float | None:
     try:
         return parse_time(since)
     except (ValueError, TypeError, AttributeError):
-        return 0.0  # somebody else wrote it; what cannot be read is long past
+        return 0.0  # another client wrote it; an unreadable time is long past
 
 
 def available_at(pod: Object, least_s: float) -> float | None:
@@ -115,7 +115,7 @@ def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
 
 
 def release(owner: Object, kind: str, child: Object, user: str) -> Patch:
-    """From now on it is nobody's."""
+    """Release the object from its owner."""
     left = [each for each in child["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
     return _references(kind, child, left, user)
 

@@ -75,7 +75,7 @@ _BY_TEXT: Final = {"": QueueState.OPEN, **{str(state): state for state in QueueS
 
 
 def state_of(text: str) -> QueueState:
-    """The state a queue is in; Open when it has none yet, Unknown for what is no state."""
+    """The state a queue is in; Open when it has none yet, Unknown for a state that is not valid."""
     return _BY_TEXT.get(text, QueueState.UNKNOWN)
 
 
@@ -96,7 +96,7 @@ class QueueMachine(Machine):
     def __init__(self, read: Callable[[bytes], Object] = unpack) -> None:
         self._read = read
         self._queues: dict[str, Object] = {}
-        self._groups: dict[tuple[str, str], tuple[str, int]] = {}  # the queue, and as of which revision
+        self._groups: dict[tuple[str, str], tuple[str, int]] = {}  # the queue, and the revision that says so
         self._counts: Counter[str] = Counter()  # PodGroups by queue
         self._commands: dict[tuple[str, str], Object] = {}
         self._dirty: dict[str, QueueAction] = {}

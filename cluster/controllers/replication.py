@@ -1,6 +1,6 @@
 """The controllers of ReplicaSets and ReplicationControllers: as many pods as are asked for.
 
-Source: Kubernetes' replicaset controller, of which its replication controller is another name.
+Source: Kubernetes' replicaset controller, which its replication controller reuses under another name.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def outdated(owner: Object, known: Sequence[Object], used: Container[str], user:
 
 
 def taking_over(revision: Object, user: str) -> Patch:
-    """Makes a revision that is there already that of its new owner, whose pods may be there as well."""
+    """Give an existing revision to its new owner, which may have pods already."""
     meta = revision["metadata"]
     patch = {"metadata": {"ownerReferences": meta["ownerReferences"]}}
     return Patch(KIND, meta["namespace"], meta["name"], pack(patch), user=user)

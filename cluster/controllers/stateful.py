@@ -147,7 +147,9 @@ class SetPlanner:
         return self._plan
 
     def _fill(self) -> bool:
-        """Every number has a pod that works; one after the other, unless they may come together."""
+        """Plan the missing pods, and return whether none is missing. One by one, each waits for the one before to
+        work.
+        """
         for number in range(self._first, self._last + 1):
             pod = self._kept.get(number)
             if pod is None:

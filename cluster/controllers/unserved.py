@@ -27,7 +27,7 @@ UNSERVED: Final = ("CertificateSigningRequest", "HorizontalPodAutoscaler")
 controller that comes takes its kinds out: a test finds those that are served and stand here.
 """
 LEFT: Final = ("CronJob", "Job", "JobFlow")
-"""Of Volcano's own kinds, those that become pods, where they are left to somebody else's controllers."""
+"""Of Volcano's own kinds, those that become pods, where they are left to controllers elsewhere."""
 SCHEDULER: Final = "volcano"
 SERVED: Final = (SCHEDULER, DEFAULT_SCHEDULER)
 """The schedulers of a system."""
@@ -35,7 +35,9 @@ NO_CONTROLLER: Final = "no controller for it runs here, so nothing comes of it"
 
 
 def other_scheduler(pod: Object, served: Collection[str] = SERVED) -> str:
-    """For whom a pod without a node waits; "" when that is one who is served, or for nobody."""
+    """Return the scheduler for which a pod without a node waits; "" when that one is served, or the pod waits for
+    none.
+    """
     spec = section(pod, "spec")
     name: Any = spec.get("schedulerName")
     return name if isinstance(name, str) and name not in served and not spec.get("nodeName") else ""
@@ -43,14 +45,14 @@ def other_scheduler(pod: Object, served: Collection[str] = SERVED) -> str:
 
 USER: Final = "workload-controller"
 REPORTER: Final = "unserved-controller"
-"""Who the events are from."""
+"""Source of the events."""
 LONGEST: Final = 230
 """So much of an object's name stands in that of an event, which has at most 253 characters."""
 
 
 class UnservedMachine(Machine):
-    """Says of what nobody here serves that it is so. `scheduler`: Volcano's and Kubernetes' own are of this system, and
-    there is no other. `left`: kinds that are for controllers that do not run, and cannot come.
+    """Reports objects that no controller or scheduler here serves. `scheduler`: Volcano's and Kubernetes' own are of
+    this system, and there is no other. `left`: kinds that are for controllers that do not run, and cannot come.
     """
 
     def __init__(self, *, scheduler: bool = True, left: Sequence[str] = ()) -> None:

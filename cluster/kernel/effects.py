@@ -26,7 +26,7 @@ from pumice.core.objects.metadata import Object
 from pumice.core.state.view import View
 from pumice.storage import codec
 
-# --- What decisions ask of the api, whoever carries them there and when.
+# --- Requests of decisions to the api, independent of their carrier and time.
 
 
 def conditions(reason: str, scheduler: str = "volcano") -> tuple[StatusCondition, ...]:
@@ -75,9 +75,9 @@ class Waiting:
 
 
 class Effects:
-    """On a store, for the view of the scheduler that decided: what comes to nothing is taken back there.
+    """On a store, for the view of the scheduler that decided: a decision without effect is taken back there.
 
-    Words alone (why something waits) are remembered and not written: nobody decides by them. `quiet`: revisions that
+    Words alone (why something waits) are remembered and not written: no decision reads them. `quiet`: revisions that
     brought nothing to decide by; `own`: those of what was said of PodGroups. `wordless`: words are always the same, so
     that they may as well be written.
     """
@@ -167,7 +167,7 @@ class Effects:
     # --- words
 
     def forget(self, namespace: str, name: str) -> None:
-        """A PodGroup is deleted: one of that name again has been told nothing."""
+        """A PodGroup is deleted: a new one of that name has no written status."""
         self._written.pop((namespace, name), None)
         self._said.pop(("PodGroup", namespace, name), None)
 

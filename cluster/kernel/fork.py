@@ -20,7 +20,7 @@ NOTHING_TOLD: Final = ConfigLoaded("", "", "")
 class Fork:
     """A cluster at `now` (seconds since the epoch).
 
-    `objects`: as an API has them, which nobody changes; those without a uid are handed in anew. `told`: the text of
+    `objects`: as an API has them, not to be changed; those without a uid are created anew. `told`: the text of
     `config`. `cycle` and `carry` are those of the newest cycle, `in_flight` what it decided and no object shows yet.
     `default_duration_s`: how long a pod runs that does not say (0: beyond every horizon). `later`: objects that come
     so many seconds after `now`; `before`: what stood at places of `objects` that a change has written; `asks`: what is

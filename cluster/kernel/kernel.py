@@ -1,9 +1,9 @@
 """One cluster around one scheduler, without waiting: what has changed and the time go in, what is to be done comes out.
 
-Nothing here knows how time goes by, who looks on or what is on disk: a shell does (`pumice.cluster.kernel.life`, on
+Clocks, watchers and the disk are unknown here: a shell has them (`pumice.cluster.kernel.life`, on
 virtual time). A moment of it: hand in requests (`apply`); take what has changed (`drain`), make of it what you like,
 then let all see it (`publish`); have a cycle where one is due (`decide`); let the others answer (`turn`); and again,
-until nothing `is_stirring`. Words that nobody decides by are not written.
+until nothing `is_stirring`. Messages that no decision reads are not written.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
 def stirs(shown: Shown[View], mutation: Mutation, obj: dict[str, Any], own: set[int]) -> bool:
-    """Show the view what is new. Whether that may matter to a cycle that has nobody to place.
+    """Show the view the news. Return whether it may matter to a cycle without pods to place.
 
     `own`: revisions of what the cycle before said of PodGroups, which is forgotten as it comes back.
     """
@@ -74,7 +74,7 @@ _WATCHED: Final = frozenset(WATCHED)
 class Kernel:
     """A cluster that goes on from a fork: with its configuration, cycle and carry, and yet without its objects.
 
-    Times are seconds since the epoch. `trail` is told what the actions of each cycle do.
+    Times are seconds since the epoch. `trail` hears what the actions of each cycle do.
     """
 
     def __init__(self, fork: Fork, seed: int, trail: Silence = SILENCE) -> None:
@@ -114,7 +114,7 @@ class Kernel:
         return self._effects.in_flight()
 
     def objects(self) -> list[Object]:
-        """All objects, the one that has not changed for longest first; nobody may change them."""
+        """All objects, the one that has not changed for longest first; they must not be changed."""
         tables = self.store.tables
         records = [record for kind in tables.kinds() for _, record in tables.of_kind(kind)]
         return [tables.seen(record) for record in sorted(records, key=lambda one: one.revision)]
@@ -182,7 +182,7 @@ class Kernel:
         return None if self._in_vain else self._wake_at
 
     def decide(self, now: float) -> CycleResult | None:
-        """Have a cycle; None: nothing has changed by which anybody decides, what it comes to is known."""
+        """Run a cycle; None: nothing has changed that a decision reads, so the result is known."""
         self.cycle += 1
         idle = self._settled and not (self._wake_at and self._wake_at <= now)
         idle = idle and ((self._echo and self.view.version == self._seen) or self._is_still())
@@ -193,7 +193,7 @@ class Kernel:
         return self._run_cycle(now)
 
     def _is_still(self) -> bool:
-        """Nobody waits for a place, and since the last cycle nothing has come but what it said itself."""
+        """Return whether no pod waits for a place and the last cycle's own writes are the only news since."""
         return not self._stirred and self._options.wordless and not waits(self.view)
 
     def _run_cycle(self, now: float) -> CycleResult:
@@ -225,6 +225,6 @@ class Kernel:
             self._shown.operate(AssumedCycle(self.store.revision, result.cycle), (*result.binds, *result.evicts))
         words = self._effects.carry_out(result, self.view, now)
         words |= self._options.wordless and self._moved and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
-        # what was only said wakes the scheduler, though it comes to the same again unless it goes on from elsewhere;
+        # a mere message wakes the scheduler, though it decides the same again unless it goes on from elsewhere;
         # where nothing had stirred, it was said before
         self._again = self._echo = words

@@ -1,10 +1,10 @@
 """The loop on virtual time, a thin shell around the kernel: it jumps from one moment at which something happens to the
-next, and does nothing else but to say how time goes by, who comes later and when it is enough.
+next, and adds only the passing of time, later arrivals and the end.
 
 Nothing is sent, journaled or waited for; else it is what `pumice run --time virtual` does. Within a moment all hear in
-rounds what was written in the round before: the scheduler first, whose cycle sees the news before anybody else has
-answered to it, then node agents, then controllers. A cycle whose time comes at this very moment waits until they have
-nothing more to say.
+rounds what was written in the round before: the scheduler first, so that its cycle sees the news before any other
+machine has answered to it, then node agents, then controllers. A cycle whose time comes at this very moment waits until
+they have nothing more to say.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Decided = Callable[[CycleResult, float], None]
 
 
 class Life:
-    """One future, from `now` on. `hears` is told every change of an object before anybody sees it, `decided` every
+    """One future, from `now` on. `hears` gets every change of an object before any machine sees it, `decided` every
     cycle before anything comes of it.
 
-    `trail` is told what the actions of each cycle do. `refused`: objects that the api would not have, with its answer;
+    `trail` hears what the actions of each cycle do. `refused`: objects that the api would not have, with its answer;
     `denied`: what was asked of it in vain.
     """
 
@@ -83,7 +83,7 @@ class Life:
             self.kernel.apply(deletion, self.now)
 
     def _judge(self, before: Object, after: Object) -> None:
-        """Ask the rules of changes: what was loaded is not judged, but what somebody would write over it is."""
+        """Ask the rules of changes: loaded objects are not judged, later writes to them are."""
         kind = kind_of(after.get("apiVersion"), after["kind"])
         rule = admission_of(kind.key).validate_update if kind is not None else None
         if kind is not None and rule is not None and is_recorded(before):

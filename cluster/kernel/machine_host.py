@@ -1,4 +1,4 @@
-"""Node agents and controllers without waiting: their machines, told what is new and asked what they want, at once."""
+"""Node agents and controllers without waiting: their machines hear the news and return their requests at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_ONCE: Final = 1 << 30
 class MachineHost:
     """Machines on one reading of the log of a store that is at hand.
 
-    `waits_for`: kinds of one of which there must be an object before any other kind is looked at.
+    `waits_for`: kinds; an object of one of them must exist before any other kind is looked at.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class MachineHost:
         self._due: float | None = None
 
     def begin(self) -> None:
-        """Hear of all there is, unless there is no object yet of the kinds that this one waits for."""
+        """Hear of all objects, once the kinds that this host waits for have one."""
         if self._waits_for and not any(map(self._store.tables.count, self._waits_for)):
             return
         self._waits_for = ()

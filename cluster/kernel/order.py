@@ -29,7 +29,7 @@ FIRST: Final = (
 def in_order(objects: Sequence[Object]) -> list[Object]:
     """Return the objects with references first and queues after their parents.
 
-    Pods that a cluster had come before who made them, or controllers that are at work already would make them anew; and
+    Pods that a cluster had come before their makers, or controllers that are at work already would make them anew; and
     before these those that are on nodes, or others would be given their room.
     """
     rank = {kind: number for number, kind in enumerate(FIRST)}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import Bind, ClaimedDevices
 
 USER: Final = "pre-bind-worker"
-"""Who writes."""
+"""User of the writes."""
 WRITTEN_S: Final = 1.0
 """Moments are written in whole seconds: a lock was set up to so long after its moment."""
 Place = tuple[str, str, str]
@@ -85,7 +85,7 @@ def writes_of(bind: Bind) -> Iterator[Write]:
 
 
 def taken_back(bind: Bind, others: Iterable[Bind]) -> Iterator[Write]:
-    """Yield what is to be undone of a bind that comes to nothing: not what others that wait have written as well."""
+    """Yield the requests that undo a failed bind, except what other waiting binds have written as well."""
     shared = {place for other in others for place in awaited_places(other)}
     for write in writes_of(bind):
         if (write.beside or write.place) not in shared:
@@ -105,7 +105,7 @@ def promise_volume(volume: Object, claim: Object) -> Object | None:
 
 
 def free_volume(volume: Object, claim: Object) -> Object | None:
-    """Not any more, unless the claim has it by now, or it was meant for it by somebody else."""
+    """Release the volume, unless the claim has it by now, or another client reserved it for the claim."""
     ours = BY_CONTROLLER in text_map(section(volume, "metadata").get("annotations"))
     if not ours or section(volume, "status").get("phase") == "Bound":
         return None
@@ -182,7 +182,7 @@ def _device_writes(
         if len(kept) == len(users):
             return None
         after = {key: value for key, value in status.items() if key not in ("reservedFor", "allocation")}
-        if kept:  # the last one to leave gives the devices back, whoever got them
+        if kept:  # the last one to leave gives the devices back, even if another pod got them
             after.update(reservedFor=kept, allocation=status.get("allocation"))
         return {**claim, "status": after}
 

@@ -66,7 +66,7 @@ class Surroundings:
 class MachineGroup:
     """Machines that share one reading of the log, in the order of their turns.
 
-    `waits_for`: kinds of one of which an object must exist before any other kind is looked at.
+    `waits_for`: kinds; an object of one of them must exist before any other kind is looked at.
     """
 
     machines: Callable[[Surroundings], Sequence[Machine]]
@@ -119,7 +119,7 @@ _RULES: Final = (*workload_rules(), *flow_rules())
 OWNERS: Final = tuple(rule.owner for rule in _RULES)
 """Kinds that a rule looks after."""
 MAKERS: Final = frozenset(("Job", *(rule.owner for rule in _RULES if rule.children)))
-"""Kinds of which controllers make pods, or what makes these."""
+"""Kinds from which controllers make pods, or makers of pods."""
 
 KUBELETS: Final = MachineGroup(machines=kubelets)
 JOBS: Final = MachineGroup(machines=job_machines)

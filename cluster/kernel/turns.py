@@ -1,6 +1,6 @@
-"""Machines that share one reading of the store's log: told of it all, and asked in turn, round after round.
+"""Machines that share one reading of the store's log: each hears all changes and is asked in turn, round after round.
 
-Whoever hosts them reads the log, asks what they want asked and keeps the time: `pumice.cluster.kernel.machine_host` at
+Their host reads the log, sends their requests and keeps the time: `pumice.cluster.kernel.machine_host` at
 once, `pumice.actors.runtime.reconciler` by messages.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.metadata import Object
 
 AGAIN_MOST: Final = 1000
-"""Rounds of asking that one piece of news may lead to; more is a machine that never comes to rest."""
+"""Rounds of asking that one piece of news may lead to; more means a machine that never rests."""
 
 
 class Turns:
@@ -38,7 +38,7 @@ class Turns:
 
     @property
     def whole_kinds(self) -> Iterable[str]:
-        """Return the kinds of which at least a part is watched."""
+        """Return the kinds that are watched, at least in part."""
         return self._interested
 
     def tell(self, events: Sequence[Mutation], unpack: Callable[[bytes], Object], since: int = -1) -> None:
@@ -90,5 +90,5 @@ class Turns:
         return earliest
 
     def running_timers(self) -> int:
-        """Return how many timers are running that somebody waits for."""
+        """Return the number of running timers that an idle run must have waited for."""
         return sum([machine.running_timers() for machine in self.machines])

@@ -14,7 +14,7 @@ from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.core.texts import whole_number
 
 STALE_S: Final = 120.0
-"""A pod whose eviction was granted and that has not gone after so long is counted again."""
+"""Seconds after a granted eviction from which a pod that still exists counts again."""
 
 ALLOWED: Final = "DisruptionAllowed"
 
@@ -27,7 +27,7 @@ class Scale(Struct, frozen=True, gc=False):
 
 
 ScaleOf = Callable[[Object], Scale | None]
-"""The scale behind a pod; None when nobody who can be scaled controls it."""
+"""The scale behind a pod; None when its controller has no scale."""
 
 
 def _rows(holder: Object, name: str) -> list[Object]:
@@ -114,7 +114,7 @@ def _seconds(text: str) -> float:
     try:
         return parse_time(text)
     except ValueError:
-        return 0.0  # somebody else wrote it; what cannot be read is long past
+        return 0.0  # another client wrote it; an unreadable time is long past
 
 
 def _conditions(

@@ -36,7 +36,7 @@ def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict
 
 
 def _name(argument: str) -> str:
-    """Behind one dash or two; empty for what is no flag."""
+    """Behind one dash or two; empty for a word that is not a flag."""
     if not argument.startswith("-"):
         return ""
     name = argument.removeprefix("--") if argument.startswith("--") else argument[1:]

@@ -1,7 +1,7 @@
 """Usage of a ResourceQuota (source: Kubernetes' quota controller and its evaluators).
 
 Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps
-(`cluster/api/verbs/quotas.py`). The scopes are Kubernetes' own but for affinity across namespaces; the
+(`cluster/api/verbs/quotas.py`). The scopes are Kubernetes' own, without affinity across namespaces; the
 scheduler's plugin knows none.
 """
 
@@ -175,7 +175,7 @@ def total_of(usages: Iterable[Amounts]) -> Amounts:
 
 
 def used_status(quota: Object, total: Amounts) -> Object:
-    """The status of a quota of which so much is used in all; what others count stays as it is."""
+    """Return the quota's status with this total usage; entries that others count stay as they are."""
     hard: dict[str, str] = section(section(quota, "spec"), "hard")
     zero = quantity_of("0")
     used = {name: total.get(name, zero) for name in hard if is_counted(name)}

@@ -141,7 +141,7 @@ class CellReportsMachine(Machine):
             return Patch(KIND, "", name, pack({"spec": spec}), user=USER)
         self._reported.add(name)
         owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": self._known[name]}
-        meta = {"name": name, "ownerReferences": [owner]}  # a node that goes while nobody looks takes it along
+        meta = {"name": name, "ownerReferences": [owner]}  # the garbage collector then removes the report with its node
         made = {"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": KIND, "metadata": meta, "spec": spec}
         return Create(pack(made), user=USER)
 

@@ -72,7 +72,7 @@ class AskedContainer(NamedTuple):
     """Request for a container. `again`: when it is restarted; `first`: before the others; `aside`: it keeps running
     beside them.
 
-    `heeds`: it ends soon, and well, when it is told to.
+    `heeds`: it ends soon, and well, after SIGTERM.
     """
 
     name: str
@@ -104,7 +104,8 @@ class ContainerRun(Struct):
 
 
 class Stop(NamedTuple):
-    """The end of a pod that is deleted: when it was told, when what still runs is killed, and with which code it ends.
+    """The end of a pod that is deleted: when it was asked to stop, when what still runs is killed, and with which code
+    it ends.
 
     `own_ways`: containers may end before, by themselves or because they heed SIGTERM.
     """
@@ -118,7 +119,7 @@ class Stop(NamedTuple):
 class PodContainers(Struct):
     """The containers of one pod, those that come first in front. `deadline_s`: seconds from its begin, or for ever.
 
-    `stop`: how it comes to an end that is deleted.
+    `stop`: the end of the pod when it is deleted.
     """
 
     containers: tuple[AskedContainer, ...]

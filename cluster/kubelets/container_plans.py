@@ -48,7 +48,7 @@ def _container(each: Object, plan: Plan | None, policy: str, otherwise: Plan, *,
     aside = first and each.get("restartPolicy") == ALWAYS
     again = ALWAYS if aside else ON_FAILURE if first and policy == ALWAYS else policy
     if plan is None:
-        # what nobody knows takes the time of its pod and ends for good; before the others it takes none
+        # an unknown program takes the time of its pod and ends for good; an init container takes none
         plan = Plan(FOR_EVER) if aside or serves(each) else AT_ONCE if first else otherwise
         again = NEVER
     elif plan.works:

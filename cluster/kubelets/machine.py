@@ -33,7 +33,7 @@ PodKey = tuple[str, str]
 
 USER: Final = "node-agents"
 ORPHAN_S: Final = 40.0
-"""Seconds after which a pod whose node is gone is removed (Kubernetes' pod garbage collector)."""
+"""Seconds after which a pod on a removed node is removed (Kubernetes' pod garbage collector)."""
 _NODE_GONE: Final = StatusCondition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists")
 TRIES: Final = 6
 """Restarts that a run waits for (the `backoffLimit` of a Job that says none); after them it is like one that runs."""
@@ -53,7 +53,7 @@ _WAITS_FOR: Final = {
 class NodeAgentsMachine(Machine):
     """Runs the pods of all nodes. `start_delay_s`: from the binding to Running; `default_duration_s`: how long a pod
     runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell. `addresses`
-    are given to pods, `others` keep nodes of their own, where there is somebody to see it.
+    are given to pods, `others` keep nodes of their own, where a client can see it.
     """
 
     kinds: tuple[str, ...] = ("Node", POD_PLACED)
@@ -122,13 +122,14 @@ class NodeAgentsMachine(Machine):
         if known is not None and revision <= known.revision:
             return
         if known is not None and known.uid != pod["metadata"]["uid"]:
-            self._removed(key, revision)  # a list shows only who has the name now: nobody told that the other went
+            # a list shows only the present holder of the name: the removal of the former one was not heard
+            self._removed(key, revision)
             known = None
         run = read_run(pod, revision, self._default_duration_s, known)
         if run is None:
             return
         self._runs[key] = run
-        if self._addresses is not None:  # nobody resizes what nobody sees
+        if self._addresses is not None:  # without clients there are no resizes
             self._resizes.pod(key, pod)
         if self._evictions.concerns(run.node):
             self._tainted[key] = None
@@ -209,7 +210,7 @@ class NodeAgentsMachine(Machine):
         return told
 
     def _evicted(self, now: float) -> list[ApiRequest]:
-        """Pods that do not tolerate the taints of their nodes have to go, whoever keeps the nodes."""
+        """Evict pods that do not tolerate the taints of their nodes, also on nodes that another agent keeps."""
         tainted, self._tainted = self._tainted, {}
         for key in tainted:
             run = self._runs[key]
@@ -295,7 +296,7 @@ class NodeAgentsMachine(Machine):
                 return self._stopped(run, now)
 
     def _stopped(self, run: PodRun, now: float) -> list[ApiRequest]:
-        """A pod that goes has its last phase first, which who watches it sees (the kubelet's `TerminatePod`)."""
+        """A pod that goes has its last phase first, which watchers see (the kubelet's `TerminatePod`)."""
         if run.over:
             return [self._deletion(run)]
         run.over = True

@@ -21,7 +21,7 @@ from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
 
 # --- Nodes of other agents
-# Whoever else keeps a node renews the Lease of its name.
+# Any other agent that keeps a node renews the Lease of its name.
 
 KWOK: Final = "kwok.x-k8s.io/node"
 LEASES: Final = "kube-node-lease"
@@ -29,7 +29,7 @@ HOLDER: Final = "pumice-node-agents"
 
 
 class OtherAgents:
-    """`wrote` says when a lease was last renewed from here: a later time is somebody else's."""
+    """`wrote` says when a lease was last renewed from here: a later time is another agent's."""
 
     def __init__(self) -> None:
         self._marked: set[str] = set()
@@ -208,7 +208,7 @@ class NodeReportsMachine(Machine):
         return max(RENEW_S, len(self._nodes) / MOST_IN_SECOND)
 
     def _introduced(self, name: str, node: Object, now: float) -> list[ApiRequest]:
-        """Addresses, versions and a word about its health, where nobody has said any."""
+        """Fill in addresses, versions and conditions that the node does not have yet."""
         status, patch = section(node, "status"), dict[str, Any]()
         if not status.get("addresses"):
             address = self._addresses.nodes.of(name)

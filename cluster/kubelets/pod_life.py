@@ -67,6 +67,6 @@ _SEEN: Final = {
 
 
 def seen(state: PodState, phase: str | None) -> PodState:
-    """The state of a pod of which the api says that it is in that phase."""
+    """Return the state after the api has shown that phase."""
     trigger = _SEEN.get(phase or "")
     return state if trigger is None else POD_LIFE.after(state, trigger)

@@ -87,7 +87,7 @@ class PodRun(Struct, gc=False):
     `address` is that of the pod, `shares` says that it is its node's; `ports` are those of the node that it asks for.
 
     `termination_s` and `stop_code`: how long a deleted pod takes to stop, and the exit code. `works_on`: the pod does
-    not heed SIGTERM, so that it may end by itself before. `told`: when it was told to stop, 0: not yet; `idle`: before
+    not heed SIGTERM, so that it may end by itself before. `told`: when it was asked to stop, 0: not yet; `idle`: before
     anything of it had begun. `over`: the api has its last phase.
 
     `changed`: containers that have got another image, to be started again; `restarted`: those of a pod without commands

@@ -64,7 +64,7 @@ class Resizes:
         self._of_node: dict[str, dict[PodKey, None]] = {}
         self._room: dict[str, Room] = {}
         self._open: dict[str, None] = {}  # nodes to look at
-        self._begun: dict[PodKey, None] = {}  # pods of which an earlier agent has taken a resize
+        self._begun: dict[PodKey, None] = {}  # pods with a resize that an earlier agent accepted
         self._timers: Timers[PodKey] = Timers()
 
     def node(self, node: Object, *, deleted: bool) -> None:
@@ -116,7 +116,7 @@ class Resizes:
                 self._open[share.node] = None
 
     def turn(self, now: float) -> dict[PodKey, tuple[str, ...]]:
-        """Look at what has changed. Return the pods of which there is news, each with the containers to restart."""
+        """Look at what has changed. Return the pods with news, each with the containers to restart."""
         news: dict[PodKey, tuple[str, ...]] = {}
         nodes, self._open = self._open, {}
         begun, self._begun = self._begun, {}
@@ -153,7 +153,7 @@ class Resizes:
         return not _alike(share.asked, share.given) or bool(share.reason)
 
     def _turn_of(self, key: PodKey) -> tuple[bool, int, bool, float, PodKey]:
-        """Return who is asked about first: who grows not, then by priority, class of service and time."""
+        """Return the sort key: pods that do not grow first, then by priority, class of service and time."""
         share = self._shares[key]
         late = share.since or float("inf")
         return share.grows(), -share.priority, qos_class(share.asked) != "Guaranteed", late, key

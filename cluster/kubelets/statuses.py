@@ -45,7 +45,7 @@ def life_status(run: PodRun, life: PodContainers, now: float) -> Object:
 
 
 def added_status(container: AskedContainer, each: ContainerRun) -> Object:
-    """Of a container that was added to a pod; nobody asks whether it is ready."""
+    """Status of a container that was added to a pod; its readiness does not count."""
     started = {"running": {"startedAt": timestamp(each.started)}}
     return {
         "name": container.name,

@@ -1,6 +1,6 @@
 """Evictions from nodes with NoExecute taints, for all pods at once (source: Kubernetes' `tainteviction` controller).
 
-A pod that does not tolerate all of them goes at once; one whose tolerations have a `tolerationSeconds` goes when the
+A pod that does not tolerate all of them goes at once; one with a `tolerationSeconds` in its tolerations goes when the
 shortest of these has passed since the taint was noticed. A taint that is taken away in time takes the eviction back.
 """
 
@@ -62,7 +62,7 @@ class TaintEvictions:
         self._timers.cancel(key)
 
     def take_due(self, now: float) -> list[PodKey]:
-        """Pods whose time is over."""
+        """Return the pods that are due."""
         due = list(self._timers.take_due(now))
         for key in due:
             self._since.pop(key, None)

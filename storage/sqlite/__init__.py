@@ -1,4 +1,4 @@
-"""The journal in a SQLite file. Nobody outside needs more of it than `SqliteJournal` and `back_up`."""
+"""The journal in a SQLite file. Other packages need only `SqliteJournal` and `back_up`."""
 
 from pumice.storage.sqlite.backup import back_up
 from pumice.storage.sqlite.journal import SqliteJournal

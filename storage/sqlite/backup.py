@@ -1,6 +1,7 @@
-"""A copy of a journal as it is at one moment, be it open or not: what was copied file by file might be torn.
+"""A copy of a journal as it is at one moment, open or closed: what was copied file by file might be torn.
 
-It is made under another name and gets its own when it is whole and on the disk, so who is killed meanwhile leaves none.
+It is made under another name and gets its own when it is whole and on the disk, so a process killed meanwhile leaves
+none.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 async def back_up(source: Path, target: Path) -> ChainReport:
-    """Copy the journal to `target`, a file that is not there yet, while whoever writes it goes on; then check the copy.
+    """Copy the journal to `target`, a file that does not exist yet, while its writer goes on; then check the copy.
 
-    What the journal has lost the copy lacks, too: that is said. Checkpoints that somebody edited it does without, where
-    the records say all that they said. Raises OpenError for a source that is no journal and a target that cannot be
+    What the journal has lost the copy lacks, too: that is said. Edited checkpoints are left out, where
+    the records say all that they said. Raises OpenError for a source that is not a journal and a target that cannot be
     made.
     """
     async with await SqliteJournal.open(source, read_only=True) as original:
@@ -46,7 +47,7 @@ async def back_up(source: Path, target: Path) -> ChainReport:
 
 
 async def _checked(copy: Path) -> tuple[ChainReport, int]:
-    """Return the check's report of the copy, and its last record. Checkpoints that are damaged are dropped first."""
+    """Return the check's report of the copy, and its last record. Edited checkpoints are dropped first."""
     async with await SqliteJournal.open(copy, read_only=True) as journal:
         report, head = await journal.check(), await journal.head()
         if report.whole or report.records < head.sequence - head.cut:

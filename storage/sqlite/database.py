@@ -73,7 +73,7 @@ async def unbroken(work: Awaitable[Result]) -> Result:
 
 
 # --- The presence of the files
-# What is written to files that were removed nobody will find.
+# A write to a removed file is lost.
 
 
 class FilePresence:
@@ -99,8 +99,8 @@ class FilePresence:
 def leave_open(connection: sqlite3.Connection) -> None:
     """Never close it, not even when the process ends.
 
-    The last connection to a database removes the write-ahead file by its name. Somebody else's may be there now; and
-    where nobody could say that the journal was closed, that file is what shows that nothing is missing.
+    The last connection to a database removes the write-ahead file by its name. Another journal's may be there now; and
+    where the clean close could not be recorded, that file is what shows that nothing is missing.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
@@ -138,7 +138,7 @@ class Database:
         if lock is None:
             return await cls._connected(path, name, migrations, read_only=True)
         if opening.log_waits(path) and not opening.is_being_made(path):
-            # Who may write makes one file of both when it closes: what must not be done is found out by who may not.
+            # A connection that may write merges both files when it closes, so this check uses one that may not write.
             looking = await cls._connected(path, name, migrations, read_only=True, may_be_empty=True)
             try:
                 await looking._demand_whole(name)
@@ -252,7 +252,7 @@ class Database:
             self._lock.note(Mark(self._found.identity, self._head.sequence, self._head.hash))
 
     async def confirm(self) -> None:
-        """Raises GoneError when the files are not where they were: who looks for them finds nothing new."""
+        """Raises GoneError when the files are not where they were: a reader of that path finds nothing new."""
         gone = self._presence.gone() if self._presence is not None else ""
         if gone:
             self._failed = JournalGoneError(f"the journal is gone: {gone}; what was written since may be lost")
@@ -320,9 +320,11 @@ class Database:
                 raise DamagedError(last + 1, f"lost: record {first} comes after record {last}")
 
     async def _demand_no_gap(self, after: int, through: int) -> None:
-        """Raises DamagedError when records above `after` are lost: who reads some kinds cannot see what lies between.
+        """Raises DamagedError when records above `after` are lost: a reader of some kinds cannot see the records
+        between.
 
-        What was written by the time of the first look must be there at the second, whoever writes meanwhile.
+        What was written by the time of the first look must be there at the second, also when there are writes
+        meanwhile.
         """
         written = (await opening.head(self._connection)).written if through == ENDLESS else through
         [(count, first, last, total)] = await self._rows(queries.SPAN, (after, through))

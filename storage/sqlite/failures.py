@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 MANGLED: Final = (TypeError, ValueError, OverflowError, LookupError, struct.error)
-"""What making something of values comes to that are not what was written."""
+"""Errors that decoding raises for values that differ from the written ones."""
 
 PRIMARY: Final = 0xFF
 """The low byte of SQLite's extended codes is the primary one."""
@@ -55,7 +55,7 @@ def using() -> Generator[None]:
 
 @contextmanager
 def reading() -> Generator[None]:
-    """While making something of what a file holds: whatever was changed in it, it is damage and nobody's mistake."""
+    """Report decoding errors of a file's content as damage: a changed file is not the caller's mistake."""
     with using():
         try:
             yield

@@ -82,7 +82,7 @@ def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
 
 @lru_cache(maxsize=16)
 def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
-    """Return the weight of each pair of words in both sums, a row a word: [2 pairs, 2], modulo 2^32.
+    """Return the weights of so many pairs of words in both sums, a row a word: [2 pairs, 2], modulo 2^32.
 
     A pair (x, y) makes of the sums (a, b): a' = a + b + x; b' = b + a' + y. So x adds (1, 1) and y (0, 1), and every
     pair that comes later makes (a + b, a + 2 b) of what an earlier one has added.
@@ -98,11 +98,11 @@ def _weights(pairs: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
 
 
 # --- The tail
-# The write-ahead file is laid over the main file as far as its checksums agree, whoever wrote it. So what follows a
-# broken page is looked for, and what the main file holds alone must be what the whole begins with.
+# The write-ahead file is laid over the main file as far as its checksums agree, even if another program wrote it. So
+# what follows a broken page is looked for, and what the main file holds alone must be what the whole begins with.
 #
 # While SQLite copies the write-ahead file into the main one, and after a kill in the midst of that, the main file
-# alone is no database: some of its pages are older than others. Then it need not make sense, and what it says proves
+# alone is not a database: some of its pages are older than others. Then it need not make sense, and what it says proves
 # nothing.
 
 TRIES: Final = 3
@@ -119,8 +119,8 @@ class Alone(NamedTuple):
 def lost_commits(path: Path) -> int:
     """Transactions in the write-ahead file after the first one that SQLite does not accept.
 
-    One that was being written when the power went is not accepted either, and nobody was told of it: 0, unless there
-    is another one after it, which nobody begins before the one before is on the disk. A writer may be at it: what
+    One that was being written when the power went is not accepted either, and its writer got no answer: 0, unless there
+    is another one after it, which is begun only when the one before is on the disk. A writer may be at it: what
     looks lost is looked at again.
     """
     log = path.with_name(f"{path.name}-wal")

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 # --- The mark
 # SQLite drops what comes after a broken page of that file without a word. So the last record of every append is noted
-# in the lock file, which is there from the opening to a clean stop. It is written after the append and before anybody
-# hears of it, and not waited for on the disk: it survives a kill, and after a power cut it says too little, never too
-# much.
+# in the lock file, which is there from the opening to a clean stop. It is written after the append and before any
+# reader hears of it, and not waited for on the disk: it survives a kill, and after a power cut it says too little,
+# never too much.
 
 _FORM: Final = struct.Struct("<16sQ16s8s")
 OFFSET: Final = 64
@@ -78,7 +78,7 @@ if sys.platform == "win32":
     import msvcrt
 
     FAR: Final = 1 << 62
-    """A byte that nobody reads or writes: locks are mandatory here."""
+    """A byte that is never read or written: locks are mandatory here."""
 
     def _seize(handle: int) -> None:
         os.lseek(handle, FAR, os.SEEK_SET)
@@ -148,7 +148,9 @@ class JournalLock:
         self._beside.write(mark.packed(), OFFSET)
 
     def release(self, *, clean: bool) -> None:
-        """Let go. `clean`: all is in the journal's own file, so nobody needs the mark any more. Once is enough."""
+        """Let go. `clean`: all is in the journal's own file, so the mark is not needed any more. May be called
+        again.
+        """
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -195,8 +197,8 @@ class FileLock:
         _write(self._handle, data, offset)
 
     def release(self, *, keep: bool = False) -> None:
-        """Remove the file, unless it is to be kept, then let go: in this order nobody can hold the lock of a file that
-        is gone.
+        """Remove the file, unless it is to be kept, then let go: in this order no other process can hold the lock of a
+        file that is gone.
         """
         if self._handle >= 0:
             if not keep and self._is_still_there(self._handle):

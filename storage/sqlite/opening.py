@@ -42,7 +42,7 @@ class OpenedFile(NamedTuple):
     """Opened file: the version of its schema, the journal's identity (None in files of version 1), both ends.
 
     `log`: a write-ahead file lay there; `alone` is what the main file holds without it (None: nothing that makes
-    sense). `lost`: transactions that the write-ahead file held once. `astray`: nobody closed the journal, and
+    sense). `lost`: transactions that the write-ahead file held once. `astray`: the journal was not closed, and
     there is no write-ahead file: it lies beside another name of the journal (a hard link, where this is a copy), or is
     gone.
     """
@@ -60,7 +60,7 @@ def uri(path: Path, read_only: bool) -> str:
     """Return the URI that tells SQLite which access it has to the file, which exists.
 
     Even to read, it wants to lay a file beside one in write-ahead mode; where it may not, and no log is waiting there,
-    nobody can be writing either.
+    no process can be writing either.
     """
     if not read_only:
         return f"{path.absolute().as_uri()}?mode=rw"
@@ -73,14 +73,14 @@ def log_waits(path: Path) -> bool:
     """Return whether there is something in a write-ahead file."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
-    except FileNotFoundError:  # who wrote has closed the journal
+    except FileNotFoundError:  # the writer has closed the journal
         return False
 
 
 def is_being_made(path: Path) -> bool:
     """Return whether the writer was stopped while it made the file.
 
-    A power cut may leave SQLite's rollback journal beside a write-ahead file without a frame. Only who may write can
+    A power cut may leave SQLite's rollback journal beside a write-ahead file without a frame. Only a writer can
     undo what that journal is about, and nothing is lost by it.
     """
     try:

@@ -34,7 +34,7 @@ FREE_PAGES: Final = "PRAGMA freelist_count"
 GIVE_BACK: Final = "PRAGMA incremental_vacuum(256)"
 """A megabyte at a time: a transaction like any other, which moves pages from the end of the file to free places."""
 AS_FAR_AS_POSSIBLE: Final = "PRAGMA wal_checkpoint(PASSIVE)"
-"""Waits for nobody who reads; the main file becomes shorter when all is in it."""
+"""Does not wait for readers; the main file becomes shorter when all is in it."""
 PROBE: Final = "BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK;"
 """Fails where nothing can be written. Opening and beginning do not: SQLite falls back to read-only without a word."""
 
@@ -42,7 +42,7 @@ WHOSE: Final = (
     "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), "
     "(SELECT count(*) FROM sqlite_master)"
 )
-# SQLite lets anybody put anything in any column; the casts make it a value of ours, and the chain finds it wrong.
+# SQLite accepts any value in any column; the casts make it a value of ours, and the chain finds it wrong.
 HEAD: Final = (
     "SELECT ifnull(CAST(anchor.sequence AS INTEGER), 0), ifnull(CAST(anchor.hash AS BLOB), x''), "
     "(SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'journal'), "

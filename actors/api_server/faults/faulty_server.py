@@ -45,7 +45,7 @@ class FaultyLog:
         self._network = network
 
     def head(self, kinds: tuple[str, ...]) -> int:
-        """The newest published revision of these kinds: what is told late is told late, and not otherwise."""
+        """The newest published revision of these kinds: delayed news must not become visible by it."""
         return self._log.head(kinds)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
@@ -95,7 +95,7 @@ REFUSALS: Final = {
 
 
 class _Step(Struct):
-    """One request of a batch; `item` is None when nobody waits for the answer any more."""
+    """One request of a batch; `item` is None when the asker is gone."""
 
     request: commands.StoreRequest
     item: Any
@@ -125,7 +125,7 @@ class FaultyApiServer(ApiServer):
         self._writing = 0  # so many turns wait for the journal
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Return the loops that deliver late and that crash, as the network would."""
+        """Return the loop of the network's late deliveries and of crashes."""
         return (self._late,)
 
     def _readable(self) -> ChangeLog:
@@ -236,7 +236,7 @@ class FaultyApiServer(ApiServer):
 
 
 class _Later(Struct, frozen=True):
-    """Whoever waits for `item` gets the answer later."""
+    """Give the answer to `item`'s asker later."""
 
     item: Any
     network: Network
@@ -247,7 +247,7 @@ class _Later(Struct, frozen=True):
 
 
 class _Lost(Struct, frozen=True):
-    """Whoever waits for `item` gets no answer."""
+    """Leave `item`'s asker without an answer."""
 
     item: Any
     actor: str

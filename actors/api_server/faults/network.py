@@ -51,7 +51,7 @@ class Network:
         self._activity.begin()
         held = Delivery(self._alarm.now() + delay_s, self._number, **what)
         heappush(self._held, held)
-        if self._held[0] is held:  # who waits for an earlier one finds it then
+        if self._held[0] is held:  # a waiter for an earlier one finds it then
             self._alarm.no_later_than(held.at)
 
     def holds_news(self) -> bool:
@@ -68,9 +68,9 @@ class Network:
         self._alarm.no_later_than(self._alarm.now())
 
     async def wait(self) -> float:
-        """Until something is due, or somebody is to crash; returns when that was to be.
+        """Wait until something is due or an actor is to crash; return the planned time.
 
-        What is held meanwhile moves the alarm and wakes nobody.
+        What is held meanwhile moves the alarm and wakes no waiter.
         """
         return await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
 

@@ -64,7 +64,7 @@ _SORTS: Final[dict[type[commands.StoreRequest], tuple[str, str]]] = {
     commands.Update: ("claim", PRE_BINDER),
     commands.Create: ("submit", "submit"),
 }
-"""By class: the sort, and whose request has to be to be of it ("": anybody's)."""
+"""By class: the sort, and the user whose request is of it ("": any user's)."""
 _OTHER: Final = ("other", "")
 
 
@@ -133,7 +133,7 @@ WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
 JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure", "journal-torn")
 OUTSIDE: Final = ("outside-refused", "outside-late", "outside-garbage", "outside-failing")
-"""What an extender does instead of an answer: nobody listens, it takes too long, says nonsense, or 500."""
+"""What an extender does instead of an answer: it does not listen, takes too long, says nonsense, or 500."""
 TURN: Final = ("held",)
 """An actor that could go on is passed over for so many turns of the loop: others run before it, however often."""
 
@@ -193,7 +193,7 @@ class Faults(Protocol):
 class SeededFaults:
     """From rates: the probability of each kind on each occasion that it can strike.
 
-    What no kind with a rate can strike is no occasion, and not counted. `crashable`: the actors that may crash.
+    A request that no kind with a rate can strike is not counted. `crashable`: the actors that may crash.
     """
 
     def __init__(

@@ -98,7 +98,7 @@ class TokenBucket:
         return max(-self._left / self._qps, 0.0)
 
     async def take(self) -> None:
-        """Return when it is there. Who comes first has it first."""
+        """Return when it is there. The first caller gets it first."""
         delay = self.delay_s(anyio.current_time())
         if delay:
             await anyio.sleep(delay)

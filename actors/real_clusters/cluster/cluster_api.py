@@ -1,10 +1,10 @@
-"""The cluster: stands where the api stands for who carries out decisions, and carries them out on a real cluster.
+"""The cluster: takes the api's place for the effect workers, and carries decisions out on a real cluster.
 
-Owns: the connections to the cluster, which version of each object was heard last, who waits for a request, the Lease.
+Owns: the connections to the cluster, the newest version heard of each object, the waiting requests, the Lease.
 Accepts: what the api accepts (`pumice.actors.real_clusters.cluster.cluster_api` says what becomes of it).
 Sends: asks the api to reflect what the cluster has, and what is left to it.
-When full: nobody waits for room: who carries out decisions waits for each answer. The most urgent goes first.
-Stops: when what it was asked for is done; what nobody answers any more is left to the next start, which looks at the
+When full: no sender waits for room: the effect workers wait for each answer. The most urgent goes first.
+Stops: when what it was asked for is done; what gets no answer any more is left to the next start, which looks at the
 cluster. Then the Lease is given back.
 
 Scheduling may begin once all of the cluster was listed and the Lease is ours. Losing it ends the process: from the
@@ -68,7 +68,7 @@ class Urgency(IntEnum):
 
 
 MOST_EVENTS: Final = 20_000
-"""So many wait at most; of what is not said then nobody hears (as with client-go's broadcaster)."""
+"""So many wait at most; further ones are dropped (as with client-go's broadcaster)."""
 
 
 class Line:
@@ -107,9 +107,9 @@ class Line:
 # to the api here, which has all that was heard.
 
 PATIENCE_S: Final = 30.0
-"""So long one tries to write what nobody has set a time for."""
+"""Seconds of trying to write a request without a deadline."""
 IN_STATUS: Final = ("ResourceClaim",)
-"""Kinds of which what a scheduler writes stands in the status, a subresource."""
+"""Kinds with a status subresource that holds what a scheduler writes."""
 URGENCY: Final[dict[type[Message], Urgency]] = {
     commands.BindPod: Urgency.DECISIONS,
     commands.EvictPod: Urgency.DECISIONS,
@@ -124,7 +124,7 @@ UNAVAILABLE: Final = 503
 
 
 class Desk:
-    """`may_write` says whether this is still the one who schedules; `heard`: the newest revision here."""
+    """`may_write` says whether this is still the working scheduler; `heard`: the newest revision here."""
 
     def __init__(
         self,
@@ -324,7 +324,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         await self._hearing.begin()
 
     async def on_stop(self) -> None:
-        """Carry out pending requests, for a limited time; then another scheduler may take over."""
+        """Wait for the open requests, for a limited time; then give the Lease back: another scheduler may take over."""
         with anyio.move_on_after(PATIENCE_S):
             while self._open:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
@@ -335,7 +335,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
                 log.warning("the Lease could not be given back: %s", error)
 
     def at_end(self) -> None:
-        """Nobody answers what is left."""
+        """Fail the requests that are left, which will get no other answer."""
         for item in (*self._open.values(), *self._forwarded.values()):
             item.fail(self.name, "stopped before it was carried out", stopped=self.mailbox.closed)
 
@@ -360,7 +360,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
             while True:
                 tasks.start_soon(await self._forwards.get())
 
-    # --- being the one who schedules
+    # --- being the working scheduler
 
     async def _lead(self) -> None:
         await self._hearing.synced.wait()
@@ -409,7 +409,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
                 self._line.put(urgency, partial(self._carry_out, item))
 
     def _queue_report(self, message: ReportStatus, item: Asked) -> None:
-        """A later one takes the place of one that waits: who has sent both waits for the later."""
+        """A later one takes the place of one that waits: the sender of both waits for the later."""
         where = message.kind, message.namespace, message.name
         earlier = self._reports.get(where)
         self._reports[where] = item
@@ -445,7 +445,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
             reply = refused(error) if isinstance(error, RemoteError) else None
             problem = str(error)
         if reply is None:
-            self._fail(item, problem)  # nobody knows what became of it
+            self._fail(item, problem)  # its result is unknown
             return
         self._open.pop(id(item), None)
         item.reply(reply)
@@ -456,7 +456,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         self._line.put(Urgency.EVENTS, partial(self._try_to_say, request))
 
     async def _try_to_say(self, request: Create | Patch) -> None:
-        """Write the reports that were left from before this process began, if possible; a lost report does no harm."""
+        """Write an event, if possible; a lost event does no harm."""
         try:
             await self._desk.answer(request)
         except (RemoteError, CredentialsError) as error:

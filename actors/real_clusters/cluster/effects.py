@@ -62,13 +62,13 @@ Say = Callable[[Object, Said], None]
 
 CONFLICT: Final = 409
 CONFLICTS: Final = 5
-"""How often an object is read again because somebody else wrote it in between."""
+"""How often an object is read again because another client wrote it in between."""
 WHOLE: Final = (POD_GROUP,)
-"""Kinds whose status is no subresource of its own, in Volcano's definitions."""
+"""Kinds without a status subresource, in Volcano's definitions."""
 
 
 class ClusterEffects:
-    """`local`: what is known of the cluster here. `until`: event-loop time (seconds) at which nobody waits any more."""
+    """`local`: what is known of the cluster here. `until`: event-loop time (seconds) after which no asker waits."""
 
     def __init__(
         self, client: ClusterClient, local: ApiPort, versions: RemoteVersions, clock: Clock, heard: Heard, say: Say

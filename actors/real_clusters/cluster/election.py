@@ -1,7 +1,7 @@
 """Leader election among several schedulers: the holder of the Lease works (source: client-go's `tools/leaderelection`).
 
-A Lease that somebody else holds is taken once it was not renewed for its duration, by the clock of who looks: clocks of
-different machines are never compared. Who could not renew it for the renew deadline stops, before that.
+A Lease of another holder is taken once it was not renewed for its duration, by the clock of the observer: clocks of
+different machines are never compared. A holder that could not renew it for the renew deadline stops, before that.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class LeaseElection:
         return anyio.current_time() >= self._seen_at + float(told)
 
     def _lease(self, before: Object) -> Object:
-        """With the resourceVersion that was read: of two who take it, one is refused."""
+        """With the resourceVersion that was read: of two takers, one is refused."""
         now, spec = micro_timestamp(self._clock.now()), section(before, "spec")
         ours = spec.get("holderIdentity") == self._settings.identity
         transitions = int(spec.get("leaseTransitions") or 0) + (0 if ours or not before else 1)

@@ -28,7 +28,7 @@ class ElectionSettings:
     """Settings of the leader election between schedulers (source: client-go's `leaderelection`, with Volcano's
     defaults); seconds.
 
-    Whoever holds the Lease goes on for `renew_deadline_s` without a renewal, and others wait for `lease_duration_s`.
+    The holder of the Lease goes on for `renew_deadline_s` without a renewal, and others wait for `lease_duration_s`.
     """
 
     namespace: str = CHARTS.namespace

@@ -17,7 +17,7 @@ TOMBS: Final = 10_000
 
 
 class RemoteVersion(NamedTuple):
-    """Of one object; "" where nobody says."""
+    """Of one object; "" where it is unknown."""
 
     uid: str
     text: str
@@ -36,7 +36,7 @@ class RemoteVersions:
         self._tombs: OrderedDict[tuple[Key, str], None] = OrderedDict()
 
     def know(self, key: Key, uid: str) -> None:
-        """It is here already, in a version of which nothing is known."""
+        """Note that the object is here already, in an unknown version."""
         self._known.setdefault(key[0], {})[key] = RemoteVersion(uid, "")
 
     def names(self, kind: str) -> list[Key]:

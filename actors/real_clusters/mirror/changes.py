@@ -25,7 +25,7 @@ CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 class RemoteChange(NamedTuple):
     """`blob` (MessagePack, a tenth of a dictionary): as it is now, or when `gone` as it last was; None: it is
-    gone, and how it last was nobody saw.
+    gone, and its last state was not seen.
     """
 
     kind: str
@@ -63,7 +63,7 @@ def _unpacked(blob: bytes) -> Object:
 
 def trimmed(kind: str, obj: Object) -> Object:
     """A copy without the values of environments, headers of probes, hooks and attributes of volumes: they hold secrets;
-    and without what only tells who wrote what; parts are shared.
+    and without managedFields and the like; parts are shared.
     """
     meta = {key: value for key, value in section(obj, "metadata").items() if key not in LEFT_OUT}
     meta.setdefault("uid", f"{kind}/{meta['name']}")  # samples of metrics have none

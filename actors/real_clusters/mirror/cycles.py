@@ -145,7 +145,7 @@ class KnownObject(NamedTuple):
 
 
 class MarkedChange(NamedTuple):
-    """A change, whose it is, and which decision of its cycle it carries out; None: none.
+    """A change, its object, and the decision of its cycle that it carries out; None: none.
 
     `written`: a session of the scheduler may have written it, about a pod, at the end of the very cycle whose
     decisions are seen after it.
@@ -213,7 +213,7 @@ class ObservedCycle:
 
 
 class CycleCutter:
-    """Knows every object that has passed: of pods what decisions are told by, of the others their generation."""
+    """Knows every object that has passed: of pods what identifies decisions, of the others their generation."""
 
     def __init__(self) -> None:
         self._pods: dict[Key, PodSeen] = {}
@@ -250,7 +250,7 @@ class CycleCutter:
         return [cycle for cycle in cycles if cycle.before or cycle.after]
 
     def _missed(self, changes: list[RemoteChange]) -> list[RemoteChange]:
-        """Pods that came and were bound while nobody looked, as they came. Of a first look nobody knows when."""
+        """Pods that came and were bound between two looks, as they came. On a first look the time is unknown."""
         found: list[RemoteChange] = []
         for change in changes if self._known else ():
             if change.kind == "Pod" and change.obj is not None and not change.gone:

@@ -48,7 +48,7 @@ def _root(kind: Kind) -> str:
 
 
 # --- Bursts: binds and evictions that come close after each other
-# A look that ends between two of them would take one cycle of the scheduler's for two, the second of which saw what
+# A look that ends between two of them would take one cycle of the scheduler's for two, and the second saw what
 # the first had done.
 
 QUIET: Final = 0.3
@@ -81,7 +81,7 @@ class Burst:
 
 
 NOT_THERE: Final = (404, 405)
-"""What a server answers for what it does not serve, or does not let anybody watch: clusters differ in that."""
+"""Answers of a server for kinds that it does not serve or let be watched: clusters differ in that."""
 NO_KIND: Final = "404"
 SERVER: Final = "the cluster"
 UNREACHED: Final = ("0", "401", CredentialsError.__name__)
@@ -93,7 +93,7 @@ FORBIDDEN: Final = 403
 FINAL: Final = (FORBIDDEN, *NOT_THERE)
 """Nothing waits for these."""
 NEEDED: Final = ("Node", POD)
-"""Without them there is no cluster to be seen: whoever may not read them waits until he may."""
+"""Without them there is no cluster to be seen: a user without permission to read them waits for it."""
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class Intake:
         if self._missing:
             return []
         heard, self._heard = self._heard, []
-        if self._news.is_set():  # else somebody waits for this one
+        if self._news.is_set():  # else a reader waits for this one
             self._news = anyio.Event()
         lists = {each.resource.key: place for place, each in enumerate(heard) if isinstance(each, ListedResource)}
         found = list[RemoteChange]()

@@ -4,7 +4,7 @@ Owns: the connections to the cluster, what was heard and is not yet taken in, an
 Accepts: `Poke`: take in now what was heard; `ReadMirrored`: say how far it is.
 Sends: asks the api to reflect objects; asks the recorder for the cycles of the cluster's own scheduler, as far as they
 are to be seen. Where a shadow is wanted, the metrics hear how alike it decides.
-When full: whoever pokes waits. What is heard is kept until the api has taken it.
+When full: the poker waits. What is heard is kept until the api has taken it.
 Stops: after what was heard is taken in. What is not heard any more is heard after the next start, as the difference to
 what is here.
 

@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ObservedCycles:
-    """`newest`: the number of the newest cycle in the journal; `shadow`: what comparisons came to; `seen`: whether the
-    cluster was seen as a whole since the start. One writer, the mirror; it outlives its restarts: numbers go on.
+    """`newest`: the number of the newest cycle in the journal; `shadow`: the results of comparisons; `seen`: whether
+    the cluster was seen as a whole since the start. One writer, the mirror; it outlives its restarts: numbers go on.
     """
 
     newest: int = 0
@@ -74,7 +74,7 @@ class Observed:
         return appended.first + 1
 
     async def outcomes(self, cycle: ObservedCycle, first: int) -> None:
-        """They were carried out, or nobody would have seen them."""
+        """They were carried out, or they would not have been seen."""
         number = self._memory.newest
         outcomes = [_outcome(number, first + place, each) for place, each in enumerate(cycle.decided)]
         entries = [Entry("outcome", codec.encode(each), each.sequence) for each in outcomes]

@@ -1,6 +1,6 @@
 """Objects without the names that people gave: pseudonyms in their place, and only what schedulers read beside them.
 
-Equal names stay equal and in order, whatever field they stand in. What is no name and is not read goes.
+Equal names stay equal and in order, whatever field they stand in. A value that is not a name and is not read goes.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ MODELS: Final = {
     "vnpu-level": re.compile(r"low|high"),
     "vnpu-dvpp": re.compile(r"yes|no|null"),
 }
-"""Labels of MindCluster, and the values of which rules read models of chips and parts of them; any other is a name."""
+"""Labels of MindCluster, and those of their values in which rules read models of chips and parts of them; any other is
+a name.
+"""
 WHOLE: Final = frozenset(("ConfigMap", "CSIDriver", "DeviceClass"))
 """Kinds in which names are those of configurations, drivers and resources."""
 DRIVERS: Final = frozenset(("CSINode", "ResourceClaim", "ResourceSlice"))
@@ -268,7 +270,7 @@ class Redaction:
 
 
 def _chips(text: Any) -> str:
-    """Keep the names of a node's chips; what is no list of them stays unreadable."""
+    """Keep the names of a node's chips; a value that is not such a list stays unreadable."""
     try:
         said: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, TypeError):
@@ -286,7 +288,7 @@ def _is_of(label: str, domains: Sequence[str]) -> bool:
 # --- The file of pseudonyms
 
 STEP: Final = 1_000
-"""Neighbours lie up to so far apart, by chance: nobody can tell how many names come between."""
+"""Neighbours lie up to so far apart, by chance: the number of names between them cannot be inferred."""
 
 _Line = tuple[str, Place]
 

@@ -1,6 +1,6 @@
 """The shadow: what Pumice decides where the cluster's own scheduler decided, from the same state, and how alike.
 
-It has a view of its own, of what the api here was told. A cycle beside decisions that were seen takes, of equally good
+It has a view of its own, of what the api here has heard. A cycle beside decisions that were seen takes, of equally good
 nodes, those that were taken there; what is decided or written otherwise while nothing moves counts once it is found at
 two looks in a row. Nothing of it is carried out.
 """
@@ -146,7 +146,9 @@ class Shadow:
     def beside(
         self, cycle: int, decisions: list[Decision], nominated: Mapping[str, Sequence[Nominated]]
     ) -> ShadowCompared:
-        """Compare decisions that were made on what was seen so far. `nominated`: by node, who waits for room there."""
+        """Compare decisions that were made on what was seen so far. `nominated`: by node, the pods that wait for room
+        there.
+        """
         guide = Guide(wishes_of(decisions), follows=self.agreeing)
         there, result = self._decide(cycle, lambda _: guide)
         found = [each for each in differing(decisions, result, guide) if each.there is not None]

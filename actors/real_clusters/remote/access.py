@@ -64,7 +64,7 @@ class Fixed:
 
 
 class TokenFile:
-    """A token that somebody else keeps fresh in a file. `now`: seconds of any clock that only goes on."""
+    """A token in a file that another program keeps fresh. `now`: seconds of any clock that only goes on."""
 
     def __init__(self, path: Path, access: ClusterAccess, now: Callable[[], float] = anyio.current_time) -> None:
         self._path = path
@@ -113,7 +113,7 @@ EXCERPT: Final = 200
 
 
 class FromPlugin:
-    """`now`: seconds since the epoch. One program runs at a time, whoever asks."""
+    """`now`: seconds since the epoch. One program runs at a time for all callers."""
 
     def __init__(self, access: ClusterAccess, plugin: ExecPlugin, now: Callable[[], float]) -> None:
         self._access = access

@@ -1,4 +1,4 @@
-"""Reading from a real API server: one request, or a stream of lines. Nobody who has a RemoteApi can write.
+"""Reading from a real API server: one request, or a stream of lines. A holder of a RemoteApi cannot write.
 
 Throttling (429, or 5xx with Retry-After) is waited out as the server asks, an expired credential renewed (source:
 client-go's `rest.Request`); what remains is a RemoteError.
@@ -199,8 +199,8 @@ async def _lines(path: str, answer: httpx.Response) -> AsyncGenerator[bytes]:
 
 
 async def _run_out(lines: AsyncGenerator[bytes]) -> None:
-    """Run the call until it ends, with a cancelled caller's wait cancelled inside: so httpx's own generators end in
-    order, which no other code can reach.
+    """End a stream that its reader leaves early, with its wait cancelled from inside: httpx's own generators then end
+    in order, which no other code can reach.
     """
     with anyio.CancelScope() as scope, suppress(RemoteError):
         scope.cancel()

@@ -3,7 +3,7 @@
 A watch that ends is gone on with from the last resourceVersion that was heard of, bookmarks included. What has expired
 (410) is listed again; so is what broke in any other way, after a delay that grows and differs from client to client. A
 server that cannot be reached, or has too much to do, is asked for the same watch again. Unlike there, the delay grows
-no more where something was heard meanwhile: a wire that breaks now and then leaves nobody behind for a minute.
+no more where something was heard meanwhile: a wire that breaks now and then leaves no reader behind for a minute.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Reflector:
 
 
 def _before(revision: str, other: str) -> bool:
-    """A server that was put back to an earlier day would never come to what it is waited for."""
+    """A server that was put back to an earlier day would never reach the awaited revision."""
     return revision.isdecimal() and other.isdecimal() and int(revision) < int(other)
 
 

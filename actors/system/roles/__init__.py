@@ -39,10 +39,10 @@ ROLES: Final = (
     cluster.MIRROR,
     cluster.CLUSTER_API,
 )
-"""A new one goes to the end: a storm's seed says by place who crashes."""
+"""A new one goes to the end: a storm's seed chooses the crash by place."""
 
 LINKS: Final[Links] = {role.name: tuple(role.sends.values()) for role in ROLES}
-"""Role -> the roles it sends to. Drawn in the README; who stops before whom follows from it."""
+"""Role -> the roles it sends to. Drawn in the README; the order of stopping follows from it."""
 
 CRASHABLE: Final = tuple(name for role in ROLES for name in role.crashes)
-"""Who may crash in a storm: everybody who works there but the recorder, whose end is the end of the process."""
+"""Roles that may crash in a storm: all that work there except the recorder, whose end is the end of the process."""

@@ -102,11 +102,11 @@ DISRUPTION_CONTROLLER: Final = _host_of("disruption-controller", roster.BUDGETS,
 
 
 def _left(settings: SystemSettings) -> tuple[str, ...]:
-    """Kinds for controllers that neither run nor can come: somebody else's would come over HTTP."""
+    """Kinds for controllers that neither run nor can come: those of another system would come over HTTP."""
     return () if controlling(settings) or serving(settings) else LEFT
 
 
-# Storms have no Deployments, no gateway and no ConfigMap: who works for these has nothing to lose in a crash there. A
+# Storms have no Deployments, no gateway and no ConfigMap: their actors have nothing to lose in a crash there. A
 # cluster without workloads is none of its business.
 WORKLOAD_CONTROLLER: Final = _controller(
     "workload-controller",

@@ -1,4 +1,4 @@
-"""Those that decide: the scheduler's view, cycles, actions, dry runs, and who is asked outside."""
+"""Roles that decide: the scheduler's view, cycles, actions, dry runs, and outside questions."""
 
 from __future__ import annotations
 

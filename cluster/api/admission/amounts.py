@@ -103,7 +103,7 @@ def quantity_total_too_large(name: str, amounts: list[Amount]) -> bool:
     return too_large(name, total)
 
 
-# --- Kinds of which only the stated amounts are checked: quotas, volumes and claims
+# --- Kinds with only their stated amounts checked: quotas, volumes and claims
 
 _PLACES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "ResourceQuota": (("spec", "hard"), ("status", "hard"), ("status", "used")),

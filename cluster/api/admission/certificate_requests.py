@@ -1,6 +1,6 @@
 """CertificateSigningRequests: what may stand in one, and who writes what of its status (`apis/certificates`).
 
-Whether the signature of a request is good is not looked at: nobody here signs.
+Whether the signature of a request is good is not looked at: no signer runs here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEQUENCE: Final = 0x30
 
 
 def initial_status(request: Object) -> None:
-    """Nobody has decided, whatever its author says of it."""
+    """Reset the status: a new request is undecided, even if its author says otherwise."""
     request["status"] = {}
 
 
@@ -70,14 +70,16 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def approve(old: Object, given: Object, at: str) -> tuple[Object, list[Cause]]:
-    """The request with the conditions of `given`: whoever writes under `approval` decides."""
+    """The request with the conditions of `given`: a write under `approval` is a decision."""
     conditions = _dated(rows(section(given, "status"), "conditions"), section(old, "status"), at)
     new = _with_status(old, given, {**section(old, "status"), "conditions": conditions})
     return new, _condition_problems(old, new)
 
 
 def report(old: Object, given: Object, at: str) -> tuple[Object, list[Cause]]:
-    """The request with the status of `given`: whoever writes the status signs, or fails; deciding is not his."""
+    """Return the request with the status of `given`. A write of the status signs or fails the request; it cannot
+    decide.
+    """
     status = {**section(given, "status")}
     before = section(old, "status")
     status["conditions"] = _dated(rows(status, "conditions"), before, at)

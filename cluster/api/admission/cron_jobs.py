@@ -54,7 +54,7 @@ def validate(cron: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
-    """Of the Jobs that it makes, whose selectors are always the server's."""
+    """Rules for the Jobs that it makes: their selectors are always the server's."""
     found = spec_problems(job, path)
     if job.get("selector") is not None:
         found.append(invalid_value(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))

@@ -181,9 +181,8 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     if spec == before:
         return []
     tasks = rows(spec, "tasks")
-    for index, task in enumerate(
-        tasks
-    ):  # who applies a Job again writes its tasks as before, without what was filled in
+    # a client that applies a Job again writes its tasks as before, without what was filled in
+    for index, task in enumerate(tasks):
         _default_task(index, task)
     if len(tasks) != len(rows(before, "tasks")):
         return [forbidden_field("spec.tasks", "job updates may not add or remove tasks")]

@@ -26,7 +26,7 @@ _KEPT: Final = 64
 
 
 def settled(spec: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """A spec with its defaults, which nobody may change, and the class of service that it has with them."""
+    """A spec with its defaults, which must not be changed, and the class of service that it has with them."""
     return _settled(repack(spec))
 
 

@@ -183,7 +183,7 @@ def condition_problems(conditions: list[Object], path: str, scope: Scope) -> lis
 
 
 def expression_problems(holder: Object, path: str, scope: Scope, part: str, *results: CelType) -> list[Cause]:
-    """Return what is wrong with the expression under a name, which comes to one of these types."""
+    """Return the problems of the expression under a name, which must evaluate to one of these types."""
     where, text = f"{path}.{part}", holder.get(part)
     if not isinstance(text, str) or not text.strip():
         return [required(where, f"{part} is not specified")]

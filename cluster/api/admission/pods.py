@@ -58,12 +58,12 @@ _JUDGED: Final = (*DURATIONS, EXIT_CODE, *_BUDGETS)
 """Annotations that can be wrong."""
 _KEPT: Final = 64
 _REMEMBERED: Final = 16 * 1024
-"""Bytes of a spec of which the verdict is remembered."""
+"""Size of the largest spec with a cached verdict, in bytes."""
 _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")
 
 
 def initial_status(pod: Object) -> None:
-    """A new pod is Pending, whatever its author says of it; its class of service is told by what `default` fills in."""
+    """Reset the status: a new pod is Pending. Its class of service follows from the fields that `default` fills in."""
     pod["status"] = {"phase": "Pending"}
 
 

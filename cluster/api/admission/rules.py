@@ -36,7 +36,7 @@ def run_problems(annotations: dict[str, str], path: str) -> list[Cause]:
 
 
 MOST_PODS: Final = 150_000
-"""Pods of one object; more than a cluster of Kubernetes holds nobody makes in earnest.
+"""Limit on the pods of one object: more than a whole cluster of Kubernetes holds.
 
 Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
 """
@@ -62,7 +62,7 @@ class Admission:
 
     `initial_status` replaces dropping the status of a new object. `default` fills in what was left out. `forbid` gives
     the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422. `settle` writes
-    what only the server says of an object that has been accepted, new or changed; it is told the time as text.
+    what only the server says of an object that has been accepted, new or changed; it gets the time as text.
     `webhook`: whose words the causes are, where Volcano has them from a webhook and not from its definition.
 
     What exists is not judged again: of an object that is loaded from another cluster, `default` is filled in (or

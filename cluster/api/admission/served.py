@@ -1,6 +1,6 @@
 """Rules of a kube-apiserver's admission plugins that apply only to a cluster that is served: additions and refusals.
 
-What a run begins with, and a run that nobody watches, go without: there it would only be more to write. Sources:
+What a run begins with, and a run without clients, go without: there it would only be more to write. Sources:
 DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `core/v1`.
 """
 
@@ -17,7 +17,7 @@ from pumice.core.objects.metadata import Object
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 OWN_PROVISIONER: Final = "pumice.dev/volumes"
-"""Of the class that a served cluster begins with: one that somebody has made goes before it."""
+"""Of the class that a served cluster begins with: one that a client has made goes before it."""
 OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -48,7 +48,7 @@ def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
 
 
 def _pod(pod: Object, _lookup: Lookup) -> None:
-    """An account, what nobody here reads but clients do, and five minutes on a node that is not ready or cannot be
+    """An account, fields that only clients read, and five minutes on a node that is not ready or cannot be
     reached.
     """
     spec: dict[str, Any] = pod.setdefault("spec", {})
@@ -118,8 +118,8 @@ def _rank(storage_class: Object) -> tuple[bool, str, str]:
 
 
 def _queue(queue: Object, _lookup: Lookup) -> None:
-    """Write what the first session would write of an empty queue. A client that creates a queue and updates it at once,
-    as Volcano's suites do, would otherwise meet a conflicting write (409).
+    """Write the status that the first session would write of an empty queue. A client that creates a queue and updates
+    it at once, as Volcano's suites do, would otherwise meet a conflicting write (409).
     """
     queue["status"] = {"allocated": dict(_NOTHING), **section(queue, "status")}
 

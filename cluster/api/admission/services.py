@@ -42,7 +42,7 @@ def used_ports(lookup: Lookup) -> set[int]:
 
 
 def free_address(namespace: str, name: str, used: Collection[str]) -> str:
-    """An address that nobody has; "" when there is none left."""
+    """Return a free address; "" when none is left."""
     size = ADDRESSES.num_addresses - _RESERVED - 1
     start = _mark(namespace, name) % size
     for step in range(size):
@@ -53,7 +53,7 @@ def free_address(namespace: str, name: str, used: Collection[str]) -> str:
 
 
 def free_port(namespace: str, name: str, used: Collection[int]) -> int:
-    """A node port that nobody has; 0 when there is none left."""
+    """Return a free node port; 0 when none is left."""
     size = LAST_PORT - FIRST_PORT + 1
     start = _mark(namespace, name) % size
     ports = (FIRST_PORT + (start + step) % size for step in range(size))
@@ -184,7 +184,7 @@ def _port_problems(ports: list[Mapping]) -> list[Cause]:
 
 
 def _taken(service: Object, lookup: Lookup) -> list[Cause]:
-    """Addresses and node ports that others have, or nobody may have."""
+    """Addresses and node ports that other Services have, or that are reserved."""
     meta, spec = service["metadata"], service["spec"]
     if spec["type"] == "ExternalName":
         return []

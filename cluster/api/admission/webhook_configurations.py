@@ -169,7 +169,9 @@ def _service_problems(service: Object, path: str) -> list[Cause]:
 
 
 def _bundle_problems(bundle: Any, path: str) -> list[Cause]:
-    """An empty one is filled in later, by whoever makes the certificates (cert-manager, a job of the install)."""
+    """An empty one is filled in later, by the program that makes the certificates (cert-manager, a job of the
+    install).
+    """
     if not bundle:
         return []
     try:

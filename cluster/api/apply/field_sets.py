@@ -83,7 +83,8 @@ _SELF: Final = "."
 
 @dataclass(slots=True)
 class FieldSet:
-    """A set of paths, which nobody changes once it is made: the steps here that belong to it, and what is below steps.
+    """A set of paths, which must not be changed once it is made: the steps here that belong to it, and what is below
+    steps.
 
     A step may be in both: a field and some of its parts. No set in `inside` is empty.
     """

@@ -164,7 +164,7 @@ _ANNOTATION: Final = field_set([(field("metadata"), field("annotations"), field(
 
 
 def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Managers:
-    """The owners of an object that nobody has applied server-side yet.
+    """The owners of an object that was never applied server-side.
 
     Writes are recorded from the first apply on only. What kubectl's annotation says to be applied, and still is so,
     belongs to `kubectl-client-side-apply`; the rest to `before-first-apply`, as in Kubernetes.
@@ -217,7 +217,7 @@ STATUS_RESETS = ("apiVersion", "kind", "metadata", "spec")
 
 
 def resets(subresource: str, *, drops_status: bool) -> tuple[str, ...]:
-    """The parts of an object that a write does not reach, so that nobody comes to own them by it."""
+    """The parts of an object that a write does not reach, so that the writer does not own them."""
     if subresource in ("status", "approval"):
         return STATUS_RESETS
     return MAIN_RESETS if drops_status else ()

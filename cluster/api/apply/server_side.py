@@ -244,7 +244,7 @@ def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet,
 
 
 def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> Object:
-    """The merged object without what its applier applied last time, no longer applies, and nobody else owns."""
+    """The merged object without what its applier applied last time, no longer applies, and no other manager owns."""
     last_named, managed_named = with_named(last, shape), with_named(managed, shape)
     if last_named <= managed_named:
         return merged

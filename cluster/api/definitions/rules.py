@@ -287,7 +287,7 @@ def _problem(rule: Rule, names: dict[str, Any], schema: Schema, work: Work, path
 
 
 def _said(rule: Rule, names: dict[str, Any]) -> str:
-    """Return what `messageExpression` comes to; "" where it comes to nothing that can be said."""
+    """Return the text that `messageExpression` gives; "" where it gives none that can be shown."""
     if rule.message is None:
         return ""
     try:

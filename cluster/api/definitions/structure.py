@@ -17,7 +17,7 @@ EMBEDDED: Final = "x-kubernetes-embedded-resource"
 MOST_STEPS: Final = 20_000
 """Instructions of all regular expressions of a schema together, each counted once."""
 MOST_BAD_PATTERNS: Final = 5
-"""So many bad ones are told of: finding out that one is too large takes milliseconds."""
+"""Limit on the bad ones in an answer: finding out that one is too large takes milliseconds."""
 
 _NUMBERS: Final = (
     "maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties",
@@ -87,7 +87,7 @@ def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Caus
 
 
 class _Patterns:
-    """The regular expressions of one schema, all of which are compiled at once when an object comes."""
+    """The regular expressions of one schema; all are compiled at once when an object comes."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()

@@ -28,7 +28,7 @@ def schema_of(group: str, version: str, kind: str) -> Schema | None:
 
 @cache
 def _of_type(type_: str) -> Schema:
-    """Empty for a type of which the definitions say nothing."""
+    """Empty for a type that the definitions do not describe."""
     inner = element(type_)
     if inner != type_:
         below = _of_type(inner)

@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902): a list of operations, all of which apply or none."""
+"""JSON patch (RFC 6902): a list of operations; either all apply or none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from pumice.storage.errors import CodecError
 
 _MOST: Final = 10_000
 MOST_COPIED: Final = 64 * 1024
-"""Bytes of JSON that the copies of one patch may come to: each could double what is there (kube-apiserver: 3 MiB)."""
+"""Limit on the bytes of JSON that the copies of one patch make: each copy could double the object (kube-apiserver: 3
+MiB).
+"""
 _CALLER: Final = "the server rejected our request due to an error in our request"
 
 

@@ -67,7 +67,7 @@ def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bo
 
 @cache
 def type_of_kind(group: str, version: str, kind: str, *, closed: bool = False) -> Any:
-    """The type of a kind's objects; of one that nobody described only the metadata is known. `closed`: every field is
+    """The type of a kind's objects; of a kind without a schema only the metadata is known. `closed`: every field is
     one that is described.
     """
     found = of_kind(group, version, kind)

@@ -165,7 +165,7 @@ def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:
 
 
 def shape_of_kind(group: str, version: str, kind: str, schema: dict[str, Any] | None = None) -> Shape:
-    """The shape of a kind's objects: that of a definition's schema where one is given; free-form when nobody knows."""
+    """The shape of a kind's objects: that of a definition's schema where one is given; free-form when there is none."""
     if schema is not None:
         return shape_of_schema(schema, top=True)
     found = of_kind(group, version, kind)

@@ -48,7 +48,7 @@ class Field(Struct, frozen=True, array_like=True):
     (map from strings) or `@` (a list that is a message of its own on the protobuf wire); such marks nest.
 
     Flags: `*` a Go pointer, `o` left out when empty, `z` left out when zero, `r` required, `i` the fields of the named
-    message stand in its holder's JSON, `a` merged as one whole, `x` takes fields that nobody described.
+    message stand in its holder's JSON, `a` merged as one whole, `x` takes fields that are not described.
     """
 
     name: str

@@ -28,7 +28,9 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def duplicate_fields(text: bytes) -> list[str]:
-    """`duplicate field "spec.weight"` for each, a hundred at most, in the text's order; none for what is no JSON."""
+    """`duplicate field "spec.weight"` for each, a hundred at most, in the text's order; none for a text that is not
+    JSON.
+    """
     try:
         value: Any = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
@@ -55,7 +57,7 @@ def _look(value: Any, path: str, found: list[str]) -> None:
 
 
 _INSIDE: Final = frozenset(("map", "list"))
-"""Sorts of what can hold a field that nobody knows."""
+"""Sorts of values that can hold an unknown field."""
 Misplaced = tuple[str, Shape]
 _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 

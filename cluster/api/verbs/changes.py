@@ -33,7 +33,7 @@ _KEPT: Final = 256
 
 @lru_cache(maxsize=_KEPT)
 def sound_patch(kind: str, blob: bytes) -> Object | None:
-    """The patch, which nobody may change, when it leaves a sound status wherever it is laid over one.
+    """The patch, which must not be changed, when it leaves a sound status wherever it is laid over one.
 
     So does one that takes nothing away and replaces each field that it names, by a value of that field's type. None:
     what comes of it depends on the object.

@@ -22,13 +22,13 @@ from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 
 SUBMIT: Final = "submit"
-"""Who hands in the manifests with which a run starts."""
+"""User that creates the manifests with which a run starts."""
 
 _GENERATE_ATTEMPTS: Final = 8
 
 
 class Creation:
-    """Creates objects; one whose owners have all gone is deleted again at once."""
+    """Creation of objects; one with no owner left is deleted again at once."""
 
     def __init__(self, registry: Registry, deletion: Deletion) -> None:
         self._registry = registry

@@ -48,7 +48,7 @@ class Deletion:
         self._tables = tables
         self._next: deque[Callable[[], None]] = deque()
         self._at_work = False
-        self._emptied: set[str] = set()  # namespaces that are going, of which nothing waits for pods
+        self._emptied: set[str] = set()  # namespaces that are being deleted and do not wait for pods
 
     def delete(
         self, key: Key, obj: Object, asked_grace_s: int | None, moment: RequestMoment, propagation: str = "Background"
@@ -76,7 +76,7 @@ class Deletion:
         self._work()
 
     def finalized(self, key: Key, moment: RequestMoment) -> None:
-        """Somebody may have let a namespace go."""
+        """Continue a namespace's deletion: a finalizer may have been removed."""
         self._finish_holder(key, moment)
         self._work()
 
@@ -242,7 +242,7 @@ class Deletion:
 
     def _empty(self, holder: Key, moment: RequestMoment) -> None:
         """Delete what a holder holds; it goes with the last of it. While finalizers keep pods of a namespace, all else
-        in it stays for whoever is to remove them.
+        in it stays for the controllers that remove them.
         """
         obj = self._tables.read(holder)
         held = [] if obj is None else self._held(holder, obj)

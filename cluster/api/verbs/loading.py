@@ -30,7 +30,7 @@ from pumice.storage.codec import unpack
 # --- Reflection: objects of another cluster, stored without any judgement
 
 # --- Statuses that the scheduler reports, laid over those that objects have by then
-# As with a patch, nobody reads an object before: it is the newest that is changed, and what is there already is not
+# As with a patch, the caller reads no object before: the newest one is changed, and what is there already is not
 # written again.
 
 
@@ -44,7 +44,7 @@ class Reporting:
     def report(self, request: ReportStatus, moment: RequestMoment) -> Accepted | Refused:
         """Lay it over the newest status; 409, and its revision, when that has changed since what the reporter knew.
 
-        The answer does not bring the object along: reports are many, and who reports watches.
+        The answer does not bring the object along: reports are many, and their authors watch.
         """
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
@@ -84,7 +84,7 @@ class Reflection:
 
 
 def _same(given: Object, stored: Object) -> bool:
-    """But for the resourceVersion, which is another in each cluster."""
+    """Compare all but the resourceVersion, which differs between clusters."""
     given["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
     return given == stored
 

@@ -25,7 +25,7 @@ def applied(
     reset = resets(request.subresource, drops_status=kind.drops_status)
     who = serverside.Applicant(moment.manager, kind.api_version, request.subresource, request.force, reset)
     if live is not None and MANAGED not in live["metadata"] and kind.status:
-        # nobody is known to have written the status, so nobody stands in the way of who applies it first
+        # no manager is known to own the status, so the first applier meets no conflict
         stated = {part: value for part, value in live.items() if part != "status"}
         live = write_managers(live, first_owners(stated, kind.api_version, moment.text, shape))
     return serverside.apply(live, config, who, moment.text, shape)
@@ -44,7 +44,7 @@ def made(kinds: KindTable, kind: Kind, obj: Object, moment: RequestMoment) -> Ob
 def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource: str, moment: RequestMoment) -> Object:
     """The new object with the owners of its fields after an update; `new` may hold managedFields as a client has them.
 
-    An object of whose making nobody was told has none until it is applied.
+    An object that was made without a manager has none until it is applied.
     """
     if not old["metadata"].get(MANAGED):
         new["metadata"].pop(MANAGED, None)

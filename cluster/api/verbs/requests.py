@@ -18,7 +18,7 @@ from pumice.storage.errors import CodecError
 class RequestMoment(Struct, frozen=True, gc=False):
     """`now` in seconds since the epoch; `user` goes into the journal beside what the request changed.
 
-    `manager`: who comes to own the changed fields, where that is kept; the user when nobody is named. `uid`: of what is
+    `manager`: the owner of the changed fields, where owners are kept; the user when none is named. `uid`: of what is
     created; "": a new one.
     """
 
@@ -53,7 +53,7 @@ def may_hold_null(blob: bytes) -> bool:
 
 
 def name_of(obj: Object) -> str:
-    """metadata.name of an object that nobody has checked yet; empty when there is none."""
+    """metadata.name of an object that is not checked yet; empty when there is none."""
     meta = obj.get("metadata")
     name = cast("dict[str, Any]", meta).get("name") if isinstance(meta, dict) else None
     return name if isinstance(name, str) else ""

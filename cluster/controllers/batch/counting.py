@@ -55,7 +55,7 @@ def index_of(pod: Object) -> int | None:
 
 class GonePods(Struct):
     """Pods of a Job that have gone, by how they were counted; `spared`: uids of those that the controller itself took
-    away, who count for nothing.
+    away, which do not count.
     """
 
     succeeded: int = 0
@@ -99,9 +99,7 @@ def has_failed(job: Object, pod: Object) -> bool:
 
 
 def first_gone(job: Object, pods: Sequence[Object]) -> GonePods:
-    """Return the pods that went before the Job was first seen: its status counts them, and they do not exist any
-    more.
-    """
+    """Return the counts of pods that went before the Job was first seen: the status counts more than exist."""
     status = section(job, "status")
     succeeded = sum(phase(pod) == "Succeeded" for pod in pods)
     failed = sum(has_failed(job, pod) and is_counted(job, pod) for pod in pods)

@@ -75,7 +75,7 @@ BATCH_JOB_LIFE: Final = LifeCycle(
         (_S.ACTIVE, _E.ENOUGH): _S.SUCCEEDING,
         (_S.ACTIVE, _E.BROKEN): _S.FAILING,
         (_S.SUSPENDED, _E.RESUMED): _S.ACTIVE,
-        (_S.SUSPENDED, _E.ENOUGH): _S.SUCCEEDING,  # its last pods ended well before they were told to stop
+        (_S.SUSPENDED, _E.ENOUGH): _S.SUCCEEDING,  # its last pods ended well before they were asked to stop
         (_S.SUSPENDED, _E.BROKEN): _S.FAILING,
         (_S.SUCCEEDING, _E.EMPTY): _S.COMPLETE,
         (_S.FAILING, _E.EMPTY): _S.FAILED,
@@ -139,7 +139,7 @@ def changed(job: Object, count: JobProgress, now: float) -> PodChange:
 
 
 def _surplus(job: Object, count: JobProgress, wanted: int) -> list[Object]:
-    """Pods whose index is none, is done or has another pod; then those that are least missed."""
+    """Return the surplus: pods without an index, or with one that is done or has another pod, then the least missed."""
     found: list[Object] = []
     kept = count.active
     if is_indexed(job):

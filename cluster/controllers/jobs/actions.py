@@ -112,7 +112,7 @@ def sync(
 ) -> list[ApiRequest]:
     """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status.
 
-    `scales_quietly`: pods that are too many are marked, so that their end is no event of the Job.
+    `scales_quietly`: pods that are too many are marked, so that their end is not an event of the Job.
     """
     job = _present(state)
     old: Object = job.get("status") or {}
@@ -148,7 +148,7 @@ def kill(
     status = dict(old)
     whole = reaction.do is Do.KILL
     doomed = _all_but_ended(state, job, reaction) if whole else _targets(state, resolved)
-    # the version tells pods of this life from those of earlier ones; a kill that kills nobody begins no new life
+    # the version tells pods of this life from those of earlier ones; a kill without pods to kill begins no new life
     if whole and (reaction.then in _BEGINNINGS or any(not pod.deleting for pod in doomed)):
         status["version"] = status.get("version", 0) + 1
     requests: list[ApiRequest] = []
@@ -190,7 +190,7 @@ def _settle(
         status["retryCount"] = status.get("retryCount", 0) + 1
     if phase is not None:
         said = section(status, "state")
-        # what brought a Job to its end is told until then; a new life begins without
+        # the reason of a Job's end is kept until then; a new life begins without
         keeps = said.get("reason") == CREATION_REFUSED or (then in _LAST and phase is not JobPhase.PENDING)
         told = {name: said[name] for name in ("reason", "message") if keeps and name in said}
         status["state"] = {"phase": str(phase), **because, **told}
@@ -364,7 +364,7 @@ def _all_but_ended(state: JobState, job: Object, reaction: Reaction) -> Sequence
 
 
 def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable[ApiRequest]:
-    """Mark it as wanted gone, so that its end is no eviction, and delete it."""
+    """Mark the pod as wanted gone, so that its end does not count as an eviction, and delete it."""
     if pod.deleting:
         return []
     pod.deleting = True

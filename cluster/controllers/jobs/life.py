@@ -1,4 +1,4 @@
-"""The life cycle of a Volcano Job: phases, triggers and the one table that joins them, and what an action comes to.
+"""The life cycle of a Volcano Job: phases, triggers and the one table that joins them, and the outcome of an action.
 
 Source: Volcano's `pkg/controllers/job/state`, which spreads the same over eight files. A reaction says what is done to
 the pods and what then decides about the next phase; every phase knows every action.
@@ -166,7 +166,7 @@ REACTIONS: Final[dict[tuple[JobPhase, Action], Reaction]] = {
 
 
 def phase_of(status: dict[str, Any]) -> JobPhase:
-    """The phase a job is in; Pending when it has none yet, or one that nobody knows (Volcano's `state/factory.go`)."""
+    """The phase a job is in; Pending when it has none yet, or an unknown one (Volcano's `state/factory.go`)."""
     phase = section(status, "state").get("phase")
     return _PHASES.get(phase, JobPhase.PENDING) if isinstance(phase, str) else JobPhase.PENDING
 

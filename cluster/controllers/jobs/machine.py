@@ -158,7 +158,7 @@ def no_fixes() -> Collection[str]:
 
 
 class JobCache:
-    """Single writer of every `JobState` but for what the actions note on pods they delete."""
+    """Single writer of every `JobState`, except for the marks of the actions on pods that they delete."""
 
     def __init__(self, timers: JobTimers, fixes: Callable[[], Collection[str]] = no_fixes) -> None:
         self._fixes = fixes
@@ -243,7 +243,7 @@ class JobCache:
             return
         if old is not None and old.uid != new.uid:
             old = None
-        # how it was when it was told to go: on its way out it comes to a last phase like any other
+        # its state at the deletion: on its way out it reaches a last phase like any other
         new.ended = new.ended if not new.deleting or old is None else old.ended
         new.deleting = new.deleting or (old is not None and old.deleting)
         state = self._state(new.job)
@@ -321,7 +321,7 @@ def key_of(obj: Object) -> JobKey:
 
 
 # --- Events
-# Nobody decides by them: they are said where somebody can look at them.
+# No decision reads them: they are written only where a client can read them.
 
 SOURCE: Final = "vc-controller-manager"
 EXECUTE: Final = "ExecuteAction"
@@ -336,7 +336,7 @@ _PLUGIN: Final = ("PluginError", "Execute plugin when job add failed, err: {}")
 
 
 class Announcements:
-    """Events about Jobs, until they are taken. `aloud`: whether anybody listens."""
+    """Events about Jobs, until they are taken. `aloud`: whether there are readers."""
 
     def __init__(self, user: str, *, aloud: bool) -> None:
         self._sayings = Sayings(user)
@@ -344,7 +344,7 @@ class Announcements:
         self._requests: list[Create | Patch] = []
 
     def take(self) -> list[Create | Patch]:
-        """Return the requests that are due for the events."""
+        """Take out the requests that write the events."""
         requests, self._requests = self._requests, []
         return requests
 
@@ -364,7 +364,7 @@ class Announcements:
         self._say(job, "CommandIssued", message, now)
 
     def given_up(self, job: Object, now: float) -> None:
-        """Drop the requests that were tried too often."""
+        """Announce that a Job was tried too often."""
         self._say(job, EXECUTE, f"Job failed on action {Action.SYNC_JOB} for retry limit reached", now)
 
     def refused(self, job: Object, kind: str, why: str, now: float) -> None:

@@ -32,8 +32,8 @@ _INTERNAL: Final = (OUT_OF_SYNC, COMMAND_ISSUED, POD_RUNNING, "")
 
 
 class JobTrigger(Struct, frozen=True):
-    """Something that happened to a job. `action` is set by commands, and by a `policy` whose time is over; `version` is
-    the job-version of the pod.
+    """Something that happened to a job. `action` is set by commands, and by a `policy` with an expired timeout;
+    `version` is the job-version of the pod.
     """
 
     event: str = OUT_OF_SYNC
@@ -49,7 +49,7 @@ class JobTrigger(Struct, frozen=True):
 
 
 class Resolved(Struct, frozen=True):
-    """The action for a trigger, after `delay_s` seconds. `policy`: what it is for and whose, "" without one."""
+    """The action for a trigger, after `delay_s` seconds. `policy`: its name and scope, "" without one."""
 
     action: Action
     trigger: JobTrigger

@@ -28,7 +28,7 @@ _MAX_RETRY, _NO_LIMIT = 3, -1
 class PodView(Struct):
     """A pod of a Job. `deleting` is set as soon as the controller has asked for it. `revision` is the newest known.
 
-    `ended`: it had succeeded or failed before anybody told it to go.
+    `ended`: it had succeeded or failed before its deletion.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Registrar of a storage driver on every node, as a pure machine. The node's CSINode names the drivers of all storage
 classes, without a limit, so that claims count as something that nodes have.
 
-A CSINode that somebody else made is left as it is. Source: Kubernetes' kubelet (`pkg/volume/csi/nodeinfomanager`).
+A CSINode that another client made is left as it is. Source: Kubernetes' kubelet (`pkg/volume/csi/nodeinfomanager`).
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class PodClaimsMachine(Machine):
                 yield Create(pack(_made("v1", "PersistentVolumeClaim", pod, template, {"name": name})), user=USER)
 
     def _resource_claims(self, pod: Object) -> Iterator[ApiRequest]:
-        """Claims that are missing; when none is, the pod is told their names."""
+        """Return the requests for missing claims; when none is missing, the pod's status gets their names."""
         meta, names = section(pod, "metadata"), dict[str, str]()
         made = {_pod_claim(claim): name for (_, name), claim in self._owned.get(meta["uid"], {}).items()}
         for wanted in _templated(pod):
@@ -126,7 +126,7 @@ class PodClaimsMachine(Machine):
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """The answer to one request of the last step; they come in order, before the next step. A name that is taken is
-        left alone: pods whose claim it is not wait, and are told so.
+        left alone: pods that do not own the claim wait, and their conditions say so.
         """
         if isinstance(reply, Accepted) and reply.blob and isinstance(request, Create):
             claim: Object = unpack(reply.blob)

@@ -49,7 +49,7 @@ def echoed(arguments: Sequence[str]) -> str:
 
 
 def is_server(program: str, arguments: Sequence[str]) -> bool:
-    """Return whether it serves until it is told to stop."""
+    """Return whether the program serves until it is asked to stop."""
     stays = _FOREGROUND.get(program)
     return program in _SERVERS or (stays is not None and any(stays in each for each in arguments))
 

@@ -1,4 +1,4 @@
-"""All plugins of Jobs by name, in the order in which they see a pod: hcclrank reads what others told it."""
+"""All plugins of Jobs by name, in the order in which they see a pod: hcclrank reads what other plugins wrote."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ UNLISTED: Final = ("hcclrank",)
 
 
 def plugins_of(job: Object) -> dict[str, JobPlugin]:
-    """Of a Job, by name; names that nobody knows were refused when it came."""
+    """Plugins of a Job, by name; unknown names were refused at its creation."""
     wanted = section(job["spec"], "plugins")
     return {name: make(job, wanted[name] or ()) for name, make in PLUGINS.items() if name in wanted}
 

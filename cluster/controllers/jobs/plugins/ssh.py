@@ -12,8 +12,8 @@ from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object
 
 # --- Keys
-# Well formed, and no secret: in a simulated cluster nobody logs in, and nothing here is drawn by chance, so all have
-# the same.
+# Well formed, and not secret: there are no log-ins in a simulated cluster, and nothing here is drawn by chance, so all
+# have the same.
 
 EXPONENT: Final = 65537
 _P: Final = (
