@@ -267,14 +267,14 @@ def test_the_build_finds_its_commands_in_the_readme() -> None:
 
 
 def test_the_page_of_commands_names_what_they_need_besides() -> None:
-    """Its set-up installs none of the errors, and the one for development, with which its commands are tried, all."""
-    errors = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    dev = errors.pop("dev")
+    """Its set-up installs none of the extras, and the one for development, with which its commands are tried, all."""
+    extras = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    dev = extras.pop("dev")
     (named,) = re.findall(
         r"pip install -q '\.\[([\w,]+)\]'`", (source.ROOT / "docs" / "commands.md").read_text("utf-8")
     )
-    assert set(named.split(",")) == errors.keys()
-    assert [each for needed in errors.values() for each in needed if each not in dev] == []
+    assert set(named.split(",")) == extras.keys()
+    assert [each for needed in extras.values() for each in needed if each not in dev] == []
 
 
 def test_commands_of_all_documents_can_be_run_in_one_folder() -> None:

@@ -7,12 +7,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from pumice.actors.gateway.columns.printers import printer_of
+from pumice.actors.gateway.columns.table import Printer, definitions, row
 from pumice.actors.gateway.problems import bad_request
 from pumice.actors.gateway.request.negotiation import Form
 from pumice.actors.gateway.request.query import Query
 from pumice.actors.gateway.request.versions import shown
-from pumice.actors.gateway.tables.printers import printer_of
-from pumice.actors.gateway.tables.table import Printer, definitions, row
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object, section

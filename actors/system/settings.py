@@ -12,8 +12,8 @@ from pathlib import Path
 from pumice.actors.api_server.faults.strikes import Faults
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.outside.over_http import Post, over_http
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.actors.runtime.clock import Alarm
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.scheduling.decider import Decider

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.kinds import KINDS, Kind
-from pumice.cluster.api.tables import ObjectTables
+from pumice.cluster.api.object_tables import ObjectTables
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 

@@ -16,10 +16,10 @@ from pumice.cluster.api.definitions.volcano import schema_of
 from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.object_tables import Key, ObjectRecord, ObjectTables, own
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import status_problems, type_problems
 from pumice.cluster.api.schema.wrong_fields import settle_quantities
-from pumice.cluster.api.tables import Key, ObjectRecord, ObjectTables, own
 from pumice.cluster.api.verbs.requests import drop_nulls
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section

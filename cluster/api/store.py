@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import Lookup, admission_of
+from pumice.cluster.api.admission.quotas import ObjectCounts
 from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.selectors import SelectorTextError, matches, parse_selector
-from pumice.cluster.api.tables import ObjectTables
 from pumice.cluster.api.verbs.applying import Applying
 from pumice.cluster.api.verbs.changes import Changes
 from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.loading import Loading, Reflection, Reporting
 from pumice.cluster.api.verbs.placement import Eviction, Placement
-from pumice.cluster.api.verbs.quotas import ObjectCounts
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.watch import RevisionLog
 from pumice.cluster.handles import HandleTable

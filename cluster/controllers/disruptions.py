@@ -1,6 +1,6 @@
 """The status of PodDisruptionBudgets, kept up with the pods they cover (Kubernetes' disruption controller).
 
-Runs beside the gateway: evictions ask what the status allows. Of pods only what counts is remembered.
+Evictions ask what the status allows. Of pods only what counts is remembered.
 """
 
 from __future__ import annotations

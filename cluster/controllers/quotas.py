@@ -1,6 +1,6 @@
 """The status of ResourceQuotas, kept up with the objects of their namespaces (Kubernetes' quota controller).
 
-The API refuses by it what would be too much (`cluster/api/verbs/quotas.py`), and adds what it lets in itself. Of
+The API refuses by it what would be too much (`cluster/api/admission/quotas.py`), and adds what it lets in itself. Of
 objects only what they count is remembered.
 """
 

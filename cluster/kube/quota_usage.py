@@ -1,7 +1,7 @@
 """Usage of a ResourceQuota (source: Kubernetes' quota controller and its evaluators).
 
 Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps
-(`cluster/api/verbs/quotas.py`). The scopes are Kubernetes' own, without affinity across namespaces; the
+(`cluster/api/admission/quotas.py`). The scopes are Kubernetes' own, without affinity across namespaces; the
 scheduler's plugin knows none.
 """
 

@@ -483,6 +483,7 @@ class DeviceShare(KnowsDevices):
         )
         self._lock = read.get_bool(f"{NAME}.NodeLockEnable", False)
         self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
+        self._families: Sequence[Family] = ()
         self._assignments: Assignments | None = None
 
     def find_devices(self, session: Session) -> None:
@@ -490,13 +491,15 @@ class DeviceShare(KnowsDevices):
         families, locks = families_of(session, self._switches), self._locks(session)
         for family in families:
             family.locks = locks
-        session.devices = families
-        session.empty_devices = lambda: families_of(session, self._switches)
+        self._families = families
+        others, empty = session.devices, session.empty_devices
+        session.devices = [*others, *families]
+        session.empty_devices = lambda: [*empty(), *families_of(session, self._switches)]
         self._assignments = Assignments(session, families, locks) if families else None
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, event handlers and what binds carry, where there is anything to share."""
-        families, assignments = session.devices, self._assignments
+        families, assignments = self._families, self._assignments
         if assignments is None:
             return
         trials = DeviceTrials(session, families)

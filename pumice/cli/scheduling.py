@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec.structs import asdict
 
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings, ElectionSettings
 from pumice.actors.real_clusters.remote.access import in_cluster, proxy_of
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings, ElectionSettings
 from pumice.actors.system.settings import SystemSettings, scheduling_there
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config

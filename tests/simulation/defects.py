@@ -21,7 +21,7 @@ from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
 from pumice.actors.scheduling.cycle_memory import CycleMemory, Unsent
 from pumice.actors.scheduling.resync import LONGEST_S
-from pumice.cluster.api.tables import ObjectTables
+from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.verbs.placement import Placement
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.cluster.kubelets.pod_life import PodState

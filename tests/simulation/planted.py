@@ -14,7 +14,7 @@ from pumice.actors.runtime.watcher import Watcher
 from pumice.actors.scheduling import resync
 from pumice.actors.scheduling.cache import Cache
 from pumice.actors.scheduling.commit import Commit
-from pumice.cluster.api.tables import ObjectTables
+from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.verbs.placement import Eviction, Placement
 from pumice.cluster.controllers import disruptions as disruption_machine
 from pumice.cluster.controllers.devices import DeviceMachine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, cast
 
+from pumice.actors.gateway.columns.printers import printer_of
 from pumice.actors.gateway.forms import Writer, encode
 from pumice.actors.gateway.handlers.writes import who
 from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, unsupported_media, wrong_method
@@ -13,7 +14,6 @@ from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import write_options
 from pumice.actors.gateway.site import Site
-from pumice.actors.gateway.tables.printers import printer_of
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.kube.merge_patch import merge_patch

@@ -42,7 +42,7 @@ ROLES: Final = (
 """A new one goes to the end: a storm's seed chooses the crash by place."""
 
 LINKS: Final[Links] = {role.name: tuple(role.sends.values()) for role in ROLES}
-"""Role -> the roles it sends to. Drawn in the README; the order of stopping follows from it."""
+"""Role -> the roles it sends to. Drawn in docs/pictures/actors.svg; the order of stopping follows from it."""
 
 CRASHABLE: Final = tuple(name for role in ROLES for name in role.crashes)
 """Roles that may crash in a storm: all that work there except the recorder, whose end is the end of the process."""

@@ -14,8 +14,8 @@ from pumice.actors.system.wiring import Role
 if TYPE_CHECKING:
     from pumice.actors.api_server.server import ApiServer
     from pumice.actors.gateway.gateway import Gateway
-    from pumice.actors.real_clusters.cluster.cluster_api import ClusterApi
     from pumice.actors.real_clusters.mirror.mirror import Mirror
+    from pumice.actors.real_clusters.scheduled.cluster_api import ClusterApi
     from pumice.actors.system.wiring import Wiring
 
 AHEAD: Final = 2
@@ -53,7 +53,7 @@ def _mirror(wiring: Wiring, name: str) -> Mirror:
 
 
 def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
-    from pumice.actors.real_clusters.cluster.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
+    from pumice.actors.real_clusters.scheduled.cluster_api import ClusterApi  # noqa: PLC0415 - few have one
 
     settings = wiring.settings.cluster
     assert settings is not None, "there is one where decisions are carried out elsewhere"

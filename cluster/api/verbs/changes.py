@@ -9,6 +9,7 @@ from typing import Any, Final
 from pumice.cluster.api import metadata, patches, refusals
 from pumice.cluster.api.admission import admission_of, certificate_requests, ephemeral_containers, resizes
 from pumice.cluster.api.admission.limit_ranges import pod_problem
+from pumice.cluster.api.admission.quotas import over_quota
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
@@ -18,7 +19,6 @@ from pumice.cluster.api.schema.field_types import status_problems
 from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
-from pumice.cluster.api.verbs.quotas import over_quota
 from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import Patch, Update, UpdateStatus

@@ -6,16 +6,16 @@ from typing import Any, Final
 
 from pumice.cluster.api import metadata, refusals
 from pumice.cluster.api.admission import Admission, admission_of
+from pumice.cluster.api.admission.quotas import over_quota, take
 from pumice.cluster.api.admission.served import fill_in_served, served_problems
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
 from pumice.cluster.api.names import generated_name, uid_of
 from pumice.cluster.api.namespaces import ending, is_missing, new_namespace, not_there
+from pumice.cluster.api.object_tables import Key, owner_uids
 from pumice.cluster.api.registry import Registry
-from pumice.cluster.api.tables import Key, owner_uids
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import made
-from pumice.cluster.api.verbs.quotas import over_quota, take
 from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object

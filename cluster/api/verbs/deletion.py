@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from pumice.cluster.api.definitions.naming import is_accepted
 from pumice.cluster.api.fields import rows
-from pumice.cluster.api.tables import Key, ObjectTables, owner_uids
+from pumice.cluster.api.object_tables import Key, ObjectTables, owner_uids
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
 from pumice.cluster.kube.statuses import timestamp

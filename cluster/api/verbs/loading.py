@@ -11,9 +11,9 @@ from pumice.cluster.api.admission import Admission, admission_of
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION, is_uid
 from pumice.cluster.api.namespaces import is_missing
+from pumice.cluster.api.object_tables import own, owner_uids
 from pumice.cluster.api.refusals import Cause, invalid_value, required
 from pumice.cluster.api.registry import Registry
-from pumice.cluster.api.tables import own, owner_uids
 from pumice.cluster.api.verbs.changes import Changes
 from pumice.cluster.api.verbs.creation import SUBMIT, Creation
 from pumice.cluster.api.verbs.deletion import Deletion

@@ -7,8 +7,8 @@ from typing import Any, Final
 from pumice.cluster.api import refusals
 from pumice.cluster.api.fields import rows
 from pumice.cluster.api.kinds import KINDS
+from pumice.cluster.api.object_tables import Key, ObjectTables
 from pumice.cluster.api.registry import FoundObject, Registry
-from pumice.cluster.api.tables import Key, ObjectTables
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.kube.budgets import Scale, budget_status, covers, is_ready, selector_of

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pumice.cluster.api.fields import section
 from pumice.cluster.api.kinds import KINDS
-from pumice.cluster.api.tables import Key, ObjectTables
+from pumice.cluster.api.object_tables import Key, ObjectTables
 from pumice.cluster.kube.statuses import merge_condition
 from pumice.core.objects.metadata import Object
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pumice.belonging import group_of
+from pumice.cluster.api.admission.quotas import KIND as QUOTA
+from pumice.cluster.api.admission.quotas import over_quota, with_taken
 from pumice.cluster.api.kinds import KINDS, Kind
-from pumice.cluster.api.verbs.quotas import KIND as QUOTA
-from pumice.cluster.api.verbs.quotas import over_quota, with_taken
 from pumice.cluster.controllers.groups import PodGroupMachine, needs_group
 from pumice.cluster.controllers.jobs.machine import JobMachine
 from pumice.cluster.controllers.jobs.state import controlling_job

@@ -261,7 +261,7 @@ def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 def _fill_in(obj: Object, lookup: GivenObjects) -> None:
     """Defaults of a kind that is validated, as admission has them; what it says of itself stays."""
     kind = stored_as(obj)
-    rules, status = ADMISSION[kind], without_nulls(obj["status"])
+    rules, status = admission_of(kind), without_nulls(obj["status"])
     if rules.default is not None:
         rules.default(obj, lookup)
     if rules.settle is not None and kind in MAKERS:
@@ -276,7 +276,7 @@ def _problems(obj: Object, lookup: GivenObjects) -> list[str]:
         return _said(pod_groups.numbers(section(obj, "spec")))
     if kind not in VALIDATED:
         return []
-    rules = ADMISSION[kind]
+    rules = admission_of(kind)
     forbidden = rules.forbid(obj, lookup) if rules.forbid is not None else None
     if forbidden:
         return [forbidden]

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.actors.errors import WiringError
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.switchboard import ranks
 from pumice.actors.system.roles import LINKS, ROLES

@@ -15,8 +15,8 @@ import pytest
 
 from pumice.actors.api_server.faults.strikes import SeededFaults
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings, ElectionSettings
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings, ElectionSettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.system.references import EVERYBODY, REFERENCES

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.api import tables
-from pumice.cluster.api.tables import Name, ObjectRecord, Ordered
+from pumice.cluster.api import object_tables as tables
+from pumice.cluster.api.object_tables import Name, ObjectRecord, Ordered
 
 NAMES = st.tuples(st.sampled_from(["", "a", "a-b", "b"]), st.text("abc-", min_size=1, max_size=3))
 

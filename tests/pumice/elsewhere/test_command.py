@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pumice.actors.real_clusters.cluster.settings import ElectionSettings
+from pumice.actors.real_clusters.scheduled.settings import ElectionSettings
 from pumice.cli.scheduling import election_of
 from pumice.config.settings import ProcessSettings
 from pumice.core.messages.events import CycleRecord

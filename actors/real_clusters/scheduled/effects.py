@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient
+from pumice.actors.real_clusters.scheduled.client import ClusterClient
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.kube.events import Said, of_evicted, of_group, of_placed, of_waiting
 from pumice.cluster.kube.merge_patch import diff_patch
@@ -25,7 +25,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from pumice.actors.real_clusters.cluster.versions import RemoteVersions
+    from pumice.actors.real_clusters.scheduled.versions import RemoteVersions
     from pumice.actors.runtime.clock import Clock
     from pumice.actors.system.ports import ApiPort
     from pumice.core.messages.replies import ApiReply

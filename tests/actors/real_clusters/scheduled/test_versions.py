@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.real_clusters.cluster.versions import RemoteVersions
 from pumice.actors.real_clusters.mirror.changes import RemoteChange
+from pumice.actors.real_clusters.scheduled.versions import RemoteVersions
 from pumice.storage import codec
 
 KEY = ("Pod", "default", "p")

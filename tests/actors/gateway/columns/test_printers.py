@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.gateway.tables import PRINTERS, printer_of, row
+from pumice.actors.gateway.columns import PRINTERS, printer_of, row
 from pumice.cluster.api.kinds import KINDS
 
 NOW = 1000.0

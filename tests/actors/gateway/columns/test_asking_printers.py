@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.gateway.tables.printers import printer_of
+from pumice.actors.gateway.columns.printers import printer_of
 
 NOW = 1_000.0
 META = {"name": "x", "creationTimestamp": "1970-01-01T00:15:00Z"}

@@ -12,8 +12,8 @@ from typing import Final
 import anyio
 
 from pumice.actors.errors import CredentialsError, RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient
-from pumice.actors.real_clusters.cluster.settings import ElectionSettings
+from pumice.actors.real_clusters.scheduled.client import ClusterClient
+from pumice.actors.real_clusters.scheduled.settings import ElectionSettings
 from pumice.actors.runtime.clock import Clock
 from pumice.cluster.kube.statuses import micro_timestamp
 from pumice.core.objects.metadata import Object, section

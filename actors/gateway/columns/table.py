@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from pumice.actors.gateway.tables.words import Cell, Cells, at, counted, filled, since
+from pumice.actors.gateway.columns.words import Cell, Cells, at, counted, filled, since
 from pumice.core.objects.metadata import Object, section
 
 Include = Literal["Metadata", "Object", "None"]

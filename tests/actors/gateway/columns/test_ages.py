@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.gateway.tables.words import age, human_duration, since
+from pumice.actors.gateway.columns.words import age, human_duration, since
 
 DAY = 86400
 YEAR = 365 * DAY

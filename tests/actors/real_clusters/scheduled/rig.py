@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import httpx
 
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings, ElectionSettings
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings, ElectionSettings
 from pumice.actors.system.settings import SystemSettings, scheduling_there
 from pumice.actors.system.system import System
 from pumice.config.kubeconfig import ClusterAccess

@@ -15,8 +15,8 @@ from trio.testing import MockClock
 
 from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings, ShadowSettings
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system.settings import SystemSettings, mirrored, scheduling_there
 from pumice.actors.system.system import System
@@ -27,10 +27,10 @@ from pumice.core.objects.metadata import Object
 from pumice.questions.replay.verify import verify
 from pumice.storage.journal import Journal
 from pumice.storage.memory import MemoryJournal
-from tests.actors.real_clusters.cluster.in_process import in_process
-from tests.actors.real_clusters.cluster.rig import KilledError, ends_with, phase_is
-from tests.actors.real_clusters.cluster.stormy_way import WATCHES, WRITES, StormyWay
 from tests.actors.real_clusters.mirror.rig import decided, shown
+from tests.actors.real_clusters.scheduled.in_process import in_process
+from tests.actors.real_clusters.scheduled.rig import KilledError, ends_with, phase_is
+from tests.actors.real_clusters.scheduled.stormy_way import WATCHES, WRITES, StormyWay
 from tests.actors.rig import started, stored, three_nodes
 from tests.kit.jobs import job_task, vcjob
 

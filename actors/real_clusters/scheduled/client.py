@@ -16,7 +16,6 @@ import httpx
 import msgspec
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings
 from pumice.actors.real_clusters.remote.access import Credential
 from pumice.actors.real_clusters.remote.api import (
     ANSWER_S,
@@ -29,6 +28,7 @@ from pumice.actors.real_clusters.remote.api import (
     connections,
 )
 from pumice.actors.real_clusters.remote.backoff import Backoff
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.core.objects.metadata import Object
 
 # --- Connections: many small requests to one server over HTTP/1.1

@@ -9,11 +9,12 @@ import anyio
 import pytest
 
 from pumice.actors.errors import LeaseLostError, RemoteError
-from pumice.actors.real_clusters.cluster.election import LeaseElection
+from pumice.actors.real_clusters.scheduled.election import LeaseElection
 from pumice.actors.runtime.clock import RealClock
 from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import Web
-from tests.actors.real_clusters.cluster.rig import (
+from tests.actors.real_clusters.mirror.rig import decided
+from tests.actors.real_clusters.scheduled.rig import (
     QUICK,
     KilledError,
     ends_with,
@@ -23,11 +24,10 @@ from tests.actors.real_clusters.cluster.rig import (
     until,
     way_to,
 )
-from tests.actors.real_clusters.mirror.rig import decided
 from tests.kit.pods import pod
 
 if TYPE_CHECKING:
-    from pumice.actors.real_clusters.cluster.client import ClusterClient
+    from pumice.actors.real_clusters.scheduled.client import ClusterClient
 
 pytestmark = pytest.mark.anyio
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/volcano"

@@ -8,8 +8,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings
+from pumice.actors.real_clusters.scheduled.client import ClusterClient
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.config.kubeconfig import ClusterAccess
 from pumice.core.objects.metadata import Object
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.registry import Registry
-from pumice.cluster.api.tables import ObjectTables
 from pumice.cluster.kube.min_resources import Amounts, texts
 from pumice.cluster.kube.quota_usage import COUNTED, OBJECTS, counts, total_of, usage_of
 from pumice.core.errors import QuantityError
@@ -35,7 +35,7 @@ def over_quota(lookup: Lookup, kind: Kind, obj: Object, old: Object | None = Non
 def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: str) -> None:
     """Add what the object counts to the quotas of its namespace; it is not in the tables yet.
 
-    Where it counts as an object only, `pumice.cluster.api.verbs.quotas` does.
+    Where it counts as an object only, `pumice.cluster.api.admission.quotas` does.
     """
     namespace = obj["metadata"].get("namespace") or ""
     for quota in lookup.all(KIND, namespace):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pumice.actors.gateway.tables import printer_of, row
+from pumice.actors.gateway.columns import printer_of, row
 
 NOW = 1000.0
 

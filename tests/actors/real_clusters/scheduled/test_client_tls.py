@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient
-from pumice.actors.real_clusters.cluster.settings import ClusterSettings
+from pumice.actors.real_clusters.scheduled.client import ClusterClient
+from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.real_clusters.remote.test_tls import TOKEN, https
 

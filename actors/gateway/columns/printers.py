@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.actors.gateway.tables import cells
-from pumice.actors.gateway.tables.json_path import Effort, JsonPathError, find
-from pumice.actors.gateway.tables.table import Printer, TableColumn, column, flag, joined, number, text, together
-from pumice.actors.gateway.tables.words import (
+from pumice.actors.gateway.columns import cells
+from pumice.actors.gateway.columns.json_path import Effort, JsonPathError, find
+from pumice.actors.gateway.columns.table import Printer, TableColumn, column, flag, joined, number, text, together
+from pumice.actors.gateway.columns.words import (
     NONE,
     UNKNOWN,
     UNSET,

@@ -9,7 +9,8 @@ from pumice.core.messages.commands import Delete
 from pumice.core.messages.decisions import Decision
 from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import Web
-from tests.actors.real_clusters.cluster.rig import (
+from tests.actors.real_clusters.mirror.rig import cycles_of
+from tests.actors.real_clusters.scheduled.rig import (
     PATIENCE_S,
     KilledError,
     condition,
@@ -22,7 +23,6 @@ from tests.actors.real_clusters.cluster.rig import (
     until,
     way_to,
 )
-from tests.actors.real_clusters.mirror.rig import cycles_of
 from tests.actors.rig import journaled, placed, started
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod

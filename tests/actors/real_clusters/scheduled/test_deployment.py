@@ -8,8 +8,8 @@ import yaml
 
 from pumice.actors.real_clusters.mirror.intake import resources
 from pumice.config.settings import CHARTS
-from tests.actors.real_clusters.cluster.rig import QUICK, is_bound, scheduler, unscheduled, until, way_to
 from tests.actors.real_clusters.mirror.test_role import path_of
+from tests.actors.real_clusters.scheduled.rig import QUICK, is_bound, scheduler, unscheduled, until, way_to
 from tests.kit import source
 from tests.kit.pods import pod
 from tests.kit.serving import served

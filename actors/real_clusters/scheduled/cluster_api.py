@@ -1,7 +1,7 @@
 """The cluster: takes the api's place for the effect workers, and carries decisions out on a real cluster.
 
 Owns: the connections to the cluster, the newest version heard of each object, the waiting requests, the Lease.
-Accepts: what the api accepts (`pumice.actors.real_clusters.cluster.cluster_api` says what becomes of it).
+Accepts: what the api accepts (`pumice.actors.real_clusters.scheduled.cluster_api` says what becomes of it).
 Sends: asks the api to reflect what the cluster has, and what is left to it.
 When full: no sender waits for room: the effect workers wait for each answer. The most urgent goes first.
 Stops: when what it was asked for is done; what gets no answer any more is left to the next start, which looks at the
@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from pumice.actors.errors import ActorFailedError, CredentialsError, RemoteError
-from pumice.actors.real_clusters.cluster.client import ClusterClient
-from pumice.actors.real_clusters.cluster.effects import POD, QUEUE, ClusterEffects, collection, place
-from pumice.actors.real_clusters.cluster.election import LeaseElection
-from pumice.actors.real_clusters.cluster.versions import RemoteVersions
 from pumice.actors.real_clusters.mirror.changes import change_of
 from pumice.actors.real_clusters.mirror.intake import JOB, ORDER, Intake, resources
 from pumice.actors.real_clusters.remote.backoff import Backoff
 from pumice.actors.real_clusters.remote.reflector import Reflector, named
+from pumice.actors.real_clusters.scheduled.client import ClusterClient
+from pumice.actors.real_clusters.scheduled.effects import POD, QUEUE, ClusterEffects, collection, place
+from pumice.actors.real_clusters.scheduled.election import LeaseElection
+from pumice.actors.real_clusters.scheduled.versions import RemoteVersions
 from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.scheduling.cycle_memory import LOST, SEEN, SYNCED
@@ -44,8 +44,8 @@ from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from pumice.actors.real_clusters.cluster.settings import ClusterSettings
     from pumice.actors.real_clusters.mirror.changes import RemoteChange
+    from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
     from pumice.actors.runtime.actor import Context
     from pumice.actors.runtime.envelope import Received
     from pumice.actors.runtime.level_signal import LevelSignal

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.gateway.tables import PRINTERS, Include, definitions, printer_of, row
+from pumice.actors.gateway.columns import PRINTERS, Include, definitions, printer_of, row
 
 CREATED = "1970-01-01T00:00:00Z"
 COLUMNS: list[dict[str, Any]] = [

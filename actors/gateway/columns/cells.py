@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from pumice.actors.gateway.tables.words import (
+from pumice.actors.gateway.columns.words import (
     NONE,
     UNKNOWN,
     UNSET,

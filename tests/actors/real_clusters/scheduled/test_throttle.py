@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.real_clusters.cluster.client import TokenBucket
-from pumice.actors.real_clusters.cluster.cluster_api import MOST_EVENTS, Line, Urgency, Work
+from pumice.actors.real_clusters.scheduled.client import TokenBucket
+from pumice.actors.real_clusters.scheduled.cluster_api import MOST_EVENTS, Line, Urgency, Work
 
 
 @given(st.floats(1.0, 1000.0), st.integers(1, 50), st.lists(st.floats(0.0, 1.0), max_size=60))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.gateway.tables.json_path import Effort, JsonPathError, compile_path, find
+from pumice.actors.gateway.columns.json_path import Effort, JsonPathError, compile_path, find
 
 OBJECT: dict[str, Any] = {
     "spec": {"tier": 2, "a.b": "dotted", "list": [0, 1, 2, 3], "empty": []},
