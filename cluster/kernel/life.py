@@ -20,8 +20,8 @@ from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.origin import entering, is_recorded, unfinished
 from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.kernel import Kernel
-from pumice.cluster.kernel.order import in_order
 from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.timers import moment
 from pumice.core.messages.commands import BindPod, Create, EvictPod, StoreRequest

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TextIO, cast
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.cluster.api.bootstrap import assumed_queues
+from pumice.cluster.kernel.intake import refusals_of
 from pumice.collecting import keeping
 from pumice.config.load import default_text, load_scheduler_config, parse_or_built_in, read_text
 from pumice.config.schema import SchedulerConfig
@@ -26,7 +27,6 @@ from pumice.plugins.loader import identities, install_plugins
 from pumice.questions.explain.server import Server, configuration
 from pumice.questions.oneshot.bring import brought
 from pumice.questions.oneshot.moment import BEGAN, parse_moment
-from pumice.questions.oneshot.prepare import refusals_of
 from pumice.questions.replay.plugins import demand
 from pumice.questions.whatif.sources import parsed, taken
 from pumice.runtime.standing import named

@@ -18,8 +18,8 @@ from pumice.actors.runtime.clock import VirtualClock
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.kernel.fork import Fork
+from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.life import Life
-from pumice.cluster.kernel.order import in_order
 from pumice.config.durations import parse_duration
 from pumice.config.load import default_text, parse_scheduler_config, read_text
 from pumice.core.actions import ACTIONS

@@ -20,7 +20,7 @@ from pumice.actors.runtime.clock import Clock, RealClock, VirtualClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.api.origin import unfinished
-from pumice.cluster.kernel.order import in_order
+from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kube.statuses import timestamp
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import demand_output

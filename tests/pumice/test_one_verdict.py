@@ -19,12 +19,12 @@ from pumice.cluster.api.bootstrap import assumed_queues, first_requests, system_
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.origin import is_recorded
 from pumice.cluster.api.store import Store
-from pumice.cluster.kernel.order import in_order
+from pumice.cluster.kernel.intake import in_order, refusals_of
 from pumice.core.messages.commands import Create
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from pumice.load.manifests import load
-from pumice.questions.oneshot.prepare import identity, refusals_of
+from pumice.questions.oneshot.prepare import identity
 from pumice.storage.codec import pack
 from tests.actors.gateway.rig import serving
 from tests.kit import source

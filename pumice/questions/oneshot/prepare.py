@@ -15,16 +15,14 @@ from uuid import NAMESPACE_URL, uuid5
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
 from pumice.cluster.api.admission.amounts import STATED
 from pumice.cluster.api.kinds import kind_of
-from pumice.cluster.api.origin import LOAD, entering, is_recorded
+from pumice.cluster.api.origin import is_recorded
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import key_problems
-from pumice.cluster.api.store import Store
 from pumice.cluster.api.verbs.loading import fill_loaded
 from pumice.cluster.api.verbs.requests import without_nulls
-from pumice.cluster.kernel.order import in_order
+from pumice.cluster.kernel.intake import refusals_of
 from pumice.cluster.kernel.roster import MAKERS
 from pumice.config.errors import RequestError
-from pumice.core.messages.commands import LoadObject
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
 from pumice.core.plugins.capacity.limits import ROOT, tree_problem
@@ -32,7 +30,6 @@ from pumice.core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
-from pumice.storage.codec import pack
 
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
@@ -152,19 +149,6 @@ def stored_as(obj: Object) -> str:
 def _key(version: str, kind: str) -> str:
     found = kind_of(version, kind)
     return found.key if found is not None else kind
-
-
-def refusals_of(objects: Sequence[Object], beside: Sequence[Object] = ()) -> list[Refused | None]:
-    """Return what an API says to each of the objects, None where it takes it, where `beside` is there already."""
-    store = Store()
-    for obj in beside:
-        store.apply(LoadObject(pack(obj), user=LOAD), 0.0)
-    found: dict[int, Refused] = {}
-    for obj in in_order(objects):
-        answer = store.apply(entering(obj), 0.0)
-        if isinstance(answer, Refused):
-            found[id(obj)] = answer
-    return [found.get(id(obj)) for obj in objects]
 
 
 def waits_for_its_queue(given: Object, refused: Refused) -> bool:

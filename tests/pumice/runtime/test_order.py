@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.cluster.kernel.order import in_order, queue_depths
+from pumice.cluster.kernel.intake import in_order, queue_depths
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod

@@ -12,8 +12,8 @@ from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.kernel.fork import NOTHING_TOLD, Fork
+from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.life import Life
-from pumice.cluster.kernel.order import in_order
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
 from pumice.core.messages.events import CycleRecord, Mutation

@@ -1,12 +1,16 @@
-"""The order in which manifests are handed in: what others refer to comes first, otherwise as given."""
+"""Handing objects in: in which order, and what an API says to each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from pumice.cluster.api.origin import is_recorded
+from pumice.cluster.api.origin import LOAD, entering, is_recorded
+from pumice.cluster.api.store import Store
+from pumice.core.messages.commands import LoadObject
+from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
+from pumice.storage.codec import pack
 
 FIRST: Final = (
     "Namespace",
@@ -64,3 +68,16 @@ def _above(name: str, parents: dict[str, str]) -> int:
 
 def _depth_of(obj: Object, depth: dict[str, int]) -> int:
     return depth.get(section(obj, "metadata").get("name") or "", 0) if obj["kind"] == "Queue" else 0
+
+
+def refusals_of(objects: Sequence[Object], beside: Sequence[Object] = ()) -> list[Refused | None]:
+    """Return what an API says to each of the objects, None where it takes it, where `beside` is there already."""
+    store = Store()
+    for obj in beside:
+        store.apply(LoadObject(pack(obj), user=LOAD), 0.0)
+    found: dict[int, Refused] = {}
+    for obj in in_order(objects):
+        answer = store.apply(entering(obj), 0.0)
+        if isinstance(answer, Refused):
+            found[id(obj)] = answer
+    return [found.get(id(obj)) for obj in objects]
