@@ -58,6 +58,7 @@ def is_idle(session: Session) -> bool:
     columns = session.snapshot.jobs
     outside = columns.phase <= OUTSIDE
     busy = (columns.counts[WAITING] > 0) & ~outside
+    # Copies that a replay left may be listed as pending although the columns say placed.
     if session.jobs.listings:
         return False
     return not session.jobs.holds_for_any(busy if "enqueue" in session.config.actions else busy | outside)
@@ -79,6 +80,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
     queues = context.queues
     while queues:
         queue = queues.pop()
+        # Not pushed back: an overused queue gets no further turn in this session.
         if session.points.overused(queue):
             session.fit.overused.add(queue.name)
             session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED, context.jobs.get(queue.name))
@@ -96,6 +98,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
             statement.commit()
             session.trail.job_ended(job, Ending.COMMITTED)
             _settle(session, job, context.decisions)
+            # The task loop stops at the minimum of a group; the rest of the job gets its turns behind other jobs.
             if not worksheet.empty:
                 jobs.push(job)
         elif statement is not None and "discard-pipelined-only" in session.config.pumice.fix:
@@ -113,16 +116,19 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
     """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     plainly = PlainRoom(session) if session.options.wordless else None
     context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before), plainly=plainly)
+    # Without enqueue no other action admits jobs (allocate.go).
     if "enqueue" not in session.config.actions:
         for job in session.jobs.where(session.snapshot.jobs.phase <= OUTSIDE):
             if only is None or job.row in only:
                 session.jobs.admit(job)
     columns = session.snapshot.jobs
     has_pending = columns.counts[WAITING] > 0
+    # A group may list a copy as pending while its job has no pending task (see statement.py).
     has_pending[list(session.copies.waiting_jobs())] = True
     for job in session.jobs.where(has_pending & (columns.phase > OUTSIDE)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):
             continue
+        # Volcano leaves such jobs out until its HyperNodes are ready; all other jobs go on.
         if not session.topology.is_ready and session.topology.is_asked_for(job):
             session.trail.job_ended(job, Ending.TOPOLOGY_UNFIT, session.topology.tree.problem)
             continue

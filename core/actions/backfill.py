@@ -35,6 +35,7 @@ def execute(session: Session) -> None:
     """Place best-effort tasks one by one; a failure does not stop the others."""
     cache_errors = caches_errors(session, "backfill")
     for task in pick_up(session):
+        # Each task has an error cache of its own, as in backfill.go.
         _backfill(session, task, ErrorCache(cache_errors))
 
 
@@ -42,6 +43,7 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
     job = session.job_of(task)
     assert job is not None
     try:
+        # No question of room: the task asks for none.
         search = session.search_for(task, room=False)
     except FitFailure as failure:
         session.fit.record(job, None, task, session.fit.everywhere(failure.reason))
@@ -81,6 +83,7 @@ def pick_up(session: Session) -> list[Task]:
         jobs[queue.name].push(job)
     picked: list[Task] = []
     while queues:
+        # Not pushed back: queues do not take turns here, and shares are not compared again (backfill.go).
         of_queue = jobs[queues.pop().name]
         while of_queue:
             job = of_queue.pop()
@@ -102,5 +105,6 @@ def _best_effort_tasks(session: Session, job: Job) -> list[Task]:
     pending = [t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if t.template.best_effort and not t.gated]
     promised = [t for t in session.jobs.tasks_in(job, TaskStatus.PIPELINED) if t.template.best_effort]
     for task in promised:
+        # An earlier action promised it room; backfill.go takes the promise back and tries again.
         session.statement().unpipeline(task)
     return [*pending, *promised]

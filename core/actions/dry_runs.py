@@ -83,14 +83,18 @@ class Findings(NamedTuple):
         """
         if not len(self.places):
             return None
+        # Findings of workers name rows whose columns may not be filled in here yet.
         facts.learn(self.victims)
         begin = np.cumsum(self.counts) - self.counts
         priority, started = facts.pod_priority[self.victims], facts.started[self.victims]
         highest = np.maximum.reduceat(priority, begin)
         total = np.add.reduceat(priority + LIFT, begin)
+        # Among the victims of highest priority the earliest start counts; a pod that has not started counts as started
+        # now.
         counts_for_start = priority == np.repeat(highest, self.counts)
         starts = np.where(counts_for_start, np.where(started == 0.0, now, started), np.inf)
         rows = nodes[self.places]
+        # The last key counts first. Volcano reads the highest priority off the first victim alone.
         order = np.lexsort((rows, -np.minimum.reduceat(starts, begin), self.counts, total, priority[begin]))
         best = int(order[0])
         victims = self.victims[begin[best] : begin[best] + self.counts[best]]
@@ -153,9 +157,12 @@ class BatchTrial:
         counts = np.bincount(batch.node, minlength=batch.count)
         place = np.arange(len(batch.rows)) - (np.cumsum(counts) - counts)[batch.node]
         freed = self._freed(nodes, batch, place, int(counts.max()))
+        # Victim by victim: a sum in another order could differ in the last bits from the trial node after node.
         room = np.add.accumulate(freed, axis=2)
         fits = self._fits(room)
+        # Nodes where the task fits once all candidates have gone (ValidateVictims).
         able = np.flatnonzero(fits[np.arange(batch.count), counts])
+        # The first place that fits: so many victims are removed.
         removed = fits[able].argmax(axis=1)
         stays_away = self._reprieve(freed[:, able], room[:, able, removed], removed)
         tasks = np.zeros((batch.count, int(counts.max())), dtype=np.intp)

@@ -43,6 +43,7 @@ def execute(session: Session) -> None:
             continue
         job = jobs.pop()
         session.trail.job_turn(job, jobs)
+        # Pushed back after a rejection, too: enqueue.go tries the next job of the queue.
         if _admit(session, job) or not is_strict(session, queue):
             queues.push(queue)
     for name, jobs in waiting.items():

@@ -64,7 +64,9 @@ class Preempt:
     def run(self) -> Steps:
         """The whole action."""
         session = self._session
+        # preempt.go leaves out jobs with a network topology; gangpreempt takes them.
         starving = starving_jobs(session, every_queue=False, accepts=lambda job: not session.topology.is_asked_for(job))
+        # Made once: a job that is pushed back goes on with the tasks it has left.
         tasks = {job.row: pending_tasks(session, job) for jobs in starving.found.values() for job in jobs}
         while len(starving.queues):
             queue = starving.queues.pop()
@@ -86,11 +88,13 @@ class Preempt:
             return
         statement.commit()
         session.trail.job_ended(job, Ending.COMMITTED)
+        # v1.15.1 pushes the job back when its last preemption worked; later releases never do.
         if assigned and not self._pushes_once:
             jobs.push(job)
 
     def _within(self, job: Job) -> Steps:
         """The job's more important tasks take from its others, each for itself, until one fails."""
+        # No question whether the job starves: the second loop of preempt.go asks none.
         tasks = pending_tasks(self._session, job)
         while len(tasks):
             statement = self._session.statement()
@@ -154,6 +158,7 @@ class Preempt:
         totals = search.scoring.totals(nodes)
         if len(totals) and totals[0] == -np.inf:  # no plugin could score them
             return False
+        # Stable: equal scores keep the order of the candidates, as in Volcano's SortNodes.
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]
         accepts = movable(session, task, own_job=own_job)
@@ -181,6 +186,7 @@ class Preempt:
         counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they are no eviction
         trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
         session.objection = ""
+        # Tested before every eviction, the first included, as in preempt.go.
         while not self._has_room(task, search, node) and len(waiting):
             victim = waiting.pop()
             trial.evict(victim, NAME, task.key, score)

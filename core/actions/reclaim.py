@@ -41,6 +41,7 @@ LEAVES = "reclaim-uses-what-leaves"
 def execute(session: Session) -> None:
     """Queue by queue; a queue's first turn takes all its jobs, overused or not by then."""
     reclaim = Reclaim(session)
+    # Every queue with a valid job takes part, and jobs with a topology do, too (reclaim.go).
     starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
         queue = starving.queues.pop()
@@ -50,6 +51,7 @@ def execute(session: Session) -> None:
         jobs = starving.jobs.get(queue.name)
         while jobs:
             reclaim.for_job(queue, jobs.pop())
+            # As in reclaim.go, once for each job that is left: the extra turns find an empty queue.
             if len(jobs):
                 starving.queues.push(queue)
 
@@ -89,6 +91,7 @@ class Reclaim:
         except FitFailure:
             return
         before = len(statement)
+        # An error cache for this task alone, as in reclaim.go.
         for nodes in CandidateNodes(session, cache_errors=self._cache_errors).find(task, search):
             attempt = self._in_vain.attempt(task, search, nodes)
             if self._in_vain.foresees(attempt):
@@ -120,6 +123,7 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
         return False
     room, waiting, trial = available(session, task, node, ()), victim_queue(session, victims, task), session.statement()
     session.objection = ""
+    # Neither the queue nor the filters are asked again after evictions (reclaim.go).
     while not fits(task, room) and len(waiting):
         victim = waiting.pop()
         trial.evict(victim, NAME, task.key)

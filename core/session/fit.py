@@ -131,6 +131,7 @@ class JobFit:
         """After a task failed: could the job still be satisfied (NeedContinueAllocating)?"""
         jobs, spec = self._session.jobs, job.pod_group
         least = jobs.min_member[job.row]
+        # Every task of the job, or of the group, is needed: the one that failed decides.
         if least == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
             return False
         if spec.sub_group_policy:
@@ -206,6 +207,7 @@ class JobFit:
         if self._session.options.wordless:
             return ""
         generation = self._session.jobs.generation
+        # One sentence serves all tasks of the job, until a task changes its status.
         cached = self._sentence.get(job.row)
         if cached and cached[0] == generation:
             return cached[1]

@@ -51,6 +51,7 @@ class PriorityQueue(Generic[T]):
         """Remove and return the first item; IndexError when empty."""
         items = self._items
         last = len(items) - 1
+        # Go's container/heap swap by swap: the order of equal items depends on it.
         items[0], items[last] = items[last], items[0]
         self._sift_down(last)
         return items.pop()

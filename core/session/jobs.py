@@ -105,6 +105,7 @@ def _match_values(policy: dict[str, Any], labels: dict[str, str]) -> list[str]:
     if selector is not None and not label_selector(selector).matches(labels):
         return []
     values = [labels.get(key, "") for key in policy.get("matchLabelKeys") or ()]
+    # Volcano: a policy without matchLabelKeys, or with one that the task lacks, never matches.
     return values if all(values) else []
 
 
@@ -143,6 +144,7 @@ def _one_group(job: Job, least: int) -> dict[str, SubJob]:
 def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, values: list[str]) -> SubJob:
     spec = job.pod_group
     if policy is None:
+        # Tasks that no policy matches make a group that needs one of them, as in Volcano.
         return found.setdefault(job.key, SubJob(job, job.key, job.key, 1, spec.network_topology))
     name = policy.get("name") or ""
     uid = f"{job.key}/{name}-{'-'.join(values)}"
@@ -150,6 +152,7 @@ def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, 
         given = policy.get("subGroupSize")
         least = 1 if given is None else int(given)
         sub_job = found[uid] = SubJob(job, f"{job.key}/{name}", uid, least, policy.get("networkTopology"))
+        # Volcano's MatchIndex: the first label value where it is a whole number.
         first = values[0]
         sub_job.match_index = int(first) if first.lstrip("+-").isdigit() else 0
     return found[uid]

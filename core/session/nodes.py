@@ -50,6 +50,7 @@ class SessionNodes:
         self.releasing: FloatArray = columns.releasing
         self.pipelined: FloatArray = np.zeros(columns.idle.shape)
         self.future: FloatArray = columns.idle + columns.releasing
+        # While nothing is releasing or promised, idle room is all the room: searches then skip the second comparison.
         self.has_future = bool(np.count_nonzero(columns.releasing))
         self.touched: list[int] = []
         self.idle_at = lines(self.idle)
@@ -82,6 +83,7 @@ class SessionNodes:
         """Put a task on a node with that status. False (and nothing changes) when it is there already."""
         key = task.key
         if key in self._residents.get(self.names[row], NOBODY):
+            # A task that the snapshot has here may come back only after it was taken off.
             removed = self._removed.get(row)
             if removed is None or key not in removed:
                 return False
@@ -121,6 +123,7 @@ class SessionNodes:
                 self.future_at[dimension][row] -= amount
             return
         idle, used, future = self.idle_at, self.used_at, self.future_at
+        # Go's nil map: subtracting a scalar from it does nothing (see state/nodes.py).
         keeps_scalars = self.specs[row].allocatable.scalars is not None
         for dimension, value in task.template.items:
             amount = sign * value

@@ -70,6 +70,7 @@ class Residents:
         """A question about tasks whose answer never changes, asked once a task. [len(rows)]"""
         known = self._static.get(name)
         if known is None:
+            # 0: not asked yet, 1: no, 2: yes.
             known = self._static[name] = np.zeros(len(self.status), dtype=np.int8)
         fresh = rows[known[rows] == 0]
         if len(fresh):
@@ -81,6 +82,7 @@ class Residents:
         """A number of tasks that never changes, asked once a task. [len(rows)]"""
         known = self._numbers.get(name)
         if known is None:
+            # NaN: not asked yet.
             known = self._numbers[name] = np.full(len(self.status), np.nan)
         fresh = rows[np.isnan(known[rows])]
         if len(fresh):
@@ -121,6 +123,7 @@ class Residents:
         self.created[fresh] = [task.created for task in tasks]
         self.started[fresh] = [task.started for task in tasks]
         self.template[fresh] = [task.template.number for task in tasks]
+        # By template, not by task: the pods of a role share one row.
         self._learn_requests({task.template.number: task for task in tasks})
 
     def _learn_requests(self, tasks: dict[int, Any]) -> None:

@@ -129,6 +129,7 @@ class Session:
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)
+        # Nodes and jobs share the table of copies: a node keeps a status of its own for each copy (see TaskCopies).
         self.nodes.listings = self.jobs.listings
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
         self.total = total
@@ -159,6 +160,8 @@ class Session:
         self.searches = Searches(self)
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}
         self._voided: dict[int, Task] = {}  # by row, tasks whose nomination did not hold
+        # It reads groups through `sub_jobs`, so `_sub_jobs` must exist; nominations read its tree, so they come after
+        # it.
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
         self.ask: Ask = nobody  # processes outside
@@ -200,6 +203,7 @@ class Session:
     def sub_job_of(self, job: Job, task: Task) -> SubJob:
         """The group a task is in."""
         groups = self.sub_jobs(job)
+        # Most jobs have one group: no search through its tasks.
         if len(groups) == 1:
             return next(iter(groups.values()))
         return next(group for group in groups.values() if task in group.tasks)
@@ -218,6 +222,7 @@ class Session:
 
     def wake(self, at: float, *, every_s: float = 0.0) -> None:
         """A plugin's answer changes at that moment without any event; `every_s`: and again after each such time."""
+        # The session recurs only while every wake-up does: one single moment makes the next cycle differ.
         alone = self.wake_at is None or self.recurs is not None
         if every_s and alone:
             counts = map(sum, self.jobs.counts)
@@ -279,6 +284,7 @@ class Session:
         if evicted:
             self.evicted_for.add(row)
         else:
+            # A trial that was undone may have left it there: `unplace` does not take it out.
             self.evicted_for.discard(row)
         placed = self.nodes.add(node, task, status)
         for handler in self.points.on_allocate:
@@ -347,6 +353,7 @@ class Session:
             return False
         job = self.job_of(task)
         assert job is not None
+        # The task that makes the job ready sends off all that waited for it.
         if self.job_ready(job):
             for allocated in self.jobs.tasks_in(job, TaskStatus.ALLOCATED):
                 self.emit_bind(allocated)

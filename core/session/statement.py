@@ -58,6 +58,7 @@ class TaskEntries:
 
     def move(self, before: int, after: int) -> None:
         """The current copy goes from one status to another."""
+        # Volcano takes out the entry under the clone's status, where there is none: the old entry stays (see above).
         if not self.is_new:
             self.by_status.pop(before, None)
         self.is_new = False
@@ -232,6 +233,7 @@ class Statement:
         session = self.session
         for operation in self.operations:
             session.copies.act(operation.task, operation.copy)
+            # A last transaction explains tasks that stay pending; this one does not.
             session.last_transaction.pop(operation.task.row, None)
             if operation.kind is OperationKind.EVICT:
                 session.emit_evict(operation.task, operation.reason, operation.preemptor, operation.score)

@@ -72,6 +72,7 @@ class SessionTopology:
     def _wish(self, spec: dict[str, Any] | None, widest: int) -> Wish | None:
         if spec is None:
             return None
+        # Volcano rewrites soft to hard when the session opens (framework/session.go).
         if spec.get("mode") == "soft":
             return Wish(hard=True, highest_tier=widest)
         tier = spec.get("highestTierAllowed")
@@ -112,6 +113,7 @@ class SessionTopology:
 
     def _recall(self, job: Job, known: dict[str, str]) -> None:
         jobs, domains = self._session.jobs, self.tree.domains
+        # The HyperNode may be gone, and a job without allocated tasks occupies none.
         if known.get("") in domains and jobs.allocated_count(job):
             self.occupied[job.row] = known[""]
         for uid, sub_job in self._session.sub_jobs(job).items():

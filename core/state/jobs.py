@@ -146,6 +146,7 @@ class JobTable:
         job = self.by_key.get(key)
         if job is None:
             return self._create(key)
+        # A snapshot has seen it: sessions keep the old one, unchanged.
         if job.epoch != self.epoch:
             job = self.by_key[key] = job.copy(self.epoch)
             if job.row != self.aside:
@@ -223,6 +224,7 @@ class JobTable:
         self.min_member[row] = spec.min_member
         self.has_topology[row] = spec.network_topology is not None or bool(spec.sub_group_policy)
         self.has_min_resources[row] = spec.min_resources is not None
+        # A dimension that the PodGroup named before may be gone.
         self.minimum[:, row] = 0.0
         for dimension, value in minimum:
             self.minimum[dimension, row] = value
@@ -249,6 +251,7 @@ class JobTable:
 
     def move(self, job: Job, task: Task, before: int, status: int) -> None:
         """A task's status changed from `before`."""
+        # From one allocated status to another (Bound to Running) no sum changes.
         if IS_ALLOCATED[before] and IS_ALLOCATED[status]:
             self._counts_at[before][job.row] -= 1
             self._counts_at[status][job.row] += 1

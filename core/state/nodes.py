@@ -94,6 +94,7 @@ class NodeTable:
             for name in (*self.VECTORS, *self.PLAIN):
                 setattr(self, name, grown(getattr(self, name), row + 1))
             self._by_number()
+        # Rows stay sorted while nodes come in name order: the next snapshot then moves nothing.
         self.sorted = row == 0 or (self.sorted and self.specs[row - 1].name < spec.name)
         self.arrival[row] = self.arrivals
         self.arrivals += 1
@@ -107,6 +108,7 @@ class NodeTable:
         """A changed node: what is on it stays."""
         before, self.specs[row] = self.specs[row], spec
         self.versions[SPECS] += 1
+        # Labels and taints leave the amounts alone, so columns that are derived from amounts stay.
         if before.allocatable != spec.allocatable or before.max_pods != spec.max_pods:
             self._set_allocatable(row, spec)
 
@@ -117,6 +119,7 @@ class NodeTable:
     def remove(self, name: str) -> None:
         """Drop a node; the last row moves into its place."""
         row, last = self.row.pop(name), self.count - 1
+        # Rows stay dense: the last one fills the gap, and the next snapshot sorts them.
         if row != last:
             for column in (*self.VECTORS, *self.PLAIN):
                 array = getattr(self, column)
@@ -150,9 +153,11 @@ class NodeTable:
 
     def place(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
         """Add (sign 1) or take off (-1) a task of that status."""
+        # kube-scheduler's NodeInfo counts terminating pods, too.
         self.pod_count_at[row] += sign
         self.nonzero_at[0][row] += sign * template.nonzero_cpu
         self.nonzero_at[1][row] += sign * template.nonzero_memory
+        # Go's nil map, as in `_set_allocatable`: subtracting a scalar from it does nothing.
         keeps_scalars = self.specs[row].allocatable.scalars is not None
         releases = status == RELEASING
         idle, used, releasing = self.idle_at, self.used_at, self.releasing_at
@@ -192,6 +197,7 @@ class NodeTable:
         """Shared by all snapshots between two changes of the list of nodes."""
         if self._listing is None:
             order = np.argsort(self.arrival[: self.count], kind="stable")
+            # All snapshots until the next change share it.
             order.flags.writeable = False
             self._listing = NodeListing([spec.name for spec in self.specs], dict(self.row), order)
         return self._listing

@@ -145,6 +145,7 @@ class Groups:
         else:
             self.queues[queue.name] = queue
         if changed:
+            # Rows are places in name order: a queue that comes or goes moves those of others.
             self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
             self._resolve_all()
         if known is None or deleted or not is_counted(known, queue):
@@ -190,6 +191,7 @@ class NodeTasks:
         row, tasks = task.row, self._tasks
         tasks.node_at[row] = NOWHERE
         tasks.resides[row] = home = node_name if status not in COMPLETED_STATUSES else ""
+        # Ended pods take no room on their node.
         if not home:
             return
         self._residents(home)[task.key] = task
@@ -233,6 +235,7 @@ class NodeTasks:
 
     def without_node(self, name: str, row: int) -> None:
         """A node is about to go: its tasks stay counted on it by name, and the last node's row becomes `row`."""
+        # Columns stay dense: NodeTable.remove moves the last row into the free one.
         last = self._nodes.count - 1
         for task in self.node_tasks.get(name, {}).values():
             self._tasks.node_at[task.row] = NOWHERE
@@ -241,6 +244,7 @@ class NodeTasks:
                 self._tasks.node_at[task.row] = row
 
     def _residents(self, node_name: str) -> dict[str, Task]:
+        # Copied once between two snapshots: the last one still reads the old dictionary.
         if node_name not in self.unshared:
             self.unshared[node_name] = None
             self.node_tasks[node_name] = dict(self.node_tasks.get(node_name, {}))
@@ -270,6 +274,7 @@ class OtherObjects:
         meta = section(obj, "metadata")
         name = meta.get("name") or ""
         key = key_of(meta["namespace"], name) if meta.get("namespace") else name
+        # Copied once between two snapshots: the last one still reads the old dictionary.
         if kind not in self._unshared:
             self._unshared.add(kind)
             self.by_kind[kind] = dict(self.by_kind.get(kind, {}))
@@ -319,6 +324,7 @@ class ViewTables:
         """Return whether since the last call only changes that the cycle itself wrote have come: another cycle would be
         a no-op.
         """
+        # The next question is about what comes from now on.
         echoes, self._echoes = self._echoes, Echoes()
         return only_echoes(self, echoes, said)
 

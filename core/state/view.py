@@ -271,6 +271,7 @@ class View(ViewTables):
         task = self._pods.read(pod, known)
         if task.template.volumes:
             task = self._with_volumes(task)
+        # Another pod of the same name: what is in flight was about the old one.
         if known is not None and known.uid != task.uid:
             self._end_flight(key)
         if key in self._assumed and TASK_LIFE.step(task.status, TaskTrigger.ASSUME) is None:
@@ -283,6 +284,7 @@ class View(ViewTables):
             if known is not None:
                 self._take_out(known)
             self._put_in(task)
+        # It may be the last pod of a job without a PodGroup.
         if task.status in COMPLETED_STATUSES:
             self._lay_aside(task.job)
 
@@ -303,6 +305,7 @@ class View(ViewTables):
                 self.residents.without_node(name, row)
                 self.nodes.remove(name)
             return
+        # A heartbeat changes no column: only the specification is replaced.
         renewed = None if row is None else renewed_node(self.nodes.specs[row], node)
         if row is not None and renewed is not None:
             self.nodes.renew(row, renewed)
@@ -365,6 +368,7 @@ class View(ViewTables):
         self.uncounted |= names
         self.templates.uncount(names)
         self.groups.uncount(names)
+        # A list, since the loop takes tasks out and puts them in again.
         for known in list(self.tasks.by_key.values()):
             template = self.templates.lighter(known.template)
             if template is not known.template:
@@ -444,11 +448,14 @@ class View(ViewTables):
     def snapshot(self, volumes: VolumeRules = USUAL) -> Snapshot:
         """Copies of the columns beside the shared specs; later events do not show in it. `volumes`: how they count."""
         self.count_volumes(volumes)
+        # Before columns are copied: claims that came or changed since count from this snapshot on.
         self._recount_volumes(self._volumes.take_stale())
+        # Every snapshot has its rows in name order: sessions break ties by row.
         moved = self.nodes.compact()
         used = self.tasks.rows.used
         if moved is not None:
             node = self.tasks.node[:used]
+            # Tasks follow the rows of their nodes.
             placed = node != NOWHERE
             node[placed] = moved[node[placed]]
         nodes, queues, objects = self.nodes.columns(), self.groups.in_name_order(), self.others.share()
@@ -465,7 +472,9 @@ class View(ViewTables):
             promised=self._assumed.share(),
             derived=self._derived.lend(Material(nodes, queues, dimensions, objects), self._versions()),
         )
+        # This snapshot has seen the jobs: from here on they are copied before they change.
         self.jobs.epoch += 1
+        # Rows that moved concern every task: the next check looks at all of them.
         self.touched = Touched(everything=moved is not None)
         return snapshot
 

@@ -189,8 +189,10 @@ class GangEviction:
         self._accepts = accepts
         self._order = order
         most = session.action_number(name, "maxDomains", default=MAX_DOMAINS)
+        # 0 or less means the default, as in Volcano.
         self._most = most if most > 0 else MAX_DOMAINS
         self._takes_whole = session.action_flag(name, "allowWholeBundle", default=True)
+        # Volcano reads this flag from the arguments of allocate.
         self._cache_errors = caches_errors(session, "allocate")
 
     def pending(self, job: Job) -> list[Task]:
@@ -287,6 +289,7 @@ class GangEviction:
         context = EvictionForGang(self._name, job, domain.name)
         allowed = {t.uid for t in self._session.points.unified_evictable(context, tasks)}
         left = [approved for bundle in bundles if (approved := bundle.approved(allowed)) is not None]
+        # Ordered again: a bundle that lost tasks has another gain.
         ordered = self._order(job, left, need)
         kept = [bundle for bundle in ordered if self._takes_whole or bundle.cost is Cost.SAFE]
         return kept, Ending.WOULD_BREAK if ordered else Ending.NO_VICTIMS

@@ -108,6 +108,7 @@ class DomainAllocator:
         return None
 
     def _settle(self, job: Job, worksheet: Worksheet, trials: dict[str, DomainTrial]) -> Statement | None:
+        # Of equal scores the lowest name wins; Volcano walks a map, so its choice among them is random.
         best = max(sorted(trials), key=lambda name: trials[name].score)
         statement = self._session.statement()
         if not statement.recover(trials[best].operations):
@@ -192,6 +193,7 @@ class DomainAllocator:
                 left.sub_jobs.push(sub_job)
             if session.job_ready(job):
                 break
+        # A trial writes the domains of groups; the next one must start from what was there.
         for uid, occupied in before.items():
             session.sub_jobs(job)[uid].allocated_hyper_node = occupied
         operations = save(*statements)

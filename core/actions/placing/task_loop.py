@@ -63,6 +63,7 @@ class TaskLoop:
     def step(self, task: Task) -> bool:
         """Try one task. True: enough, the rest may wait."""
         session, fit = self._session, self._session.fit
+        # The order of these checks decides which reason a pending task shows (allocateResourcesForTasks).
         if not self._may_grow(task):
             fit.held_back.add(task.row)
             session.trail.task_ended(task, Ending.QUEUE_HAS_NO_ROOM)
@@ -79,6 +80,7 @@ class TaskLoop:
         if node == NO_NODE:
             session.trail.task_ended(task, Ending.NO_NODE, "" if self._everywhere else self._domain.name)
             return not fit.worth_continuing(self._job, self._sub_job)
+        # Volcano goes on with the next task and records no error.
         if node == UNSCORED:
             session.trail.task_ended(task, Ending.NO_NODE)
             return False
@@ -137,6 +139,7 @@ class TaskLoop:
     def _record(self, task: Task, codes: IntArray | None) -> None:
         assert codes is not None
         if self._everywhere:
+            # A copy: the search goes on writing into its codes.
             errors = FitErrors(self._session.reasons, codes.copy())
         else:
             inside = np.zeros_like(codes)

@@ -167,6 +167,7 @@ class CandidateNodes:
             listed = listed[inside[listed]] if len(listed) else np.flatnonzero(inside)
         taken, seen = self._look(listed, ~refused)
         if self._cache_errors and task.role:
+            # The cache outlives evictions: a node that was refused stays refused for the role (reference section 1.9).
             self._refused[task.job, task.role] = refused & seen
         session.trail.looked(search, taken, seen=seen if session.searches.samples else None)
         if not taken.any():
@@ -181,6 +182,7 @@ class CandidateNodes:
         if errors is not None and errors.codes is not None:
             hopeless = errors.unresolvable_rows()
             if hopeless.any():
+                # Volcano walks a map here, in random order; rows are in name order.
                 return np.flatnonzero(~hopeless)
         return session.nodes.arrival
 

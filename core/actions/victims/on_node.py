@@ -39,6 +39,7 @@ def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
     def accepts(batch: TaskBatch) -> BoolArray:
         facts = batch.facts
         status = facts.status[batch.rows]
+        # preempt takes bound tasks, too; reclaim only running ones.
         mask: BoolArray = (status == TaskStatus.RUNNING.value) | (status == TaskStatus.BOUND.value)
         mask &= facts.preemptable[batch.rows]
         if preemptor.template.best_effort:
@@ -63,6 +64,7 @@ def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
         mask: BoolArray = (facts.status[batch.rows] == TaskStatus.RUNNING.value) & facts.preemptable[batch.rows]
         mask &= batch.job >= 0
         mask &= queues[batch.job] != queues[own]
+        # Only among those that are left: their jobs are known, while -1 would read another job's queue.
         mask[mask] = gives[queues[batch.job[mask]]]
         return mask
 
@@ -133,9 +135,11 @@ def is_eligible(session: Session, preemptor: Task) -> bool:
     if not nominated:
         return True
     row = session.nodes.row.get(nominated, -1)
+    # The nominated node is gone: Volcano then lets the task not preempt at all.
     if row < 0:
         return False
     reasons = _reasons_at(session, preemptor, row)
+    # No eviction helps there: the task may look for room elsewhere.
     if any(reason.code == Code.UNRESOLVABLE for reason in reasons):
         return True
     if not reasons:

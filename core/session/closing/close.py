@@ -87,6 +87,7 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
     """The PodGroups whose status changed, in job order."""
     columns, order, counts = session.snapshot.jobs, session.jobs.unsettled, session.jobs.counts_of_unsettled()
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
+    # A condition may have changed although phase and counts have not.
     touched[list(session.conditions)] = True
     if len(order) < len(columns.order) and (touched & session.jobs.settled).any():  # a user's plugin has more to say
         order, counts = columns.order, columns.counts.take(columns.order, axis=1)
@@ -173,6 +174,7 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
 
     `status`: counts by job and status after the last action, for the report.
     """
+    # Both write into the carry, which goes into the result below.
     session.topology.remember()
     session.nominations.remember()
     pod_groups = tuple(job_statuses(session))

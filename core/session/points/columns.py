@@ -78,6 +78,7 @@ class OneRow(RowReader[float]):
     """Plain numbers of one row."""
 
     def __init__(self) -> None:
+        # value // 1.0: the floor as a float, where math.floor would make a whole number.
         self.floor = (1.0).__rfloordiv__
         self.least, self.most, self.sqrt, self.magnitude = min, max, sqrt, abs
         self.zero_where = lambda value, where: 0.0 if where else value
@@ -156,6 +157,7 @@ class ColumnCheck:
         catch_up: Callable[[], object] | None = None,
     ) -> None:
         self.volatility = volatility
+        # Reversed: the first clause is written last, so its reason is the one that stays.
         self._many = [(clause.refuses(MANY), np.int32(clause.code)) for clause in reversed(clauses)]
         self._one = [(clause.refuses(ONE), clause.code) for clause in clauses]
         self._catch_up = catch_up

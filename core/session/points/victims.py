@@ -148,6 +148,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                     heard.gave(number, plugin, answer, out)
                 starts = batch.per_node(so_far) == 0  # no plugin answered yet, or no candidate was left: start anew
                 so_far = answer & (so_far | starts[batch.node])
+                # Where one plugin gives none, the tier ends without victims on that node.
                 out |= batch.per_node(answer) == 0
             so_far &= ~out[batch.node]
             if heard is not None:

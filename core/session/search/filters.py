@@ -63,12 +63,14 @@ class Filters:
         codes = np.zeros(count, dtype=np.int32)
         clean = True
         for _, checks in self.by_plugin:
+            # Nodes that an earlier plugin refused are settled: the answers of this one do not count there.
             settled = None if clean else codes != 0
             for check in checks:
                 answer = check.reject(rows) if among is None else _sparing(check, rows, (codes == 0) & among)
                 if not np.count_nonzero(answer):
                     continue
                 if clean:
+                    # The first refusals are copied whole: reasons need joining from the second filter on only.
                     codes[:] = answer
                     clean = False
                 else:

@@ -101,6 +101,7 @@ class Scoring:
         """Score every row."""
         self._stale = False
         for i, score in enumerate(self._scores):
+            # A static score holds for the whole session; any placement may have moved the others.
             if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
                 self._raw[i] = score.score(ALL)
         self._moving = None
@@ -127,6 +128,7 @@ class Scoring:
             raw[row] = score_one(row)
         if self._depends_on_candidates:
             was_candidate = self._ranked_at[row] != -np.inf
+            # A normalised score depends on all candidates: one more or one less moves every total.
             self._dirty = self._dirty or is_candidate or was_candidate or self._has_moving_norm()
             if not is_candidate:
                 self._ranked_at[row] = -np.inf
@@ -153,6 +155,8 @@ class Scoring:
         """Row of the highest total; the caller knows that there is a candidate. -1: they cannot be scored."""
         if self._dirty or self._momentary:
             self._rank(candidates)
+        # The first of equals, and rows are in name order; Volcano draws among equals at random
+        # (SelectBestNodeAndScore).
         best = int(self.ranked.argmax())
         return -1 if self._momentary and self._ranked_at[best] == -np.inf else best
 
@@ -313,6 +317,7 @@ class NodeSearch:
             self._take_cache(known)
         touched, read = self.session.nodes.touched, self._read
         fresh = len(touched) - read
+        # The usual case: one task was placed since, so one row is looked at, without a set or an array.
         if fresh == 1 and self._by_row:
             self._read = read + 1
             self._look_again(touched[read], remembers)
@@ -342,6 +347,7 @@ class NodeSearch:
     def _catch_up(self, touched: list[int], sticky: bool) -> None:
         rows = set(touched)
         if not self._by_row or len(rows) * RESCAN_FRACTION > self.session.nodes.count + FEW:
+            # The error cache keeps the first refusals: a new scan must not lift them.
             kept = self.codes.copy() if sticky else None
             self._scan()
             if kept is not None:
@@ -359,6 +365,7 @@ class NodeSearch:
 
     def _inherit(self, kept: IntArray) -> None:
         """Nodes that were refused stay refused with the reason they had."""
+        # Inherited reasons are the cache's, not this moment's: under another cache every row is asked anew.
         refused = kept != 0
         if not np.count_nonzero(refused):
             return
@@ -397,6 +404,7 @@ class NodeSearch:
             feasible &= ~np.logical_or.reduce(self.lacks(nodes.idle[:, rows]))
         own = self.session.searches.hard_shard
         if own is not None:
+            # Overrides every other reason, as in `code_of`, which asks for the shard first.
             codes[~own[rows]] = self.session.searches.outside_shard
             feasible &= own[rows]
         return codes, feasible
@@ -459,8 +467,10 @@ class NodeSearch:
         taken, codes = self.codes == 0, self.codes
         if searches.samples:
             taken, seen = self.look(taken)
+            # Volcano has fit errors only for nodes that it looked at (PredicateNodes).
             codes = np.where(seen, codes, np.int32(0))
             if self._cache is not None:
+                # The first reason of a node stays, as in Volcano's cache.
                 known = self._cache.seen.get(self.task.role, codes)
                 self._cache.seen[self.task.role] = np.where(known != 0, known, codes)
         for idle_or_not in (taken & self.idle, taken & ~self.idle):
@@ -497,6 +507,7 @@ class NodeSearch:
         can score it, a single one unscored.
         """
         candidates = group.nonzero()[0]
+        # A single node is taken unscored, as in prioritizeNodes (allocate.go).
         if len(candidates) <= 1:
             return int(candidates[0]) if len(candidates) else -1
         totals = self.scoring.totals(candidates)

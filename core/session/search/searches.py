@@ -61,6 +61,7 @@ def look(
     """
     count = len(arrival)
     enough = sampling.enough(count)
+    # Volcano starts at a process-wide index, which goes on where the last search ended; here it lives in the carry.
     order = np.roll(arrival, -(carry.start % count))
     found = np.cumsum(feasible[order])
     beyond = int(np.searchsorted(found, enough + 1))
@@ -194,6 +195,7 @@ class Searches:
         if kind is None:
             return self._search(self._session, task, room=room)
         search = self._kept.get(kind)
+        # A kept search was prepared for an earlier moment: the part of PreFilter that placements change is asked again.
         if search is not None and search.filters.pre_filters:
             for pre_filter in search.filters.pre_filters:
                 pre_filter()
@@ -209,6 +211,7 @@ class Searches:
         self._kept[kind] = search
         self._latest = kind
         if len(self._kept) > self._limit:
+            # Dictionaries keep the order of insertion: the first was used longest ago.
             del self._kept[next(iter(self._kept))]
         return search
 
