@@ -83,6 +83,7 @@ class Shares:
     def follow(self, sign: float, task: Task, node: int) -> None:
         """A task was placed (1) or taken off (-1)."""
         row, lines = self._of_task[task.row], self._lines
+        # Pods without a job in the session have no share to move.
         if row < 0 or not self._known[row]:
             return
         for dimension, value in task.template.items:
@@ -137,6 +138,7 @@ class HierarchicalNode:
     def touch(self) -> None:
         """Note that the values of this node and of its ancestors must be worked out again."""
         node: HierarchicalNode | None = self
+        # Above a stale node all are stale already: the walk ends early.
         while node is not None and not node.stale:
             node.stale = True
             node = node.parent
@@ -205,6 +207,7 @@ class HierarchicalShares:
             if a.saturated != b.saturated:
                 return 1.0 if a.saturated else -1.0
             ours, theirs = a.share / a.weight, b.share / b.weight
+            # Compared exactly: only equal floats let the next level decide.
             if ours != theirs:
                 return ours - theirs
             if level < depth:
@@ -216,10 +219,12 @@ class HierarchicalShares:
 
     def _update(self) -> None:
         demanding = frozenset(d for d, total in self._shares.totals if self.total_allocated[d] < total)
+        # A dimension that fills up, or gets room, may turn any job's saturation.
         if demanding != self._demanding:
             self._demanding = demanding
             for leaf in self._jobs.values():
                 leaf.touch()
+        # The list grows while it is read: parents stand before their children.
         stale = [self._root] if self._root.stale else []
         for node in stale:
             node.stale = False
@@ -292,6 +297,7 @@ def keeps_its_share(shares: Shares, batch: TaskBatch, ours: float, *, only_victi
     keeps = np.empty(len(order), dtype=np.bool_)
     for place in range(int(rank.max(initial=-1)) + 1):
         at = np.flatnonzero(rank == place)
+        # Each task starts from what the one before it on its node has left of the job.
         if place:
             left[:, at] = left[:, at - 1]
         after = left[:, at]
@@ -343,8 +349,10 @@ class Drf:
             requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
             allocated = self._shares.all_allocated()
             self._tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total))
+            # Only queues with jobs are in the tree, as in drf.go.
             for job in session.jobs.in_order:
                 self._tree.add(job, session.queue_of(job), requests[job.row], allocated[job.row])
+            # Registered after the handlers of the shares, so those have followed when the tree asks for them.
             session.points.handle(self._keep_up, self._keep_up)
         return self._tree
 
@@ -382,6 +390,7 @@ class Drf:
         tree.set(row, changed(before, reclaimer, 1.0))
         own = self._session.queue_of(job)
         victims = [candidate for candidate in candidates if self._comes_after(tree, own, candidate)]
+        # The tree is asked as if, and put back: nothing was placed.
         tree.set(row, before)
         return victims, Vote.PERMIT
 

@@ -74,6 +74,7 @@ class Gang:
                 ranks[row] = -1 if broken[row] and not jobs.readiness[row] else jobs.readiness[row]
 
         session.points.job_order.add(self.name, JobColumn(lambda: ranks))
+        # JobColumn: the plugin keeps the numbers up to date in place, before two jobs are compared again.
         session.points.handle(follow, follow)
 
     def job_valid(self, job: Job) -> ValidateResult | None:
@@ -97,6 +98,7 @@ class Gang:
         if not policies:
             return True
         minimum = {f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in policies}
+        # Without any minSubGroups no group has to be looked at.
         if not any(minimum.values()):
             return True
         groups = Counter(sub_job.gid for sub_job in self._session.sub_jobs(job).values() if condition(sub_job))
@@ -148,6 +150,7 @@ class Gang:
         columns, order = session.snapshot.jobs, self._jobs.unsettled
         counts = self._jobs.counts_of_unsettled()
         ready = self._jobs.readiness[order] > 0
+        # Ready jobs that say so already are left out: their condition would not change.
         attention = (np.add.reduce(counts) > 0) & ~(ready & columns.announced[order])
         if "terminating-members" in session.config.pumice.fix:
             attention &= ready | ~only_waits(session)[order]

@@ -68,6 +68,7 @@ class DomainOccupancy:
         self._change(task, node, -1.0)
 
     def _change(self, task: Task, node: int, sign: float) -> None:
+        # A pod on a node that the session does not have counts in no domain.
         if node < 0:
             return
         for dimension, value in task.template.items:
@@ -87,6 +88,7 @@ class DomainOccupancy:
         total = np.zeros(len(columns))
         overflows = np.zeros(len(columns), dtype=np.bool_)
         weight_sum = 0
+        # A domain without a resource overflows in it: what the division gives there is not read.
         with np.errstate(divide="ignore", invalid="ignore"):
             for dimension, request in wanted.items():
                 future = self.used[dimension, columns] + request
@@ -218,6 +220,7 @@ class Scores:
         scores = self._occupancy.packed(self._wanted(sub_job.tasks), self._by_dimension, columns).tolist()
         highest = max(scores)
         best = [i for i, score in enumerate(scores) if score == highest]
+        # Volcano looks at the tasks that are there already only to break a tie for the first place.
         if len(best) > 1 and not alone:
             for i in best:
                 scores[i] += self._share_in(sub_job, names[i])
@@ -261,6 +264,7 @@ class Scores:
         if not occupied:
             return np.zeros(len(rows))
         lowest = [self._tree.lowest_of(row) for row in rows.tolist()]
+        # Nodes share few lowest HyperNodes: the nearness is worked out once for each.
         by_name = {name: self._nearness(name, occupied) for name in set(lowest)}
         scores = np.array([by_name[name] for name in lowest])
         best = np.flatnonzero(scores == scores.max())
@@ -278,6 +282,7 @@ class Scores:
         domain = self._tree.domains.get(self._tree.lowest_common(name, occupied))
         if domain is None:
             return 0.0
+        # One tier alone: the formula would divide by 0, and Volcano says 1.
         if self._low == self._high:
             return 1.0
         inside = self._low <= domain.tier <= self._high
@@ -294,6 +299,7 @@ class Scores:
         for tier, weight in self._tier_weights:
             columns = self._columns(tier)[rows]
             packed = self._occupancy.packed(wanted, self._by_dimension, np.maximum(columns, 0))
+            # A node outside of any HyperNode of the tier scores 1 there, as in Volcano.
             total += weight * np.where(columns >= 0, packed, 1.0)
         return total / weight_sum if weight_sum > 0 else np.zeros(len(rows))
 
@@ -302,6 +308,7 @@ class Scores:
         found = self._column_at.get(tier)
         if found is None:
             found = np.full(self._session.nodes.count, -1, dtype=np.intp)
+            # Backwards, so that the first domain by name is written last and stays.
             for name in reversed(self._tree.by_tier.get(tier, [])):
                 found[self._tree.domains[name].rows] = self._occupancy.index[name]
             self._column_at[tier] = found
@@ -370,6 +377,7 @@ class Gradients:
         by_tier: dict[int, list[Domain]] = {}
         queue, seen = [root], {root.name}
         for current in queue:  # grows while it is walked: breadth first
+            # A job that occupies a HyperNode already goes on there, with room or without.
             if current.tier <= highest and (occupied or self._has_room(current, needs, purpose)):
                 by_tier.setdefault(current.tier, []).append(current)
             for child in current.children:
@@ -383,6 +391,7 @@ class Gradients:
 
     def _has_room(self, domain: Domain, needs: tuple[tuple[int, float], ...], purpose: str) -> bool:
         column, occupancy = self.occupancy.index[domain.name], self.occupancy
+        # Eviction can free all that is there, so only what the domain has at all counts.
         if purpose == EVICT:
             return occupancy.fits(needs, occupancy.allocatable, column)
         return occupancy.fits(needs, occupancy.idle, column) or occupancy.fits(needs, occupancy.future, column)

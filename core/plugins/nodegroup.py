@@ -55,6 +55,7 @@ class QueueAffinity:
         if self._refusal_counts and group in self.refused:
             return False
         named = group in self.required or group in self.preferred
+        # nodegroup.go tolerates an unliked group even when it is refused as well.
         return group in self.unliked or (named and group not in self.refused)
 
     def score(self, group: str, *, ordered: bool) -> float:
@@ -125,6 +126,7 @@ class GroupFilter:
 
     def per_group(self, answer: Callable[[str | None], float]) -> npt.NDArray[np.float64]:
         """The answer for each node's group, asked once a group. [N]."""
+        # Nodes share few groups: the answer is asked once for each, and spread by index.
         of_groups = np.array([answer(group) for group in self._groups], dtype=np.float64)
         found: npt.NDArray[np.float64] = of_groups[self._index]
         return found

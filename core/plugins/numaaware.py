@@ -65,6 +65,7 @@ class Cells:
             row = rows.get(name)
             if row is not None:
                 kept = known.get(name)
+                # The same object says the same: only changed ones are read again.
                 topology = kept[1] if kept is not None and kept[0] is obj else read_topology(obj)
                 known[name] = obj, topology
                 self.topologies[row] = topology
@@ -80,10 +81,13 @@ class Cells:
         if kept is None or UNASSIGNED in kept:  # the fix was on until now
             return dict(said)
         before, left = _as_sets(kept["said"]), _as_sets(kept["left"])
+        # The object is the one of the last session: what was placed since is off already.
         if self._versions[row] == kept["version"] and before == said:
             return left
+        # Some resource did not shrink: the object counts alone (RefreshNumaSchedulerInfoByCrd).
         if any(len(cpus) <= len(said.get(name, NONE)) for name, cpus in before.items()):
             return dict(said)
+        # All shrank: a set of the object counts only where it is not larger than what is known to be left.
         less = {name: cpus for name, cpus in said.items() if name not in left or len(left[name]) >= len(cpus)}
         return {**left, **less}
 
@@ -233,6 +237,7 @@ class Placements:
                 text = f"container {name} cannot be assigned by numa"
                 return NumaOutcome(Reason(NAME, Code.UNRESOLVABLE, text))
             given = given_on(topology, on, left or NONE, wanted)
+            # The next container of the pod gets none of these CPUs.
             total, left = total | given, (left or NONE) - given
         return NumaOutcome(None, total)
 

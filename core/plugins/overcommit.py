@@ -33,16 +33,19 @@ class Overcommit:
 
     def on_session_open(self, session: Session) -> None:
         """idle = total x factor - used; charge what is admitted already."""
+        # No vote will be asked for, so nothing is gathered.
         if not anybody_asks(session):
             return
         self._session = session
         nodes = session.nodes
+        # accumulate adds node after node, as Go does; numpy's sum adds in pairs and may differ in the last bits.
         used = np.add.accumulate(nodes.used, axis=1)[:, -1].tolist() if nodes.count else [0.0] * len(session.dims)
         self._idle = session.total.clone().multi(self.factor).sub_without_assert(session.dims.resource(used))
         columns, dims = session.snapshot.jobs, session.dims
         inqueue, running = admitted(columns)
         some = in_job_order(columns, inqueue | running)
         charged = outstanding(columns, dims, some)
+        # overcommit.go charges an Inqueue job with all its minResources, although its pods count in `used` already.
         if "overcommit-counts-once" not in session.config.pumice.fix:
             whole = without_gated(columns, dims, columns.minimum.take(some, axis=1), some)
             charged = np.where(inqueue.take(some), whole, charged)

@@ -42,6 +42,7 @@ def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
     number = 0
     for pdb in objects.values():
         selector: dict[str, Any] = section(pdb, "spec").get("selector") or {}
+        # Kubernetes lets an empty selector match all pods; Volcano's plugin passes over such a budget.
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
             continue
         try:
@@ -97,6 +98,7 @@ class Pdb:
         for task in tasks:
             drawn = self._drawn(task)
             for budget in drawn:
+                # Also for a task that is not accepted, as in pdb.go.
                 left[budget.number] -= 1
             if (task.labels or not self._spares_unlabelled) and all(left[budget.number] >= 0 for budget in drawn):
                 victims.append(task)

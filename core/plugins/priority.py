@@ -67,6 +67,7 @@ class Priority:
         return self._is_below(context.job, batch)
 
     def _is_below(self, job: Job, batch: TaskBatch) -> BoolArray:
+        # -1 reads the last job's priority; the second half takes these out again.
         below: BoolArray = (self._priorities[batch.job] < self._priorities[job.row]) & (batch.job >= 0)
         return below
 

@@ -57,6 +57,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     with the same operations.
     """
     remaining, deserved = basin.total.tolist(), np.zeros(basin.request.shape)
+    # Computed once: no pass changes what a queue may have or asks for.
     ceiling, weight, first = np.minimum(basin.real, basin.request), basin.weight, True
     gives_back = min(weight.tolist(), default=0) < 0 or np.minimum.reduce(basin.guarantee, axis=None, initial=0.0) < 0.0
     while shares := sum(weight.tolist()):
@@ -66,10 +67,12 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
         growth = raised - deserved
         left = _left(remaining, growth, gives_back=gives_back)
         grew = np.logical_or.reduce(growth)
+        # Volcano compares Resources: the first pass names scalars of 0 and so counts as a change.
         if first:
             grew |= basin.names_scalars
         wants = np.logical_or.reduce(basin.request - raised >= MIN_RESOURCE)
         weight = weight * (grew & wants)  # without a weight a queue keeps what it has
+        # As above: after the first pass a scalar of 0 makes what remains another Resource.
         same = left == remaining and not (first and basin.has_zero_scalar)
         remaining, deserved, first = left, raised, False
         if same or _is_empty(remaining):
@@ -141,6 +144,8 @@ def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
     real = free.clone().add(queue.guarantee or Resource())
     if queue.capability is not None:
         capability = queue.capability.clone()
+        # proportion.go reads a capability without cpu or memory as no limit there; scalars need no such line
+        # (Infinity).
         capability.milli_cpu = capability.milli_cpu if capability.milli_cpu > 0 else LARGEST
         capability.memory = capability.memory if capability.memory > 0 else LARGEST
         real.min_dimension_resource(capability, INFINITY)
@@ -151,6 +156,7 @@ def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
 def limits_of(known: QueueLimits) -> QueueBounds:
     """The limits of the queues."""
     queues, total, dims = known.queues, known.total, known.dimensions
+    # All guarantees come off, the queue's own is added back in `real_capability`.
     free = exceeded_part(total, total_guarantee(queues))
     guarantees = [queue.guarantee or Resource() for queue in queues]
     reals = [real_capability(queue, free) for queue in queues]
@@ -229,6 +235,7 @@ class ProportionAttributes:
         largest, part = allocated.milli_cpu / cpu, allocated.memory / memory
         if part > largest:
             largest = part
+        # `sub_without_assert` may leave less than nothing; the maximum starts at 0.
         if largest < 0.0:
             largest = 0.0
         held = allocated.scalars or NONE
@@ -303,11 +310,13 @@ class Attributes(dict[str, ProportionAttributes]):
         self._rows = {queue.name: row for row, queue in enumerate(session.snapshot.queues)}
         self._promised: dict[str, tuple[Resource, Resource]] = {}
         request, present = self._demand.request, self._demand.present
+        # Kept from session to session: poured again only when requests, queues or nodes differ.
         self._poured = _pour(session, Like((request.tobytes(), present.tobytes()), (request, present)))
 
     def _shares(self) -> FloatArray:
         deserved = self._poured.deserved
         parts = np.zeros(deserved.shape)
+        # Below 0.1 a dimension is not deserved (ResourceNames), so it has no share.
         np.divide(self._demand.allocated, deserved, out=parts, where=deserved >= MIN_RESOURCE)
         shares: FloatArray = parts.max(axis=0, initial=0.0)
         return shares
@@ -478,6 +487,7 @@ class Proportion:
     def overused(self, queue: Queue) -> bool:
         """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
         attributes = self.attributes[queue.name]
+        # Tolerant, and true of a queue that deserves nothing: both as in proportion.go.
         return attributes.deserved.less_equal(attributes.allocated, ZERO)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
@@ -512,6 +522,7 @@ class Proportion:
             self._session.fit.too_little[job.row] = TooLittle(future, attributes.real_capability, queue.name, parts)
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
             return Vote.REJECT
+        # v1.15.1 charges while it votes: a later Reject of the tier leaves the charge standing to the session's end.
         if not self._charges_on_admission:
             self.job_enqueued(job)
         return Vote.PERMIT
@@ -535,7 +546,9 @@ class Proportion:
             if attributes.name not in allocations:
                 allocations[attributes.name] = attributes.allocated.clone()
             allocated = allocations[attributes.name]
+            # Not ordered: proportion.go takes victims in the order in which it is given them.
             if not allocated.less_equal(attributes.deserved, ZERO):
+                # Only victims count: what stays does not lower the queue's total.
                 allocated.sub_without_assert(candidate.template.request)
                 victims.append(candidate)
         return victims, Vote.PERMIT

@@ -125,6 +125,7 @@ def victims(
     spare = _spare(low, targets)
     by_name: dict[str, Task] = {}
     for task in running:
+        # By name without the namespace, as in low_node_utilization.go.
         by_name.setdefault(task.name, task)
     chosen: list[Task] = []
     for load in sorted(high, key=lambda load: -(load.cpu + load.memory)):
@@ -139,8 +140,10 @@ def _from_node(session: Session, load: Load, spare: Spare, targets: Thresholds, 
         if not load.reaches(targets) or spare.is_used_up():
             break
         task = by_name.get(pod.name)
+        # A pod that does not run is not among them.
         if task is None:
             continue
+        # A pod counts with what it asks for, not with its measured load.
         milli, size = int(task.template.request.milli_cpu), int(task.template.request.memory)
         spare.cpu -= milli
         spare.memory -= size
@@ -221,6 +224,7 @@ class Rescheduling:
         self._period = self._given_period or usual
         state: dict[str, float] = session.carry.plugins.setdefault(self.name, {})
         now, last = session.clock.now, state.setdefault(LAST, session.clock.now - UPTIME_S)
+        # Volcano keeps the time of the last run in a package variable; here it is in the carry.
         if last + self._interval_s >= now:
             session.wake(last + self._interval_s)
             return

@@ -76,6 +76,7 @@ def record(value: object) -> dict[str, Any]:
 
 def whole(value: object, default: int) -> int:
     """A number as Go's mapstructure makes an int of it: a fraction is cut off."""
+    # In Python a bool is an int, too.
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
@@ -289,6 +290,7 @@ class Proportional:
     def prepare(self, session: Session, task: Task) -> ColumnCheck | None:
         """None where nothing is to be kept from this task. The first resource by name is the reason."""
         request = task.template.request
+        # Shares are kept for such pods, so they may use them.
         if any((request.scalars or {}).get(name, 0.0) > 0.0 for name in self._shares):
             return None
         if self._kept is None:

@@ -61,6 +61,7 @@ class Sla:
     def _deadline(self, job: Job) -> int | None:
         """Creation + waiting time in nanoseconds since the epoch, None without an agreement."""
         if job.row not in self._deadlines:
+            # The annotation goes before the argument.
             waiting = _agreed(job.pod_group) or self._waiting_ns
             created = int(job.pod_group.created) * NANOSECOND
             self._deadlines[job.row] = None if waiting is None else created + waiting

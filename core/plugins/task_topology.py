@@ -108,6 +108,7 @@ def role_of(task: Task) -> str:
 
 def size_of(task: Task) -> float:
     """A pod's size when buckets are balanced: a milli-core, a mebibyte and a unit of anything else weigh the same."""
+    # Template items begin with cpu and memory, whether or not the pod asks for them.
     (_, cpu), (_, memory), *scalars = task.template.items
     size = cpu + memory / MEBI / MEBI
     for _, amount in scalars:
@@ -197,6 +198,7 @@ class JobBuckets:
         most = 0
         for bucket in self.buckets:
             attraction = self.relations.attraction(role, bucket.roles)
+            # A bucket that repels the role is never its favourite; a new bucket is better.
             if attraction < 0 or (best is not None and attraction < most):
                 continue
             if best is None or attraction > most or bucket.size < best.size:
@@ -288,6 +290,7 @@ class BucketScore(RowsScore):
         left_out = np.zeros(room.shape[1], dtype=np.int64)
         remains = dict(self._bucket.request)
         short = np.flatnonzero(~_fits(remains, room))
+        # By uid; Volcano walks a map, so which tasks it leaves out is random.
         for uid in sorted(self._bucket.tasks) if len(short) else ():
             if uid == self._task.uid:
                 continue
@@ -359,6 +362,7 @@ class BucketOrder:
             return 1 if a is None else -1
         if a is None or b is None or left.job != right.job:
             return 0
+        # This changes with every placement, so it can only be compared, not kept as a key.
         if len(a.tasks) != len(b.tasks):
             return len(b.tasks) - len(a.tasks)
         if a is not b:
@@ -381,6 +385,7 @@ class TaskTopology:
         for job in session.jobs.in_order:
             if session.jobs.has_pending(job):
                 self._deal(session, job)
+        # Without such a job the task order stays fixed, so sorted lists may take the place of heaps.
         if not self.jobs:
             return
         names = session.nodes.names
@@ -391,6 +396,7 @@ class TaskTopology:
 
         session.points.task_order.add(self.name, BucketOrder(self.jobs))
         session.points.node_order.add(self.name, [BucketScorer(self.jobs, self._weight)])
+        # No handler for what is taken off: in Volcano, too, an undone placement stays in the buckets.
         session.points.handle(allocate=placed)
 
     def on_session_close(self, session: Session) -> None:

@@ -202,6 +202,7 @@ def evictable_count(jobs: SessionJobs, job: Job) -> int:
         return max(amount_of(annotations[MAX_UNAVAILABLE], total) - missing, 0)
     if least:
         spare = running - amount_of(least, total)
+        # Fewer run than must: getMaxPodEvictNum then allows one pod all the same.
         return spare if spare >= 0 else WITHOUT_BUDGET
     return WITHOUT_BUDGET
 
@@ -211,6 +212,7 @@ def amount_of(text: str, total: int) -> int:
     if _INTEGER.fullmatch(text):
         return int(text)
     if text.endswith("%") and _INTEGER.fullmatch(text[:-1]):
+        # Rounded up in whole numbers: the floor of the negative, negated.
         return -(-int(text[:-1]) * total // 100)
     return 0
 
@@ -250,6 +252,7 @@ class Tdm:
         points.job_pipelined.add(self.name, self.job_pipelined)
         points.job_starving.add(self.name, self.job_starving)
         change = self._zones.next_change()
+        # A session for a zone that opens on no node, or for no pod, would decide nothing.
         if change is not None and self._concerns_anybody():
             session.wake(change, every_s=DAY_S)
 
@@ -321,6 +324,7 @@ class Tdm:
         for task in tasks:
             by_job.setdefault(task.job, []).append(task)
         victims: list[Task] = []
+        # Volcano walks a map here, in random order.
         for key in sorted(by_job):
             job = self._session.job_of(by_job[key][0])
             if job is not None:

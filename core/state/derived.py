@@ -167,6 +167,7 @@ class DerivedColumns:
         finally:
             building.pop()
         table = self.tables.setdefault(column, {})
+        # Whatever is dropped and still needed is built again.
         if len(table) >= column.bound:
             table.clear()
         table[args] = value
@@ -196,8 +197,10 @@ class Keeper:
 
     def lend(self, material: Material, versions: Versions) -> DerivedColumns:
         """For a session on a snapshot: what the last one gave back, less what has changed since."""
+        # A session that never gave its columns back leaves none: this one then starts without.
         before, self._loan = self._loan, Loan(versions)
         returned = before.returned or {}
+        # The symmetric difference holds every part whose version is another, or that is in one of the two alone.
         changed = {part for part, _ in before.versions.items() ^ versions.items()}
         if changed:
             returned = {column: table for column, table in returned.items() if changed.isdisjoint(column.source.parts)}

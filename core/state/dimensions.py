@@ -17,6 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 def grown(array: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
     """A copy with at least `rows` entries on the last axis; new entries are zero."""
+    # Doubled: the cost of all copying stays in proportion to the number of rows.
     capacity = max(rows, 2 * array.shape[-1], 16)
     wider = np.zeros((*array.shape[:-1], capacity), dtype=array.dtype)
     wider[..., : array.shape[-1]] = array

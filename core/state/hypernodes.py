@@ -86,6 +86,7 @@ class HyperNodeTree:
         if self.is_trivial:
             return [TOP] * count
         found = [""] * count
+        # Backwards, so that the first HyperNode by name is written last and stays.
         for name in reversed(self.by_tier[tier]):
             for row in self.domains[name].rows.tolist():
                 found[row] = name
@@ -128,6 +129,7 @@ class MatchedNames:
         wanted = {text: _pattern(text) for text in patterns}
         known, added = self._found.keys() & wanted.keys(), names - self._names
         gone = bool(self._names - names)
+        # No name has gone: the sets of the last tree are used as they are.
         found = {text: self._found[text] & names if gone else self._found[text] for text in known}
         found |= {text: set[str]() for text in wanted.keys() - known}
         _match({text: pattern for text, pattern in wanted.items() if text not in known}, names, found)
@@ -232,6 +234,7 @@ def _fill(
     for name in reversed(below):
         hyper_node = by_name.get(name)
         own = _members(hyper_node.selectors, nodes, row_of, found_by) if hyper_node else set[int]()
+        # Children before their parents: each set is read once and let go.
         found[name] = own.union(*(found.pop(child) for child in domains[name].children))
         domains[name].rows = _rows(found[name])
 
@@ -250,12 +253,14 @@ def _members(
     found: set[int] = set()
     for selector in selectors:
         name = section(selector, "exactMatch").get("name")
+        # A HyperNode may name nodes that do not exist (yet).
         if name in row_of:
             found.add(row_of[name])
         pattern = _pattern_in(selector)
         if pattern is not None:
             found.update(row_of[each] for each in found_by[pattern])
         labels = selector.get("labelMatch")
+        # An empty selector would match every node; here it matches none.
         if labels and (labels.get("matchLabels") or labels.get("matchExpressions")):
             found |= _labelled(labels, nodes)
     return found

@@ -66,6 +66,7 @@ def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> Volume
 
 def attach_limit_key(driver: str) -> str:
     """The resource that stands for a driver's volumes (GetCSIAttachLimitKey)."""
+    # Kubernetes limits resource names to 63 characters: a longer one is cut and hashed.
     if len(CSI_VOLUMES) + len(driver) < _LONGEST:
         return CSI_VOLUMES + driver
     hashed = sha1(driver.encode(), usedforsecurity=False).hexdigest()
@@ -143,6 +144,7 @@ class VolumeCounts:
             users.discard(task.key)
             if not users:
                 del self._users[claim]
+        # It is read anew when it comes again.
         self._stale.discard(task.key)
 
     def changed(self, kind: str, obj: Object) -> None:

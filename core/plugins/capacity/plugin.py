@@ -68,6 +68,7 @@ class CapacityLimits:
         lent = self._counts_lent and self._may_reclaim(own, job)
         if not all(self._admits(attributes, job, lent=lent) for attributes in self._ledger.line(queue.name)):
             return Vote.REJECT
+        # v1.15.1 charges while it votes: a later Reject of the tier leaves the charge standing to the session's end.
         if not self._charge_on_admission:
             self._charge(job)
         return Vote.PERMIT
@@ -142,8 +143,10 @@ class CapacityLimits:
         return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
 
     def _lenders(self, own: CapacityAttributes) -> list[CapacityAttributes]:
+        # A flat queue has no ancestors to borrow from.
         if not self._ledger.hierarchical:
             return []
+        # Ancestors run from the root down; level 1 is the parent.
         nearest = own.limits.ancestors[::-1][: self._levels]
         return [self._ledger.of(name) for name in nearest if name != ROOT]
 
@@ -211,6 +214,7 @@ class CapacityReclaim:
         if not self._ledger.ready or job is None:
             return [], Vote.REJECT
         own, left = self._ledger.of(job.pod_group.queue), Running()
+        # capacity.go sorts its candidates; proportion and drf take them as they come.
         queue = victim_queue(self._session, candidates, reclaimer)
         victims: list[Task] = []
         while len(queue):
@@ -228,6 +232,7 @@ class CapacityReclaim:
         """For gangs: preemption within the queue may take anybody; reclaim asks for guarantee and deserved of the leaf
         only.
         """
+        # Within a queue nothing changes hands, so neither guarantee nor deserved is asked.
         if context.kind == "gangpreempt":
             return list(candidates), Vote.PERMIT
         if not self._ledger.ready:
@@ -284,6 +289,7 @@ class CapacityReclaim:
 
 
 def _shares_dimension(victim: Task, reclaimer: Task) -> bool:
+    # Every task asks for a pod, so pods would make any two share a dimension.
     return any(name != PODS for name in intersection(victim.template.request, reclaimer.template.request))
 
 
@@ -402,6 +408,7 @@ class QueueOrders:
         if a.limits.leaf != b.limits.leaf:
             return -1 if a.limits.leaf else 1
         if a.limits.leaf:
+            # Two leaves compare as their branches do, right below the ancestor that they share.
             below = common_level(a, b) + 1
             a, b = self._at(a, below), self._at(b, below)
         return self._by_share(a, b)
@@ -526,6 +533,7 @@ class Capacity:
         orders = QueueOrders(self.ledger, best_effort_last=best_effort_last)
         if not self.ledger.hierarchical:
             session.points.queue_order.add(self.name, orders.flat)
+        # An unusable tree registers no orders at all, as in capacity.go.
         elif self.ledger.ready:
             session.points.queue_order.add(self.name, orders.tree)
             session.points.victim_queue_order.add(self.name, orders.victims)

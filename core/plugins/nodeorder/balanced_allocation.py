@@ -61,6 +61,7 @@ class Taken(NamedTuple):
 
         def percent(own: float, at: At) -> V:
             left = amounts[at] - takens[at]
+            # In place from here on: `left` is the rule's own array, and a new one would cost page faults.
             left -= own
             left = most(left, 0.0)
             left *= 100.0
@@ -184,6 +185,7 @@ def _of_two(read: RowReader[V], fractions: list[Fraction[V]], weight: float) -> 
         distance -= 2.0
         distance *= -50.0
         floored = floor(distance)
+        # The usual weight is 1: one pass over all nodes less.
         return floored if weight == 1.0 else floored * weight
 
     return score
@@ -227,6 +229,7 @@ class BalancedAllocation:
         request = scored_request(template)
         gpu = (request.scalars or {}).get(GPU, 0.0)
         own = [request.milli_cpu, request.memory]
+        # One rule serves all pods without a gpu; a pod with one needs a rule of its own.
         if not gpu:
             return self._rule.score(own) if any(own) else None
         requested, none = session.kube.requested, np.zeros(session.nodes.count)

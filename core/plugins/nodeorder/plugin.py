@@ -71,6 +71,7 @@ class PodAffinityScore(KeptScore):
 
     def current(self) -> FloatArray:
         """Raw score per node, float64 [N], as of now: the sum of weights."""
+        # Nothing was placed or taken off since: the sums still hold.
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             per_key: dict[str, FloatArray] = {}
@@ -95,6 +96,7 @@ class PodAffinityScore(KeptScore):
         spread = raw.max() - lowest if raw.size else 0.0
         if spread <= 0.0:
             return np.zeros(raw.shape)
+        # Divided first, then multiplied: scoring.go's order, which decides the last bit before the floor.
         return np.floor(100.0 * ((raw - lowest) / spread)) * self._weight
 
 
@@ -167,6 +169,7 @@ class MeanPercent(NamedTuple):
             total += memory(own_memory, at)
             total /= counts[at]
             total = floor(total)
+            # The usual weight is 1: one pass over all nodes less.
             return total if weight == 1.0 else total * weight
 
         return score
@@ -286,6 +289,7 @@ class TaintToleration:
     def __init__(self, session: Session, weight: int) -> None:
         self._weight = float(weight)
         best = MAX_NODE_SCORE * self._weight
+        # Without soft taints every node scores best: one array serves all templates of the session.
         self._untainted = ConstantScore(best, np.full(session.nodes.count, best))
 
     def prepare(self, session: Session, task: Task) -> StaticScore | ConstantScore:

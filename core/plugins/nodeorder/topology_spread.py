@@ -64,10 +64,12 @@ class TopologySpreadScore(WholeScore):
         total: FloatArray = np.zeros(len(rows))
         for constraint in self._constraints:
             codes = constraint.column.codes[rows]
+            # Each node is a domain of its own (scoring.go counts hostname by node).
             if constraint.key == HOSTNAME:
                 counts, size = constraint.per_node()[rows], len(rows)
             else:
                 counts, size = constraint.per_domain()[codes], len(np.unique(codes))
+            # scoring.go weighs a key by the logarithm of the number of its domains (topologyNormalizingWeight).
             total += counts * log(size + 2) + (constraint.max_skew - 1)
         return rounded(total)
 

@@ -89,6 +89,7 @@ class ClaimsCheck(KeptCheck):
         if promised is not None and self._owner.refuses_by_node:
             codes[:] = reasons.intern(_in_flight(promised))
         elif self._asked:
+            # Without devices for it no node can do: the search for devices looks only at nodes that have any.
             codes[:] = reasons.intern(SHORT)
             for row in self._owner.rows_with_devices().tolist():
                 try:
@@ -131,6 +132,7 @@ class DynamicResources:
         self.version = 0
         self.reserved: dict[str, list[Given]] = {}  # claim -> its devices
         self._by_task: dict[str, list[str]] = {}
+        # Binds of earlier cycles that are on their way: their devices are not free, although no claim says so yet.
         for pod, (_, before) in session.snapshot.promised.items():
             found = {c.claim: [Given(d[0], DeviceId(*d[1:])) for d in c.devices] for c in before.devices if c.devices}
             self.reserved.update(found)
@@ -214,6 +216,7 @@ class DynamicResources:
     @staticmethod
     def _check_consumers(claim: Object, task: Task) -> None:
         consumers: list[dict[str, Any]] = section(claim, "status").get("reservedFor") or []
+        # Kubernetes limits `status.reservedFor` to 256 entries; a pod that is listed already needs no new one.
         if len(consumers) >= MOST_CONSUMERS and all(one.get("uid") != task.uid for one in consumers):
             raise _failure("resourceclaim in use")
 
@@ -253,6 +256,7 @@ class DynamicResources:
         found: list[ClaimedDevices] = []
         for key, _ in self._claims(task):
             devices = self.reserved[key] if key in new else []
+            # Devices that every node reaches do not tie the claim to a node.
             place = "" if all(given.everywhere for given in devices) else node
             results = tuple((one.request, one.device.driver, one.device.pool, one.device.name) for one in devices)
             found.append(ClaimedDevices(key, results, place))

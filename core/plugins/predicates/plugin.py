@@ -123,6 +123,7 @@ class StaticFilter:
         mask = _refused(session.nodes, self._question, task.template)
         if mask is None:
             return None
+        # The mask is kept for many sessions, the number of its reason belongs to this one.
         return ReadyCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
 
 
@@ -136,6 +137,7 @@ def _refused(nodes: NodeSpecs, question: Question, template: PodTemplate) -> Boo
 @derived(NODES)
 def _refused_by_content(nodes: NodeSpecs, question: Question, template: Like[PodTemplate]) -> BoolArray | None:
     mask = question.refused(nodes, template.subject)
+    # None spares a check that would pass every node, at every choice.
     return mask if mask is not None and mask.any() else None
 
 
@@ -289,6 +291,7 @@ class Predicates:
             ("PodTopologySpreadEnable", TopologySpreadFilter(placed)),
         ]
         chosen = [node_filter for switch, node_filter in listed if self._enabled(switch)]
+        # The order decides which reason a node shows: the first Unresolvable ends its list.
         return [PodCount(), CORDONED, *chosen, *reserving]
 
     def on_session_open(self, session: Session) -> None:
@@ -311,15 +314,18 @@ class Predicates:
             if taken_back.loses(task):
                 return None
             template = task.template
+            # Most pods have nothing to reserve: this runs for every placement.
             if reservations.refuses or template.volumes or template.resource_claims:
                 refused = reservations.make(task, node)
                 if refused is not None:
                     return refused
+            # After the reservation: kube-scheduler's NodeInfo gets no pod whose reservation was refused.
             kube.add(task, node)
             placed.add(task, node)
             return None
 
         def deallocate(task: Task, node: int) -> str | None:
+            # A pod that NodeInfo never got, or has lost, is not to be taken out of it.
             if not reservations.drop(task) and not taken_back.has_lost(task):
                 kube.remove(task, node)
                 placed.remove(task, node)

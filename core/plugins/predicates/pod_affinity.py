@@ -85,6 +85,7 @@ def in_common(terms: list[AffinityTerm]) -> tuple[frozenset[str] | None, LabelSe
     for term in terms:
         own = term.reach()
         reach = own if reach is None else reach if own is None else reach & own
+    # Selectors of terms are all to hold, so their requirements add up to one selector.
     requirements = tuple(wanted for term in terms for wanted in term.selector.requirements)
     return reach, LabelSelector(requirements, nothing=any(term.selector.nothing for term in terms))
 
@@ -116,6 +117,7 @@ class DomainCounts:
         """So many more pods on each node [N]."""
         counts, there = self._of(key, column), per_node.nonzero()[0]
         np.add.at(counts, column.codes[there], per_node[there])
+        # The last place stands for nodes without the key: pods there are in no domain.
         counts[ABSENT] = 0
 
     def move(self, key: str, column: LabelColumn, row: int, sign: int) -> None:
@@ -180,6 +182,7 @@ class AffinityCounts:
     def move(self, other: Task, row: int, sign: int, *, is_host: bool = True) -> None:
         """Another pod is put on a node (sign 1) or taken off it (-1); `is_host`: its own terms count, too."""
         own, where, labels = self._own, other.namespace, other.labels
+        # kube-scheduler counts a pod as company only when it matches every affinity term.
         if all(term.matches(where, labels) for term, _ in own.affinity):
             for term, column in own.affinity:
                 self._company.move(term.key, column, row, sign)
@@ -207,6 +210,8 @@ class AffinityCounts:
 
     def _without_company(self, at: At) -> Mask:
         """Return where the first pod of a series may start: anywhere while no pod matches, if it would match itself."""
+        # Else the first pod of a series that wants its own company could never start (filtering.go,
+        # satisfyPodAffinity).
         if self._own.matches_itself and not self._company.anywhere():
             return self._company.outside(at)
         return self._company.apart(at)
@@ -345,6 +350,7 @@ class Trials:
 
     def _as_it_stands(self, preemptor: Task) -> AffinityTrial:
         """The counts before anything is tried: the same for every node, until a pod comes or goes."""
+        # A dry run asks node after node: counting for each of them would cost all pods each time.
         changes, counted = len(self._session.nodes.touched), self._counted
         if counted is None or counted[0] != changes or counted[1].task is not preemptor:
             counted = self._counted = changes, AffinityTrial.of(self._session, self._placed, preemptor)

@@ -63,6 +63,7 @@ class Reservations:
         """For a pod that is taken off. True: it had been refused, and never came."""
         if not (self.refuses or task.template.volumes or task.template.resource_claims):
             return False
+        # The reverse of the order in which they reserved.
         for plugin in reversed(self._plugins):
             plugin.unreserve(task)
         if task.row not in self._refused:

@@ -41,6 +41,7 @@ class VolumeBindingCheck(KeptCheck):
         self._codes: IntArray = np.zeros(0, dtype=np.int32)
 
     def _judge(self, plan: VolumePlan) -> IntArray:
+        # One bit for each text, so that eight reasons serve all nodes.
         found = plan.out_of_reach + 2 * plan.nothing_to_bind + 4 * plan.lost
         numbers = [0]
         for combination in range(1, 8):
@@ -78,6 +79,7 @@ class VolumeBinding:
             return None
         try:
             claims = read_claims(self._storage, task)
+            # The plan itself is not needed here: an unreadable selector must fail in PreFilter.
             self._planner.plan(claims)
         except (UnreadableVolumesError, SelectorError) as error:
             raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error

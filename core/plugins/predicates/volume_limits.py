@@ -132,6 +132,8 @@ class Attachments:
             users = self._users.setdefault(volume, {})
             before = users.get(row, 0)
             users[row] = before + sign
+            # Only the first pod to come and the last to go change the count; what a VolumeAttachment names counts
+            # anyway.
             if (row, volume) not in self._attached and (before > 0) != (before + sign > 0):
                 self._counts.setdefault(volume.driver, self._column())[row] += sign
 
@@ -198,6 +200,7 @@ class WantedVolumes:
                 new = self._new[driver]
                 new[:] = len(volumes)
                 for volume in volumes:
+                    # Where a pod uses the volume already it needs no second attachment.
                     new[self._attached.rows_using(volume)] -= 1
 
     def clauses(self, code: int) -> list[Clause]:
