@@ -123,7 +123,7 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
                 session.jobs.admit(job)
     columns = session.snapshot.jobs
     has_pending = columns.counts[WAITING] > 0
-    # A group may list a copy as pending while its job has no pending task (see statement.py).
+    # A group may list a copy as pending while its job has no pending task (see core/session/statement.py).
     has_pending[list(session.copies.waiting_jobs())] = True
     for job in session.jobs.where(has_pending & (columns.phase > OUTSIDE)):
         if (only is not None and job.row not in only) or not session.job_is_valid(job):

@@ -26,6 +26,7 @@ NAME = "gangpreempt"
 def execute(session: Session) -> None:
     """Queue by queue, every starving job once."""
     eviction = GangEviction(session, NAME, _accepts(session), _order(session))
+    # Jobs with a topology take part, unlike in preempt.
     starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
         jobs = starving.jobs.get(starving.queues.pop().name)

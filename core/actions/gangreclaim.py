@@ -38,6 +38,7 @@ def execute(session: Session) -> None:
         while jobs:
             job = jobs.pop()
             pending = eviction.pending(job)
+            # About all pending tasks at once (gangreclaim.go); reclaim asks task by task.
             if not pending or session.points.preemptive(queue, pending):
                 eviction.run(job, pending)
             else:
@@ -67,6 +68,7 @@ def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bund
                 return left.cost - right.cost
             a, b = session.queue_of(left.job), session.queue_of(right.job)
             if a.name != b.name:
+                # Asked both ways: queues that both come first, or neither, count as equal, else the sort had no order.
                 first = victim_queue_before(session, a, b, own)
                 if first != victim_queue_before(session, b, a, own):
                     return -1 if first else 1

@@ -107,6 +107,7 @@ class KeptScores:
             kept = self._kept[wish] = Kept(np.zeros(count), np.full(count, -1), len(touched))
             self._look(kept, wish, np.arange(count))
         elif kept.read < len(touched):
+            # One touch since is the usual case: no set, no sorting.
             fresh = touched[kept.read] if len(touched) == kept.read + 1 else None
             rows = [fresh] if fresh is not None else sorted(set(touched[kept.read :]))
             kept.read = len(touched)
@@ -115,6 +116,7 @@ class KeptScores:
 
     def _look(self, kept: Kept, wish: CardWish, rows: npt.NDArray[np.intp]) -> None:
         columns = self._columns
+        # What a pod asks for in thousandths of a card depends on the card's size.
         for number, size in enumerate(columns.sizes.tolist()):
             some = rows if len(columns.sizes) == 1 else rows[columns.size[rows] == number]
             if len(some):
@@ -126,10 +128,12 @@ class KeptScores:
     def card(self, wish: CardWish, row: int, pick: Pick) -> int:
         """Return the card of a node that a pod just put there is to get first, -1 where any will do."""
         kept, touched = self._kept.get(wish), self._nodes.touched
+        # Nothing but this placement came since, so the card that the score chose still holds.
         if kept is not None and kept.read >= len(touched) - 1 and touched[-1] == row:
             return int(kept.card[row])
         states = self._columns.states(np.array([row]))
         size = int(self._columns.sizes[self._columns.size[row]])
+        # The pod's own CPU is added back: `pick` is asked about the node as it was before the pod came.
         return pick(states._replace(cpu=states.cpu + wish.cpu), wish.of(size))
 
 
@@ -152,6 +156,7 @@ class FragmentationGradient:
         """Return the scores of the nodes for a pod, [R], and which card it is to get first, [R], None for any."""
         fresh = self._touched[self._read :]
         self._read += len(fresh)
+        # NaN: to be worked out again.
         self._now[fresh] = np.nan
         unknown = np.flatnonzero(np.isnan(self._now[rows]))
         if len(unknown):

@@ -86,6 +86,7 @@ class Assignments:
             return None
         status = self._session.jobs.status[task.row]
         if status not in UNCOUNTED:
+            # Remembered, since a pod that is only promised room counts nothing and must not be taken off.
             self._counted.add(task.row)
             for family in families:
                 family.add(node, task, self._session.snapshot.annotations_of(task))
@@ -98,6 +99,7 @@ class Assignments:
             try:
                 said = family.assign(row, task, self._notes_of(task), self._session.clock.now)
             except DeviceError as error:
+                # The lock in the way runs out at a known moment: the session is to look again then.
                 if self._locks is not None and self._locks.earliest is not None:
                     self._session.wake(self._locks.earliest)
                 return str(error)
@@ -325,6 +327,7 @@ class DeviceCheck(RowsCheck):
         for family in self._families:
             lacks = family.present[rows] & ~family.fitting(self._task, rows)
             places = (lacks & (codes == 0)).nonzero()[0]
+            # One text for all nodes: it is interned once.
             if family.uniform and len(places):
                 codes[places] = self._code(family, int(asked[places[0]]))
             else:
@@ -364,6 +367,7 @@ class DeviceScore(RowsScore):
         total = self._families[0].scores(self._task, rows)
         for family in self._families[1:]:
             total = total + family.scores(self._task, rows)
+        # Halves go up, as Go's math.Round has it of numbers that are not negative.
         scores: FloatArray = np.floor(total + 0.5) * self._weight
         return scores
 
@@ -421,6 +425,7 @@ class DeviceTrials:
     def _devices(self, state: dict[str, Any], preemptor: Task, row: int) -> list[Family]:
         devices: list[Family] | None = state.get(NAME)
         if devices is None:
+            # Only what the preemptor asks for is copied.
             concerned = [each for each in self._families if each.present[row] and each.concerns(preemptor)]
             devices = state[NAME] = [each.trial(row) for each in concerned]
         return devices
@@ -507,6 +512,7 @@ class DeviceShare(KnowsDevices):
         points.predicate.add(self.name, [DeviceFilter(families)])
         if self._weight > 0:
             points.node_order.add(self.name, [DeviceScorer(families, self._weight)])
+            # MindCluster's NPUs are scored in BatchNodeOrder, all other devices in NodeOrder (deviceshare.go).
             npus = [family for family in families if isinstance(family, MindClusterNpu)]
             points.batch_node_order.add(self.name, [NpuScorer(family, self._weight) for family in npus])
         points.handle(assignments.allocate, assignments.deallocate)

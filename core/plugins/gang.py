@@ -108,6 +108,7 @@ class Gang:
         """Return what a job has above its minimum, the first on a node first."""
         order, rank = batch.ranks()
         jobs = batch.job[order]
+        # gang.go counts a job down by one for each of its tasks that may go; `rank` of them come before on the node.
         spare = self._jobs.ready_tasks[jobs] - rank > self._jobs.columns.min_member[jobs]
         mask = np.empty(len(order), dtype=np.bool_)
         mask[order] = spare & (jobs >= 0)

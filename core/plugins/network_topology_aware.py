@@ -298,6 +298,7 @@ class Scores:
         wanted = self._wanted([task])
         for tier, weight in self._tier_weights:
             columns = self._columns(tier)[rows]
+            # -1 would read the last domain; what column 0 gives in its place is not used.
             packed = self._occupancy.packed(wanted, self._by_dimension, np.maximum(columns, 0))
             # A node outside of any HyperNode of the tier scores 1 there, as in Volcano.
             total += weight * np.where(columns >= 0, packed, 1.0)

@@ -153,6 +153,7 @@ class NodeGroups(GroupFilter):
         return self._checks[queue]
 
     def _code(self, affinity: QueueAffinity | None, group: str | None) -> int:
+        # An affinity that names no group counts as none.
         reason = self._refusal(None if affinity is None or affinity.says_nothing else affinity, group)
         return 0 if reason is None else self._session.reasons.intern(reason)
 

@@ -297,6 +297,7 @@ class NumaScore(RowScore):
     def finish(self, raw: FloatArray, /) -> FloatArray:
         """NormalizeScore over the candidates' raw scores, times the weight."""
         most = float(raw.max()) if len(raw) else 0.0
+        # No candidate takes CPUs of any cell: all are equally good.
         if most == 0.0:
             return np.full(len(raw), float(FULL * self._weight))
         return (FULL - np.floor(FULL * raw / most)) * self._weight

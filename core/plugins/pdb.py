@@ -105,6 +105,7 @@ class Pdb:
         return victims
 
     def _drawn(self, task: Task) -> tuple[Budget, ...]:
+        # Selectors are matched once a task: the same tasks are candidates again and again.
         found = self._matching.get(task.row)
         if found is None:
             found = self._matching[task.row] = tuple(

@@ -34,6 +34,7 @@ class Priority:
         self._job_of = session.job_of
         points = session.points
         self._priorities = session.snapshot.jobs.priority
+        # The smaller number goes first, so priorities are negated.
         points.task_order.add(self.name, TaskKey(lambda task: -task.priority))
         points.job_order.add(self.name, JobColumn(lambda: -self._priorities))
         points.sub_job_order.add(self.name, self.sub_job_order)

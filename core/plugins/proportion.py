@@ -439,6 +439,7 @@ def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resour
     """The queue's allocated in the trial; the session's own until something is changed."""
     allocated: dict[str, Resource] = state.setdefault(NAME, {})
     if attributes.name not in allocated:
+        # Cloned on first use: a trial on one node touches few queues.
         allocated[attributes.name] = attributes.allocated.clone()
     return allocated[attributes.name]
 

@@ -53,6 +53,7 @@ class ResourceQuotas:
             limits = QuotaLimits(str(metadata.get("name")), hard, used)
             self._quotas.setdefault(metadata.get("namespace") or "", []).append(limits)
         charge_on_admission = "enqueue-charges-once" in session.config.pumice.fix
+        # v1.15.1 charges while it votes: a later Reject of the tier leaves the charge standing to the session's end.
         vote = self._vote if charge_on_admission else self._vote_and_charge
         session.points.job_enqueueable.add(self.name, vote)
         if charge_on_admission:
@@ -66,6 +67,7 @@ class ResourceQuotas:
         pending, wanted = self._pending.get(job.namespace, {}), _minimum(job)
         for name, hard, used in self._quotas.get(job.namespace, ()):
             found: list[QuotaShortage] = []
+            # Sorted, since the message names the first that is short.
             for resource in sorted(wanted.keys() & hard.keys()):
                 asked, most = wanted[resource], hard[resource]
                 left = _less(_less(most, used.get(resource)), pending.get(resource))

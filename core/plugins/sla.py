@@ -63,6 +63,7 @@ class Sla:
         if job.row not in self._deadlines:
             # The annotation goes before the argument.
             waiting = _agreed(job.pod_group) or self._waiting_ns
+            # creationTimestamp is in whole seconds.
             created = int(job.pod_group.created) * NANOSECOND
             self._deadlines[job.row] = None if waiting is None else created + waiting
         return self._deadlines[job.row]
@@ -71,6 +72,7 @@ class Sla:
         """Job order: the earlier deadline first; jobs without one last."""
         column = np.full(len(self._jobs.readiness), NEVER)
         deadlines = map(self._deadline, self._jobs.in_order)
+        # Below NEVER, so that a deadline, however far, comes before none.
         column[self._jobs.columns.order] = [NEVER if each is None else min(each, NEVER - 1) for each in deadlines]
         return column
 

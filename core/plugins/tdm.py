@@ -254,6 +254,7 @@ class Tdm:
         change = self._zones.next_change()
         # A session for a zone that opens on no node, or for no pod, would decide nothing.
         if change is not None and self._concerns_anybody():
+            # Zones open and close at the same hours every day.
             session.wake(change, every_s=DAY_S)
 
     def on_session_close(self, session: Session) -> None:
@@ -298,6 +299,7 @@ class Tdm:
     def victims(self, _: Sequence[Task]) -> list[Task]:
         """Once a period: preemptable tasks on the nodes of closed zones, zone by zone, within each job's budget."""
         now = self._session.clock.now
+        # Volcano keeps the time of the last eviction in a package variable; here it is in the carry.
         if self._state.get(LAST_EVICTION, -self._period_s) + self._period_s > now:
             self._session.wake(self._state[LAST_EVICTION] + self._period_s)
             return []

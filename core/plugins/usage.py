@@ -51,6 +51,7 @@ class Loads:
 
     def _enter(self, row: int, usage: NodeUsage) -> None:
         self.fresh[row] = True
+        # A moment later, since a measurement that is just so old still counts.
         self.expires_at[row] = usage.measured_at + VALID_S + MOMENT_S
         self.cpu[row] = usage.cpu.get(PERIOD, np.nan)
         self.memory[row] = usage.memory.get(PERIOD, np.nan)
@@ -96,6 +97,7 @@ class BusyNodes:
         cpu, memory = _known(loads.cpu), _known(loads.memory)
         codes = np.zeros(session.nodes.count, dtype=np.int32)
         codes[loads.fresh & (memory > limits[1])] = session.reasons.intern(MEMORY_EXCEEDED)
+        # Written last: where both loads are too high, cpu is the reason.
         codes[loads.fresh & (cpu > limits[0])] = session.reasons.intern(CPU_EXCEEDED)
         self._check = ReadyCheck(codes) if codes.any() else None
         self._ends_at = float(loads.expires_at[codes != 0].min()) if self._check else 0.0

@@ -85,6 +85,7 @@ class PluginFailures:
     def begin(self, session: Session) -> None:
         """The session whose carry keeps the count."""
         self._session = session
+        # Reversed, since runs are taken from the end of the list: the first one goes first.
         for one in reversed(session.options.failed):
             if one.plugin == self.plugin:
                 self._recorded.setdefault((one.what, one.row), []).append(one)
@@ -136,10 +137,12 @@ class PluginFailures:
     def _answer(self, what: str, ask: Callable[[], T], failed: Callable[[str], T]) -> T:
         asked = self._asked
         before = asked.plugin, asked.what
+        # A question inside another one keeps its number.
         asked.number += not asked.plugin
         asked.plugin, asked.what = self.plugin, what
         try:
             return ask()
+        # A verdict, not a failure.
         except FitFailure:
             raise
         except KeyboardInterrupt:  # from the person at the keyboard, as far as can be known
@@ -246,6 +249,7 @@ class Guarded:
 
 
 def _hashable(answer: T) -> T:
+    # An answer that cannot be hashed fails here, where failures are answered for.
     hash(answer)
     return answer
 
@@ -582,6 +586,7 @@ class GuardedPoints:
     def settle(self) -> None:
         """Make the registrations."""
         if self._registrations:
+            # A user's rule may tell any two tasks apart, so no answer is foreseen from an earlier task's.
             self._session.points.unforeseeable = True
         for register in self._registrations:
             register()
@@ -653,6 +658,7 @@ class Closed:
 
     def __init__(self, session: Session, failures: PluginFailures, sentence: str) -> None:
         self.name = failures.plugin
+        # Any column will do: it gives the length, and is overwritten whole.
         codes = session.nodes.max_pods.astype("int32")
         codes[:] = session.reasons.intern(failures.reason(sentence))
         self._check = ReadyCheck(codes)

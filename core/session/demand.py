@@ -42,6 +42,7 @@ def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
     """
     inqueue = (columns.phase == INQUEUE) & columns.has_min_resources
     running = (columns.phase == RUNNING) & columns.has_min_resources
+    # Statuses are added up for these rows alone, not for every job.
     some = running.nonzero()[0]
     tasks = np.add.reduce(columns.counts[OF_ALLOCATED[:, None], some])
     running[some] = tasks >= columns.min_member[some]
@@ -80,6 +81,7 @@ class QueueDemand:
 
     def __init__(self, session: Session) -> None:
         columns = session.snapshot.jobs
+        # Copied: inqueue and elastic are those of the opening, however late they are asked for.
         self._dims, self._columns = session.dims, columns.as_they_are()
         self._by_queue = by_queue = session.jobs.by_queue
         self._height = len(session.dims)  # queues may name scalars that no job has

@@ -75,6 +75,7 @@ class Fill(NamedTuple):
                 too_much |= taken > most
                 if free:
                     taken = amount[at] - taken
+                # The usual weight is 1: one pass over all nodes less.
                 if weight != 1.0:
                     taken *= weight
                 taken /= most

@@ -120,6 +120,7 @@ class KeyedQueue(Generic[T]):
 
     def push(self, item: T) -> None:
         """Add an item under its key of now."""
+        # Keys never tie, so heapq never compares the items themselves.
         heapq.heappush(self._items, (self._key(item), item))
 
     def pop(self) -> T:

@@ -90,6 +90,7 @@ class FitErrors:
     def histogram(self) -> dict[str, int]:
         """Reason text -> number of nodes that gave it."""
         counts: dict[str, int] = {}
+        # Counted by number first: texts are read once a reason, not once a node.
         for number, nodes in enumerate([] if self.codes is None else np.bincount(self.codes).tolist()):
             if number and nodes:
                 for reason in self.table.reasons(number):
@@ -117,6 +118,7 @@ class FitErrors:
     def unresolvable_rows(self) -> npt.NDArray[np.bool_]:
         """Mask over node rows that no eviction can help."""
         assert self.codes is not None
+        # Asked once for each reason number, then spread over the nodes by index.
         hopeless = [
             any(r.code == Code.UNRESOLVABLE for r in self.table.reasons(n)) for n in range(int(self.codes.max()) + 1)
         ]

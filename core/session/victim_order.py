@@ -61,7 +61,9 @@ def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
     if jobs is None or tasks is None:
         return None
     keys = [*(column[batch.job] for column in jobs), *tasks]
+    # A key that is the same for all tells none apart: the sort is spared it.
     telling = [key for key in keys if len(key) and (key != key[0]).any()]
+    # The last key counts first, so the node stands last; the minus turns each order round.
     order = np.lexsort((*(-key for key in reversed(telling)), batch.node))
     return None if _ties(order, batch, telling) else order
 

@@ -167,6 +167,7 @@ class JobTable:
     def _create(self, key: str) -> Job:
         row = self._take_row()
         job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
+        # Kept sorted, so that a snapshot has the order of jobs at hand.
         at = bisect_left(self.keys, key)
         self.keys.insert(at, key)
         self._rows_by_key.insert(at, row)

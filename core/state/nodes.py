@@ -188,6 +188,7 @@ class NodeTable:
         self.specs = [self.specs[r] for r in order]
         self.row = {spec.name: r for r, spec in enumerate(self.specs)}
         moved = np.empty(self.count, dtype=np.int32)
+        # The inverse of the permutation: old row to new row.
         moved[permutation] = np.arange(self.count, dtype=np.int32)
         self.sorted = True
         self._rows_changed()

@@ -146,7 +146,9 @@ def objects_and_nodes(kind: str) -> Source[PlacedObjects]:
 @derived(ALLOCATABLE)
 def total(nodes: Allocatable) -> Resource:
     """Sum of the nodes' allocatable in name order."""
+    # accumulate adds node after node, as Go does; numpy's sum adds in pairs and may differ in the last bits.
     sums = [float(np.add.accumulate(line)[-1]) if len(line) else 0.0 for line in nodes.amounts]
+    # A scalar of 0 is named all the same: Volcano's comparisons tell it from an absent one.
     named = set[str]().union(*(resource.scalars or () for resource in nodes.each))
     scalars = {name: sums[nodes.dimensions.index(name)] for name in sorted(named)}
     return Resource(sums[0], sums[1], scalars or None)

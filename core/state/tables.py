@@ -440,6 +440,7 @@ class ViewTables:
         self.residents.move(task, before, status, node_name)
 
     def _fit_dimensions(self) -> None:
+        # This runs after every change of a pod, and new names of resources are rare.
         if len(self.dimensions.names) != self._fitted:
             self._fitted = len(self.dimensions.names)
             self.nodes.fit_dimensions()

@@ -74,6 +74,7 @@ class TaskTable:
     def release(self, task: Task) -> None:
         """Forget a task and free its row."""
         del self.by_key[task.key]
+        # The row stays: other ended tasks share it.
         if task.row in self.aside.values():
             self.laid_aside -= 1
             return

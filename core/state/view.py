@@ -278,6 +278,7 @@ class View(ViewTables):
             self._assumed.drop(key)  # the API knows by now
         if key in self._evicting and TASK_LIFE.step(task.status, TaskTrigger.EVICT) is None:
             self._evicting.discard(key)
+        # A pod that asks for the same keeps its row: only its status and node are counted anew.
         if known is not None and task.asks_as(known) and known.row not in self.tasks.aside.values():
             self._renew(known, task)
         else:
@@ -363,6 +364,7 @@ class View(ViewTables):
 
     def _uncount(self, names: frozenset[str]) -> None:
         """Resources of these names count nothing from now on, wherever they are named."""
+        # Names join and never leave, so mostly there is nothing to do.
         if names <= self.uncounted:
             return
         self.uncounted |= names

@@ -120,6 +120,7 @@ class VolumeCounts:
         for name, ephemeral in claim_names(task):
             try:
                 claim = self._storage.claim(task.namespace, name)
+                # A claim of that name may exist without having been made for this pod.
                 if ephemeral:
                     check_owner(claim, task)
             except UnreadableVolumesError:

@@ -84,6 +84,7 @@ def requests(tasks: Iterable[Task]) -> Amounts:
 def share_of(amounts: Amounts, need: Amounts, *, cap: bool) -> float:
     """The sum of the shares of a need that amounts meet; with `cap` no share is above 1 (scoreAgainstNeed)."""
     score = 0.0
+    # Sorted, so that the sum of floats has one order.
     for dimension, wanted in sorted(need.items()):
         if wanted >= MIN_RESOURCE:
             amount = amounts.get(dimension, 0.0)
@@ -102,6 +103,7 @@ def bundles_of(session: Session, job: Job, tasks: Iterable[Task]) -> list[Bundle
     if spared:
         bundles.append(Bundle(Cost.SAFE, job, tuple(t for t in ordered if t.uid in spared), {}))
     if len(spared) < len(ordered):
+        # Taking any of these breaks the job: it then loses its tasks in the whole cluster, not only those here.
         rest = tuple(task for task in ordered if task.uid not in spared)
         bundles.append(Bundle(Cost.WHOLE, job, rest, requests(job.in_uid_order())))
     return bundles
@@ -123,6 +125,7 @@ class Surplus:
     @staticmethod
     def _role_surplus(session: Session, job: Job) -> dict[str, int]:
         spec = job.pod_group
+        # CheckTaskReady does not look at roles while minAvailable is below the sum of their minimums.
         if session.jobs.min_member[job.row] < spec.min_task_total:
             return {}
         ready = session.jobs.allocated_roles(job)

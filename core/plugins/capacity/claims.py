@@ -134,6 +134,7 @@ class DeviceQuotas:
         if not roles:
             asking.sort(key=lambda pair: (pair[0].namespace, pair[0].name, pair[0].uid))
             return _total(wanted for _, wanted in asking[: max(job.pod_group.min_member, 0)])
+        # Backwards, so that the first task of each role stays.
         first = {task.role: wanted for task, wanted in reversed(asking)}
         total = Devices()
         for role, times in roles.items():

@@ -35,6 +35,7 @@ class Ledger:
         self.limits: dict[str, FixedAttributes] = self.kept.limits or {}
         self.ready = self.kept.limits is not None and self._jobs_in_leaves()
         self.problem = "" if self.ready else self._problem(session)
+        # Before the shares: a parent's share counts what its children have.
         if hierarchical and self.ready:
             self._roll_up()
         self.shares = self._shares() if self.ready else np.zeros(0)
@@ -56,6 +57,7 @@ class Ledger:
         own, ancestor = np.array(pairs, dtype=np.intp).T
         demand = self.demand
         for columns in (demand.allocated, demand.request, demand.inqueue, demand.elastic):
+            # The right side is whole before it is written, so each ancestor gets amounts of queues, not sums of sums.
             for dimension, line in enumerate(columns):
                 columns[dimension] = line + np.bincount(ancestor, weights=line[own], minlength=len(line))
 

@@ -142,15 +142,18 @@ def _distribute(root: FixedAttributes) -> None:
             deserved.add(child.deserved)
             guaranteed.add(child.guarantee)
             _inherit(child.capability, parent.capability)
+        # The root's own spec does not count here: it has what its children have together.
         if parent.name == ROOT:
             parent.guarantee, parent.deserved = guaranteed, deserved
         for child in parent.children.values():
+            # The guarantees of all children come off, the child's own among them, which is then added back.
             child.real_capability = exceeded_part(parent.real_capability, guaranteed).add(child.guarantee)
             child.real_capability.min_dimension_resource(child.capability, INFINITY)
         stack.extend(parent.children.values())
 
 
 def _inherit(own: Resource, parent: Resource) -> None:
+    # What a capability does not set, or sets to 0, it has from its parent (capacity.go).
     if own.milli_cpu <= 0:
         own.milli_cpu = parent.milli_cpu
     if own.memory <= 0:

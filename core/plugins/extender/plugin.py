@@ -55,7 +55,7 @@ TIMEOUT_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ExtenderSettings:
-    """`verbs`: what is appended to `url_prefix` to ask each; a verb that is not there is not asked. `managed`: the
+    """`verbs`: what is appended to `url_prefix` to ask each; a verb that is not there is not asked. `managed`:
     a pod must ask for one of these resources; empty: it is asked about every pod.
     """
 
@@ -297,6 +297,7 @@ def _reads(settings: ExtenderSettings) -> Reads:
     """The inputs of an extender's answer are unknown: each pod that it hears of is asked about anew, every time."""
 
     def kind(task: Task) -> Hashable:
+        # An object equals itself alone, so such a task shares its answers with no other.
         return object() if settings.is_interested(task) else None
 
     return Reads(kind=kind)
@@ -383,6 +384,7 @@ class ExtenderScore(WholeScore):
             reply = owner.calls.ask("prioritize", body, PRIORITIZE)
         except ExtenderError:
             return np.full(len(rows), 0.0 if owner.settings.ignorable else -np.inf)
+        # An answer without scores and without an error is an error, too (extender.go).
         if reply.get("errorMessage") or "nodeScore" not in reply:
             return np.full(len(rows), -np.inf)
         scores: dict[str, float] = reply["nodeScore"]
@@ -472,6 +474,7 @@ class ExtenderRules:
             try:
                 reply = self._calls.ask(verb, body, shape)
             except ExtenderError:
+                # An empty list ends the tier either way: this vote decides nothing.
                 return [], Vote.PERMIT if self._settings.ignorable else Vote.REJECT
             by_uid = {candidate.uid: candidate for candidate in candidates}
             named = [by_uid.get(_uid(victim)) for victim in reply.get("victims", [])]
@@ -490,6 +493,7 @@ class ExtenderRules:
         try:
             reply = self._calls.ask("queueOverused", {"queue": self._bodies.queue(queue)}, OVERUSED)
         except ExtenderError:
+            # Without an answer the queue is overused, unless the extender is ignorable (extender.go).
             return not self._settings.ignorable
         return bool(reply.get("overused", False))
 

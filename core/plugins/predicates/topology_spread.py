@@ -47,6 +47,7 @@ class SpreadCheck(KeptCheck):
         constraint, domains = self._constraints[i], self._domains[i]
         counts = constraint.per_domain()
         enough = domains.any() and np.count_nonzero(domains) >= constraint.min_domains
+        # With fewer domains than minDomains the fewest counts as 0 (filtering.go).
         fewest = counts[domains].min() if enough else 0.0
         codes = np.empty(len(counts) + 1, dtype=np.int32)
         codes[:-1] = np.where(counts + (self._itself[i] - fewest) > constraint.max_skew, self._skewed, 0)
@@ -55,6 +56,7 @@ class SpreadCheck(KeptCheck):
 
     def current(self) -> IntArray:
         """Reason number per node, int32 [N], as of now; the first constraint that fails decides."""
+        # Nothing came or went since: the answer still holds.
         if self._asked_at != len(self._placed.log):
             self._asked_at = len(self._placed.log)
             codes: IntArray | None = None

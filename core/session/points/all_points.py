@@ -75,6 +75,7 @@ def merged(contexts: Sequence[BindContext]) -> BindContext | None:
     if len(contexts) <= 1:
         return contexts[0] if contexts else None
     annotations: dict[str, str] = {}
+    # Backwards, so that the annotations of the first plugin stay.
     for each in reversed(contexts):
         annotations |= each.written
     return BindContext(
@@ -187,6 +188,7 @@ class Quiet(Point[Callable[["Task"], bool]]):
     def __call__(self, preemptor: Task, plugins: frozenset[str]) -> bool:
         """Return whether that is so of all of these plugins."""
         known = dict(self.named)
+        # A plugin without an answer counts as one that simulates something.
         return all(name in known and known[name](preemptor) for name in plugins)
 
 
