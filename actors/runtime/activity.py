@@ -55,6 +55,7 @@ class Activity:
     def end(self, number: int = 1) -> None:
         """They are done."""
         self._in_flight -= number
+        # only the last end can make the system idle: the others need no look at all watchers
         if not self._in_flight:
             self._changed()
 
@@ -114,6 +115,7 @@ class Activity:
 
     def is_idle(self) -> bool:
         """Nothing in flight, no watcher behind, no timer, everybody settled."""
+        # cheap questions first: revisions are compared only when nothing else is pending
         if self._in_flight or self._unsettled or any(self._timers.values()):
             return False
         return all(at >= self._heads.of(kinds) for at, kinds in self._seen.values())
@@ -126,6 +128,7 @@ class Activity:
             await self._event.wait()
 
     def _changed(self) -> None:
+        # without a waiter a change costs one comparison, and not a look at all watchers
         if self._event is not None and self.is_idle():
             self._event.set()
             self._event = None

@@ -112,7 +112,9 @@ class Actor(Generic[M, R]):
         for item in batch:
             self._in_hand = item
             yield item
+            # a tell has no answer that could settle it: unsettled, a crash would hand it to the next instance once more
             item.settled = item.settled or not item.asked
+        # from here on a crash is that of the batch, and not of its last message
         self._in_hand = None
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -147,6 +149,7 @@ class Actor(Generic[M, R]):
                 tasks.start_soon(loop, name=f"{self.name} {loop.__name__.strip('_')}")
             await self._serve()
             await self.on_stop()
+            # after `on_stop`, which may wait for what the loops still carry out
             tasks.cancel_scope.cancel()
 
     async def _serve(self) -> None:
@@ -155,6 +158,7 @@ class Actor(Generic[M, R]):
         try:
             await self._serve_each()
         finally:
+            # from now on senders must not run this instance: what they send waits for the next one
             self.mailbox.attended(None)
 
     async def _serve_each(self) -> None:
@@ -211,5 +215,6 @@ class Actor(Generic[M, R]):
                 again.append(item)
             else:
                 item.fail(self.name, words_of(error), world=blames_the_world(error))
+        # what is put back stays counted as in flight, so the board is not idle before the next instance has it
         self.mailbox.put_back([*again, *untouched])
         self.mailbox.handled(len(batch) - len(again) - len(untouched))

@@ -122,6 +122,7 @@ class VirtualClock:
     def now(self) -> float:
         elapsed = self.elapsed()
         at, told = self._newest
+        # asked many times at one moment, which is rounded once
         if elapsed != at:
             if self._began is None:
                 self._began = moment(elapsed)

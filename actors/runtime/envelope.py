@@ -46,6 +46,7 @@ class Answer:
     def awaited(self, complete: anyio.Event) -> anyio.Event:
         """Note the asker's event, which is set when all answers are there, and return it."""
         self.complete = complete
+        # the reply may have come before the asker waits: then nothing else would set the event
         if not self.missing or self.promised is not None:
             complete.set()
         return complete
@@ -80,6 +81,7 @@ class Envelope(Struct, eq=False):
 
     def opened(self, decode: Callable[[Sequence[bytes]], list[Any]]) -> list[Received[Any, Any]]:
         """The messages as their receiver sees them."""
+        # without a loop in Python: this runs for every message
         return list(map(Received, decode(self.frames), self.frames, repeat(self.answer), count()))
 
 

@@ -18,12 +18,14 @@ class LevelSignal:
             return
         self.value = value
         if self._waited_for:
+            # a list first: the loop takes entries out of the table that it reads
             for passed in [each for each in self._waited_for if each < value]:
                 self._waited_for.pop(passed).set()
 
     async def wait_beyond(self, value: int) -> int:
         """Wait until the level is above `value`; returns it."""
         while self.value <= value:
+            # one event for all that wait beyond the same value
             if value not in self._waited_for:
                 self._waited_for[value] = anyio.Event()
             await self._waited_for[value].wait()

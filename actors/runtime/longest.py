@@ -38,6 +38,8 @@ class Longest:
     def ended(self, began: float, what: str, about: str) -> None:
         """The step that began then is over."""
         wall = perf_counter()
+        # by the wall's time it cannot be longer than this: the processor's clock, ten times as dear, is read only for a
+        # candidate
         if wall - began > self.seconds:
             processor = thread_time()
             self.took(min(wall - began, processor - self._processor), what, about)
@@ -80,6 +82,7 @@ class Laps:
         if now - self._wall > self._longest.seconds:
             processor = thread_time()
             self._longest.took(min(now - self._wall, processor - self._processor), what, about())
+            # `about` took time of its own, which belongs to no step
             self._processor, now = processor, perf_counter()
         self._wall = now
 

@@ -219,6 +219,7 @@ class Mailbox(Generic[M, R]):
         replies: list[Any] = []
         for part in parts(self._encode_many(messages)):
             answer = Answer(len(part))
+            # of each part: the next one is sent when the one before has its answers
             until = self._alarm.now() + within_s
             await self._send(Envelope(part, answer), deadline=until)
             if answer.missing:
@@ -234,6 +235,7 @@ class Mailbox(Generic[M, R]):
         return codec.encode(message)
 
     def _encode_many(self, messages: Sequence[M]) -> list[bytes]:
+        # one check for the whole batch; only a bad batch is looked at one by one
         if not self._accepted.issuperset(map(type, messages)):
             return [self.encode(message) for message in messages]  # which says what is wrong
         return codec.encode_many(messages)
@@ -246,12 +248,14 @@ class Mailbox(Generic[M, R]):
         Nothing is taken out before the last await, so a cancelled receiver loses nothing.
         """
         if self._queue or self._unread:
+            # with mail there is no wait: without this a cancelled receiver would go on as long as mail comes
             await lowlevel.checkpoint_if_cancelled()
         while not (self._queue or self._unread):
             if self.closed:
                 raise anyio.EndOfStream
             self._mail = self._alarm.event()
             await self._mail.wait()
+            # a crash in a sender's turn has to end this one, which is where the supervisor sees it
             if self._at_once is not None and self._at_once.crash is not None:
                 raise self._at_once.crash
         return self._drain(cap)
@@ -271,11 +275,13 @@ class Mailbox(Generic[M, R]):
         if self._unread:
             batch += self._unread
             self._unread.clear()
+        # those put back were counted when they were first taken
         again = len(batch)
         if len(self._queue) > self._high_water:
             self._high_water = len(self._queue)
         while self._queue and len(batch) < cap:
             batch += self._queue.popleft().opened(self._decode)
+            # room goes to the sender that has waited longest at once: one that comes later must not overtake it
             if self._blocked and not self.closed:
                 envelope, its_turn = self._blocked.popitem(last=False)
                 self._post(envelope)
@@ -336,6 +342,7 @@ class Mailbox(Generic[M, R]):
         if self.closed:
             raise ActorStoppedError(self.name)
         if self._activity is not None:
+            # counted before there is room: a sender that waits is pending work, too
             self._activity.begin(len(envelope.frames))
         if len(self._queue) >= self.capacity:
             return False
@@ -347,6 +354,7 @@ class Mailbox(Generic[M, R]):
         try:
             await its_turn.wait()
         finally:
+            # still in the table: cancelled, or closed, before there was room; else the receiver has posted it
             not_sent = self._blocked.pop(envelope, None) is not None
             if not_sent:
                 self.handled(len(envelope.frames))
@@ -356,6 +364,7 @@ class Mailbox(Generic[M, R]):
     def _post(self, envelope: Envelope) -> None:
         self._sent += len(envelope.frames)
         if self._mail is not None:
+            # a receiver that waits has nothing queued, so this keeps the order of messages
             if self._at_once is not None and self._at_once.deals_with(envelope):
                 self._received += len(envelope.frames)
                 if self._at_once.crash is not None:
@@ -371,6 +380,7 @@ class Mailbox(Generic[M, R]):
 
     def _replies(self, frames: Sequence[bytes]) -> list[R]:
         replies = self._decode_replies(frames)
+        # failures are rare, and this looks for them without a loop in Python
         if Failed in map(type, replies):
             raise next(error_of(reply) for reply in replies if isinstance(reply, Failed))
         return replies

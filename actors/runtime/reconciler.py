@@ -63,6 +63,7 @@ class Reconciler(Actor[Poke, Done]):
         self._api = api
         self._objects = context.objects
         self._door = context.door
+        # pokes, the watch and the timers drive the same machines: one round at a time
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the clock in use
         # from before the beginning: it lists first, so that a restart does not live through history again
@@ -110,6 +111,7 @@ class Reconciler(Actor[Poke, Done]):
         self.activity.timers(self.name, self._turns.running_timers())
         wait_s = self._wait_s()
         if wait_s < FOREVER:
+            # the loop that keeps the time may be asleep until an older, later time
             self._alarm.no_later_than(self._alarm.after(wait_s))
 
     async def _ask(self, requests: Sequence[ApiRequest]) -> None:
@@ -117,6 +119,7 @@ class Reconciler(Actor[Poke, Done]):
         passed = await self._door.passed(requests)
         replies = await self._api.ask_many([each for each in passed if not isinstance(each, Refused)])
         if len(replies) < len(passed):
+            # the machine takes answers in the order of its requests: those that the door refused stand in their places
             answers = iter(replies)
             replies = [each if isinstance(each, Refused) else next(answers) for each in passed]
         self._turns.answered(replies, self.clock.now())

@@ -126,6 +126,7 @@ class Supervisor:
                 tasks.start_soon(self._serve)
                 task_status.started()
                 await self._stop.wait()
+                # senders first: a receiver that stopped before them would leave their messages unanswered
                 for _, rank in groupby(sorted(self._children, key=_rank, reverse=True), _rank):
                     await self._stop_rank([self._running[child.name] for child in rank])
                 self.mailbox.close()
@@ -169,6 +170,7 @@ class Supervisor:
     async def _stop_rank(self, rank: Sequence[_Running]) -> None:
         for running in rank:
             running.child.mailbox.close()
+        # all are closed by now, and this patience is for all of a rank: they stop together
         with anyio.move_on_after(self._patience_s):
             for running in rank:
                 await self._end_of(running)
@@ -212,6 +214,7 @@ class Supervisor:
                 await self._crashed(child, error, None)
                 break
             crashes = 0 if anyio.current_time() - running.began > CALM_S else crashes
+            # the exponent is capped: a float overflows at 2**1024
             pause = min(FIRST_S * 2.0 ** min(crashes, 60), LONGEST_S)
             crashes += 1
             await self._crashed(child, error, pause)
@@ -262,6 +265,7 @@ class Supervisor:
         self._said[name] = words, times
         if times == 1:
             log.error("actor %s crashed: %s", name, words, exc_info=error)
+        # a power of two
         elif times & (times - 1) == 0:
             log.error(
                 "actor %s crashed %d times in the same way, %g s apart by now: %s", name, times, pause or 0, words

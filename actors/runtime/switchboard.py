@@ -26,6 +26,7 @@ def ranks(links: Links) -> list[list[str]]:
     """
     for sender, receivers in links.items():
         for receiver in receivers:
+            # the sorter would take an unknown receiver for one more node, and never complain
             if receiver not in links:
                 raise WiringError(f"{sender} sends to {receiver!r}, which is no role")
     sorter = TopologicalSorter(links)
@@ -35,6 +36,7 @@ def ranks(links: Links) -> list[list[str]]:
         raise WiringError(f"a cycle of blocking sends: {' -> '.join(reversed(error.args[1]))}") from error
     found: list[list[str]] = []
     while sorter.is_active():
+        # by name: the order does not depend on how the links are written down
         ready = sorted(sorter.get_ready())
         found.append(ready)
         sorter.done(*ready)

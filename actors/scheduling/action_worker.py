@@ -64,12 +64,14 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         for item in self.each(batch):
             began = self._stopwatch()
             order = item.message
+            # a runner that gives a session up drops its handle; the order may still be queued here
             if order.session not in self._sessions:
                 item.reply(ActionFailed(order.session, order.action, "whoever held the session has crashed"))
                 continue
             try:
                 await self._run(self._sessions.get(order.session), order)
             except Exception as error:
+                # the answer before the crash: the runner must not wait for a restart
                 item.reply(ActionFailed(order.session, order.action, repr(error)))
                 raise
             item.reply(ActionDone(order.session, order.action, self._stopwatch() - began))

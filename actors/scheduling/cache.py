@@ -126,6 +126,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         self._objects = context.objects
         self._snapshots = snapshots
         self._changed = changed
+        # a new view counts from zero: without this its versions would be below the runner's, which would never wake
         self._base = changed.value + 1
         self._check_always = check_always
         self._watcher = Watcher(name, api, context, WATCHED, since=NEVER)
@@ -196,6 +197,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         if self._check_always:
             self._demand_whole()
         rests = asked.said is not None and self.view.hears_itself(asked.said) and not self._operations
+        # no handle: a runner that rests reads no snapshot, so none is made
         handle = 0 if rests else self._snapshots.put(self.view.snapshot(asked.volumes))
         self._changed.raise_to(self.version)  # of what the asking itself has changed no other cycle need hear
         self._shown, self._shown_cycle = len(self._operations), asked.cycle
@@ -244,12 +246,14 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._apply(changes)
             self._watcher.done(changes)
             self._announce()
+            # last: `_look_again` goes on from here and must find the view at this revision
             self._applied.raise_to(changes.revision)
 
     def _apply(self, changes: WatchedChanges) -> None:
         unpack = self._objects.unpack
         if changes.relisted:
             shown = ((event.type, unpack(event.blob)) for event in changes.events)
+            # single changes are in the api's journal; that these came as a list is not, and a replay needs it
             operation = Relisted(changes.revision, changes.listed)
             self._fold.operate(operation, listed=shown)
             self._operations.append(operation)
@@ -257,6 +261,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             for event in changes.events:
                 self._fold.see(event.type, unpack(event.blob))
         if self._watcher.revision == NEVER:
+            # after the first list: only then does the new view have the pods and nodes to assume on
             self._hold(changes.revision)
 
     def _hold(self, revision: int) -> None:
@@ -290,6 +295,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             due_at = await self._alarm.sleep_until(self._next_at())
             with self.activity.busy():
                 now = self._alarm.now()
+                # a process that was stopped could not hear outcomes either: they are late, and not lost
                 if stood_still(now - due_at):
                     self._awaited.put_off(now, now - due_at)
                 for lost in self._awaited.take_overdue(self._alarm.now()):
@@ -314,6 +320,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
             return
         for item, reply in zip(due, replies, strict=True):
             if isinstance(reply, Accepted | Refused):  # what is gone may have been bound before
+                # a bind that did happen must be seen before it is forgotten, or its room would be free for a moment
                 await self._applied.wait_beyond(reply.revision - 1)
             if item.uid in self._awaited:
                 continue  # a later decision about it is on its way by now

@@ -79,6 +79,7 @@ class Commit:
         if unsent is None:
             return
         written = await self._hand_out(unsent)
+        # not before all is handed out: after a crash until here the next instance does it
         memory.unsent = None
         if written is not None:
             await self._wait_for(written, unsent.statuses)
@@ -103,12 +104,15 @@ class Commit:
         """
         result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:
+            # before any worker has them: an outcome must find its decision in flight
             await self._cache.ask(Assume(result.cycle, result.binds, result.evicts), through=True)
         for start, binds in _cut(result.binds, _writes):
+            # binds that wait for claims have a worker of their own and do not hold up the others
             binder = self._pre_binder if _writes(binds[0]) else next(self._binders)
             created = result.report.created[start : start + len(binds)]
             await binder.tell(BindOrder(result.cycle, first + start, binds, now, created), through=True)
         for start, evicts in _cut(result.evicts):
+            # journal numbers follow from places: `record` wrote all binds before the evictions
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order, through=True)
         written = await self._status.ask_later(unsent.statuses, through=True) if unsent.statuses else None

@@ -101,6 +101,7 @@ class ConfigSource:
         stamp = _stamp(self._path)
         if self._path is None or stamp == self._stamp:
             return None
+        # before the text is read: a bad file is refused once, and not at every look
         self._stamp = stamp
         return self._take(read_text(self._path))
 

@@ -145,6 +145,7 @@ class Awaited:
         """Remove and return all that are past their deadline."""
         overdue: list[InFlight] = []
         for each in self._in_flight.values():
+            # deadlines rise in the order of insertion here: all others are later
             if each.deadline > now:
                 break
             overdue.append(each)
@@ -156,4 +157,5 @@ class Awaited:
 
 def delay_s(failures: int) -> float:
     """Seconds to wait after so many earlier failures."""
+    # the exponent is capped: a float overflows at 2**1024
     return min(FIRST_S * 2.0 ** min(failures, 60), LONGEST_S)

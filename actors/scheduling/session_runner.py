@@ -309,11 +309,13 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     async def on_stop(self) -> None:
         """Let the cycle in hand end, and start no other."""
         self._commit.wait_no_more()
+        # never released: no other cycle can begin
         await self._lock.acquire()
 
     async def _cycles(self) -> None:
         while await self._settings.permitted():
             await self._wait_for_reason()
+            # the period runs from the end of a cycle, as with Volcano's `wait.Until` (pkg/scheduler/scheduler.go)
             await self._alarm.sleep_until(max(self._earliest, self._alarm.now()) + YIELD_S)
             await self.run_cycle(rest=True)
 
@@ -375,6 +377,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         in_vain = memory.recurrence.is_in_vain(result, moment.now)
         self._settle(taken.version, result.wake_at, in_vain=in_vain)
         await self._metrics.tell(measure.finish(result, moment.now))
+        # after the metrics have the cycle: an asker that is answered now may read them next
         memory.done = memory.cycle
         self._tell_who_waits()
 
@@ -411,6 +414,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                 handed = None if here else await self._hand_over(RunAction(baton, action, steps.asking))
                 measure.action(action, self._run_here(session, action) if handed is None else handed)
         finally:
+            # after a lost cycle, too: a worker must not begin on a session that was given up
             self._sessions.drop(baton)
         measure.closing()
         try:
@@ -453,6 +457,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._earliest = self._alarm.after(max(pause, self._settings.period_s))
         if memory.lost_in_a_row >= GIVE_UP_AFTER:
             log.error("%d cycles lost in a row: waiting until something changes", memory.lost_in_a_row)
+            # as though this version were scheduled: the next one wakes the runner
             memory.seen = memory.changed.value
             self.activity.settled(SCHEDULER, True)
 
@@ -469,6 +474,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             return False
         if loaded is None:
             return False
+        # under another configuration the same news may lead to other decisions: no rest
         self._memory.said = CycleSaid()
         log.info("configuration reloaded from %s", source.name)
         for warning in loaded.config.warnings:
