@@ -60,6 +60,7 @@ class Ordered:
 
     def names(self) -> Iterator[Name]:
         """Every name, in order of arrival, as it is now."""
+        # a copy: the caller may change objects while it walks
         return iter(tuple(self.records))
 
     def items(self) -> Iterator[tuple[Name, ObjectRecord]]:
@@ -74,6 +75,7 @@ class Ordered:
             self._firsts, self._names, self._runs = [name], [[name]], [[record]]
             return True
         run, at = self._place(name)
+        # a changed object keeps its place, so nothing is shifted
         if known:
             self._runs[run][at] = record
             return False
@@ -118,6 +120,7 @@ class Ordered:
         if namespace is None or not self._firsts:
             yield from ((run, slice(None)) for run in range(len(self._firsts)))
             return
+        # no namespace has a NUL in its name: this place is right behind the last of its objects
         first, last = self._place((namespace, "")), self._place((namespace + "\0", ""))
         for run in range(first[0], last[0] + 1):
             yield run, slice(first[1] if run == first[0] else 0, last[1] if run == last[0] else None)
@@ -290,6 +293,7 @@ class ObjectTables:
         before = parts.views(own(record)) if record.views is None else record.views
         views = before if status_by and parts.blind else parts.views(obj)
         concerned = parts.concerned(before, views, status_by)
+        # hardly anyone reads the old bytes from now on: they make room for the new ones
         self._written.forget(record.blob)
         record.blob, record.revision, record.views = blob, revision, views
         self._changed("MODIFIED", key, blob, user, concerned)
@@ -374,6 +378,7 @@ class ObjectTables:
 
     def _reown(self, key: Key, before: set[str], after: set[str]) -> None:
         if before != after:
+            # sorted, because sets of texts have another order in each process
             self._disown(key, sorted(before - after))
             self._own(key, sorted(after - before))
 

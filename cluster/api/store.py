@@ -173,6 +173,7 @@ class Store:
             return refusals.unknown_kind(kind)
         record = self.tables.get((kind, namespace if row.namespaced else "", name))
         if record is None:
+            # with the revision a reader can wait until its watch has come as far
             return replace(refusals.not_found(row, name), revision=self.revision)
         return Accepted(record.revision, record.blob)
 
@@ -211,6 +212,7 @@ class Store:
             return found
         key, kind, old = found
         uid, revision = old["metadata"]["uid"], old["metadata"]["resourceVersion"]
+        # the uid before the revision, as apiserver's `Preconditions.Check` does (pkg/storage/interfaces.go)
         if request.uid is not None and request.uid != uid:
             return refusals.other_uid(kind, key[2], request.uid, uid)
         if request.resource_version is not None and request.resource_version != revision:

@@ -46,6 +46,7 @@ class Heads:
     def of(self, kinds: tuple[str, ...]) -> int:
         """The newest revision at which something of these kinds may have changed; () means all kinds."""
         if kinds and kinds not in self._of:
+            # a set of kinds is followed from its first question on: a change then touches only sets that are watched
             self._of[kinds] = self.newest
             for topic in kinds:
                 self._asking.setdefault(topic, []).append(kinds)
@@ -127,6 +128,7 @@ class RevisionLog:
     def _drop(self, cut: int) -> None:
         for event, concerned in zip(self._entries[:cut], self._concerned[:cut], strict=True):
             for topic in concerned:
+                # by topic: a watcher whose kinds lost nothing need not list again
                 self._last_dropped[topic] = event.revision
         self._dropped_to = self._entries[cut - 1].revision
         del self._entries[:cut], self._concerned[:cut]
@@ -137,6 +139,7 @@ class RevisionLog:
         before, shown = self.published, self._shown
         self._shown = max(shown, self._position(revision))
         fresh = self._concerned[shown : self._shown]
+        # what was dropped before it was published is news, too: its watchers have to hear that it is gone
         dropped = [topic for topic, last in self._last_dropped.items() if last > before]
         changed = set(dropped).union(*set(fresh))
         self._heads.published(revision, changed)

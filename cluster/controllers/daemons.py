@@ -69,6 +69,7 @@ class DaemonPlanner:
             if surge:
                 self._surge_over(plan, left, surge)
             else:
+                # never 0, or the update could not go on: Kubernetes falls back to 1, too (daemon/update.go)
                 self._roll_over(plan, left, max(_share(self._unavailable, desired), 1))
         return plan
 
@@ -93,6 +94,7 @@ class DaemonPlanner:
         plan.ended += ended
         plan.remove += ended
         running = [pod for pod in staying if phase(pod) not in ENDED]
+        # with a surge an old and a new pod may share a node: the oldest of each sort stays
         groups = [[pod for pod in running if self.is_new(pod) is new] for new in (True, False)] if surge else [running]
         for group in groups:
             plan.remove += group[1:]
@@ -115,6 +117,7 @@ class DaemonPlanner:
                 missing += 1
             else:
                 others.append(old)
+        # pods that do not work go in any case: their nodes are counted as missing already
         plan.remove += [*first, *others[: max(most - missing, 0)]]
 
     def _surge_over(self, plan: DaemonPlan, nodes: Sequence[NodeView], most: int) -> None:
@@ -130,6 +133,7 @@ class DaemonPlanner:
                 plan.remove.append(old)
             else:
                 beside += 1
+        # where the old pod does not work, a new one costs nothing and may come at once
         plan.new += [*first, *others[: max(most - beside, 0)]]
 
 
@@ -151,6 +155,7 @@ def daemon_status(owner: Object, nodes: Sequence[NodeView], planner: DaemonPlann
     status: Object = {"observedGeneration": owner["metadata"].get("generation", 1), **counts}
     status["collisionCount"] = 0
     for name in ("updatedNumberScheduled", "numberAvailable", "numberUnavailable"):
+        # zeros of these three are left out, as Go's `omitempty` leaves them out
         if not status[name]:
             del status[name]
     return status
@@ -158,6 +163,7 @@ def daemon_status(owner: Object, nodes: Sequence[NodeView], planner: DaemonPlann
 
 def _counts(nodes: Sequence[NodeView], planner: DaemonPlanner) -> dict[str, int]:
     wanted = [node for node in nodes if node.wanted]
+    # the oldest pod stands for its node, as in Kubernetes' `updateDaemonSetStatus`
     oldest = [node.pods[0] for node in wanted if node.pods]
     ready = [pod for pod in oldest if available_at(pod, 0) is not None]
     available = sum(map(planner.is_available, ready))
@@ -204,6 +210,7 @@ def runs_on(owner: Object, node: Object) -> tuple[bool, bool]:
     taints: list[Object] = section(node, "spec").get("taints") or []
     tolerations = tolerations_of(spec)
     untolerated = {taint.get("effect") for taint in taints if not tolerated(tolerations, taint)}
+    # NoSchedule keeps new pods away; only NoExecute drives running ones away
     return untolerated.isdisjoint(("NoSchedule", "NoExecute")), "NoExecute" not in untolerated
 
 
@@ -226,6 +233,7 @@ def _term_selects(term: Object, name: str, labels: dict[str, str]) -> bool:
         wanted = [requirement(each) for each in expressions]
     except SelectorError:
         return False
+    # an empty term selects no node, as in Kubernetes' nodeaffinity.go
     if not (expressions or fields) or not all(each.accepts(labels.get(each.key)) for each in wanted):
         return False
     return all(
@@ -257,6 +265,7 @@ def pod_for(owner: Object, revision: Object, node: str) -> Object:
     }
     affinity = section(spec, "affinity")
     here = {"matchFields": [{"key": NODE_NAME, "operator": "In", "values": [node]}]}
+    # in the place of the template's own terms, which `runs_on` has asked (`ReplaceDaemonSetPodNodeNameNodeAffinity`)
     to_nodes = {**section(affinity, "nodeAffinity"), REQUIRED: {"nodeSelectorTerms": [here]}}
     spec["affinity"] = {**affinity, "nodeAffinity": to_nodes}
     spec["tolerations"] = tolerations_of(spec)

@@ -125,6 +125,7 @@ class QueueMachine(Machine):
         self._queues[name] = queue
         self._look_at(name)
         if old is None or _state(old) != _state(queue):
+            # children open and close with their parent
             for child in self._children(name):
                 self._look_at(child)
 
@@ -146,6 +147,7 @@ class QueueMachine(Machine):
         self._counts[queue] += by
         if not self._counts[queue]:
             del self._counts[queue]
+        # a queue that is Closing can be Closed once its last PodGroup is gone
         self._look_at(queue)
 
     def _command(self, command: Object, *, deleted: bool) -> None:

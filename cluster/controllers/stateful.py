@@ -63,6 +63,7 @@ def pod_of_set(owner: Object, revision: Object, ordinal: int) -> Object:
         {"name": volume, "persistentVolumeClaim": {"claimName": claim, "readOnly": False}}
         for volume, claim in claimed.items()
     ]
+    # a claim's volume replaces one of the same name (`updateStorage` in stateful_set_utils.go)
     if claimed:
         spec["volumes"] = [*own, *others]
     return pod
@@ -255,6 +256,7 @@ class StatefulSetRule(OwnerRule):
                 UpdateStatus("StatefulSet", meta["namespace"], meta["name"], pack(patch), user=self.user)
             )
         used = {text_map(pod["metadata"].get("labels")).get(POD_HASH) for pod in pods}
+        # a revision that a pod or the status names is needed to make that pod again
         names = {str(each) for each in used} | {status["currentRevision"], status["updateRevision"]}
         agenda.requests += outdated(owner, known, names, self.user)
         return agenda
@@ -325,6 +327,7 @@ def set_status(owner: Object, pods: Sequence[Object], current: Object, update: O
     }
     updated = names.count(newest)
     rolling = section(owner["spec"], "updateStrategy").get("type") != "OnDelete"
+    # the roll-out is complete (`completeRollingUpdate` in stateful_set_utils.go)
     if rolling and updated == len(pods) == len(ready):
         present = newest
     numbers = {
@@ -332,5 +335,6 @@ def set_status(owner: Object, pods: Sequence[Object], current: Object, update: O
         "currentReplicas": names.count(present),
         "updatedReplicas": updated,
     }
+    # zeros are left out, as Go's `omitempty` leaves them out
     status |= {name: number for name, number in numbers.items() if number}
     return {**status, "currentRevision": present, "updateRevision": newest}

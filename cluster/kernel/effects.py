@@ -128,6 +128,7 @@ class Effects:
 
     def look(self, view: View, now: float) -> None:
         """Bind what waited for claims and has them, give up what never will."""
+        # a copy: binds leave the table meanwhile
         for cause, waiting in list(self._waiting.items()):
             try:
                 ready = is_ready(waiting.bind, self._read(awaited_places(waiting.bind)))
@@ -145,6 +146,7 @@ class Effects:
         return min((waiting.deadline for waiting in self._waiting.values()), default=None)
 
     def _give_up(self, waiting: Waiting, view: View, now: float) -> None:
+        # out of the table first: it must not keep its own writes from being taken back
         self._waiting.pop(waiting.cause, None)
         bind = waiting.bind
         for write in taken_back(bind, self.in_flight()):

@@ -147,6 +147,7 @@ class Kernel:
                 self._stirred |= stirs(self._shown, mutation, self._objects.unpack(mutation.blob), self._effects.own)
                 if mutation.revision in self._effects.quiet:
                     self._effects.quiet.discard(mutation.revision)
+                    # seen already: a change that brings nothing to decide by must not make a cycle due
                     self._seen += self.view.version - before
 
     # --- what comes out
@@ -222,6 +223,7 @@ class Kernel:
     def _carry_out(self, result: CycleResult, now: float) -> None:
         self._decision = None
         if result.binds or result.evicts:
+            # assumed before it is carried out: the order of the session runner
             self._shown.operate(AssumedCycle(self.store.revision, result.cycle), (*result.binds, *result.evicts))
         words = self._effects.carry_out(result, self.view, now)
         words |= self._options.wordless and self._moved and bool(self.view.jobs.counts[TaskStatus.PENDING].any())

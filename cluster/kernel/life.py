@@ -125,6 +125,7 @@ class Life:
     def expect(self, later: Iterable[tuple[float, Object]]) -> None:
         """These come when so many seconds have gone by since the beginning."""
         coming = [*self._later, *((moment(after_s), obj) for after_s, obj in later)]
+        # the latest first, so that the next one is popped from the end
         self._later = sorted(coming, key=lambda each: each[0], reverse=True)
 
     def submit(self, objects: Iterable[Object]) -> None:
@@ -176,6 +177,7 @@ class Life:
         quiet = False
         for _ in range(ROUNDS):
             self._hear()
+            # not before a round in which nothing stirred: the others have answered by then
             if quiet and self._is_due():
                 self._decide()
             self.kernel.turn(self.now)

@@ -62,6 +62,7 @@ def followed(job: Object, priorities: Mapping[str, int]) -> Object:
     least: int = spec.get("minAvailable", 0)
     fields: Object = {
         "minMember": least,
+        # a task without minAvailable needs all its replicas, as in Volcano's `createOrUpdatePodGroup`
         "minTaskMember": {task["name"]: task.get("minAvailable", task.get("replicas", 0)) for task in tasks},
         "minResources": min_resources(tasks, least, priorities),
     }
@@ -119,6 +120,7 @@ def sync(
     status, requests = dict(old), list[ApiRequest]()
     if not old.get("state"):
         status = initial(job, now)
+    # in every sync until it leaves Pending, as Volcano's `isInitiated` has it
     if (status["state"].get("phase") or "Pending") == "Pending":
         status, requests = _initiate(state, job, status)
     else:
@@ -129,6 +131,7 @@ def sync(
     elif status["state"].get("reason") == CREATION_REFUSED:
         status["state"] = {"phase": status["state"]["phase"]}
     requests += _pod_group_requests(state, job, priorities)
+    # no pods before the PodGroup is past Pending (`syncTask` in Volcano's job_controller_actions.go)
     if state.group is None or state.group.phase in _NOT_STARTED:
         return requests + _settle(job, old, status, reaction.then, now)
     changes, views = _pod_requests(state, job, mark=scales_quietly)
@@ -186,6 +189,7 @@ def _settle(
 ) -> list[ApiRequest]:
     """Let the counts decide about the phase and write what changed; `because`: why the phase is another one."""
     phase = next_phase(phase_of(status), then, job["spec"], status)
+    # counted as a restart begins, and not when it is over (Volcano's `state` package)
     if then is Then.RESTART:
         status["retryCount"] = status.get("retryCount", 0) + 1
     if phase is not None:
@@ -304,6 +308,7 @@ def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[Api
         if missing and _may_start(state, job, task):
             requests += [Create(repack(pod), user=USER) for pod in _new_pods(job, task, missing)]
             views += [_expected(state, job, task, index) for index in missing]
+    # pods are made before others are deleted, in the order of Volcano's `syncJob`
     return requests + deletes, views
 
 
@@ -369,6 +374,7 @@ def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable
         return []
     pod.deleting = True
     where = ("Pod", state.key[0], pod.name)
+    # by uid: a new pod of the same name must not go in its place
     delete = Delete(*where, uid=pod.uid, user=USER)
     if not mark:
         return [delete]

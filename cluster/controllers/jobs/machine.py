@@ -214,11 +214,13 @@ class JobCache:
         old, state.job, state.revision = state.job, job, revision
         phase = phase_of(section(job, "status"))
         if old is None or old["metadata"]["uid"] != job["metadata"]["uid"]:
+            # another Job of that name begins without the state of the one before
             state.renewed()
             self._timers.forget(state.key)
         if old is None or old["spec"] != job["spec"] or phase_of(section(old, "status")) != phase:
             self.happened(state, JobTrigger())
         ttl = job["spec"].get("ttlSecondsAfterFinished")
+        # Volcano's `isJobFinished` (garbagecollector.go) leaves Aborted out
         finished = phase in FINISHED or (phase is JobPhase.ABORTED and EXPIRE in self._fixes())
         if ttl is not None and finished:
             self._timers.set(TTL, state.key, parse_time(job["status"]["state"].get("lastTransitionTime")) + ttl)
@@ -298,6 +300,7 @@ class JobCache:
             self.queues.discard(name)
         elif name not in self.queues:
             self.queues.add(name)
+            # Jobs without their queue were not carried out, and nothing else wakes them
             for state in self.jobs.values():
                 if state.job is not None and state.job["spec"].get("queue") == name:
                     self.happened(state, JobTrigger())
@@ -306,6 +309,7 @@ class JobCache:
         self.priorities.pop(found["metadata"]["name"], None)
         if not deleted:
             self.priorities[found["metadata"]["name"]] = found.get("value", 0)
+        # rises with every change: it marks fields of PodGroups that were worked out before
         self.priorities_at = max(self.priorities_at + 1, revision)
 
     def _command(self, command: Object, *, deleted: bool) -> None:
@@ -475,12 +479,14 @@ class JobMachine(Machine):
         """
         if isinstance(reply, Accepted):
             self._accepted(request, reply, now)
+        # AlreadyExists is no failure: the object is there, which was wanted
         elif isinstance(reply, Refused) and isinstance(request, Create) and reply.reason != "AlreadyExists":
             self._creation_refused(unpack(request.blob), reply, now)
 
     def _accepted(self, request: ApiRequest, reply: Accepted, now: float) -> None:
         match request:
             case Create() | UpdateStatus():
+                # at once, before the watch brings it: else the next step would make the same pods again
                 obj = self._read(reply.blob)
                 if obj["kind"] in ("Pod", "PodGroup", "Job"):
                     self._cache.observe(obj["kind"], obj, int(obj["metadata"]["resourceVersion"]))
@@ -524,6 +530,7 @@ class JobMachine(Machine):
 
     def _failed(self, state: JobState, kind: str, words: str, now: float) -> None:
         """Say so on the Job, try again later and later, give the Job up after too many times."""
+        # one failure a try, however many pods of a gang are refused
         if state.job is None or self._timers.is_set(RETRY, state.key):
             return
         if not state.failures:

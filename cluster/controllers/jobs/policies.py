@@ -85,6 +85,7 @@ def _outdated(job: dict[str, Any], trigger: JobTrigger) -> bool:
     if trigger.job_uid and trigger.job_uid != job["metadata"]["uid"]:
         return True
     version: int = section(job, "status").get("version", 0)
+    # a pod of an earlier life: Volcano's `applyPolicies` only syncs then
     return trigger.version is not None and trigger.version < version
 
 

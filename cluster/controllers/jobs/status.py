@@ -23,6 +23,7 @@ def counted(status: Object, spec: Object, pods: Iterable[PodView]) -> Object:
     """The status after a sync: counts by phase and by task, the Job's own minimum."""
     written = tallied(status, pods)
     written["minAvailable"] = spec.get("minAvailable", 0)
+    # Volcano's `syncJob` builds the status anew and leaves this out; only a kill writes it
     written.pop("runningDuration", None)
     return written
 
