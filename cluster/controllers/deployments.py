@@ -45,6 +45,7 @@ def bounds(deployment: Object) -> tuple[int, int]:
     rolling = section(strategy, "rollingUpdate")
     surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
     missing = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    # with both at 0 nothing could move: Kubernetes' `ResolveFenceposts` lets one be missing then
     return surge, min(missing, wanted) if surge or missing else min(1, wanted)
 
 
@@ -76,11 +77,13 @@ def rolled(deployment: Object, new: Object, old: Sequence[Object]) -> dict[str, 
     wanted, (surge, missing) = int(deployment["spec"]["replicas"]), bounds(deployment)
     asked = {each["metadata"]["name"]: replicas_of(each) for each in (*old, new)}
     name, total = new["metadata"]["name"], sum(asked.values())
+    # too many of the new one go before anything else (`reconcileNewReplicaSet` in rolling.go)
     if asked[name] > wanted:
         return {**asked, name: wanted}
     room = min(wanted + surge - total, wanted - asked[name])
     if room > 0:
         return {**asked, name: asked[name] + room}
+    # new pods that are not available count against what old ones may lose (`reconcileOldReplicaSets`)
     lost = max(asked[name] - has(new, "availableReplicas"), 0)
     spare = total - (wanted - missing) - lost
     for each in old:  # those that are not available first
@@ -101,9 +104,11 @@ def scaled(deployment: Object, new: Object | None, old: Sequence[Object]) -> dic
     """After a change of the number of pods: each ReplicaSet has its share of it, the largest one the rest."""
     wanted = int(deployment["spec"]["replicas"])
     active = [each for each in (*old, *([new] if new is not None else ())) if replicas_of(each)]
+    # with one ReplicaSet at work there is nothing to share out (`FindActiveOrLatest`)
     only = active[0] if len(active) == 1 else new if not active else None
     if only is not None:
         return {only["metadata"]["name"]: wanted}
+    # the new one is complete: old ones are not needed any more (`IsSaturated`)
     if new is not None and replicas_of(new) == has(new, "availableReplicas") == wanted:
         return {each["metadata"]["name"]: 0 for each in old}
     if section(deployment["spec"], "strategy").get("type") == "Recreate":
@@ -128,6 +133,7 @@ def _proportion(deployment: Object, replica_set: Object) -> int:
     before = whole_number(text_map(replica_set["metadata"].get("annotations")).get(MAX_REPLICAS, "")) or 0
     if not deployment["spec"]["replicas"]:
         return -replicas_of(replica_set)
+    # rounded half up, as `getReplicaSetFraction` rounds
     now = int(replicas_of(replica_set) * most_pods(deployment) / (before or replicas_of(replica_set)) + 0.5)
     return now - replicas_of(replica_set)
 

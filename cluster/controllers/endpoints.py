@@ -93,6 +93,7 @@ def endpoints_of(service: Object, targets: Iterable[ReachedPod]) -> Object:
     """The Endpoints: pods by what ports they have; those that leave are in none."""
     meta = service["metadata"]
     by_ports: dict[Ports, list[ReachedPod]] = {}
+    # ready pods first: what goes beyond the limit is cut off (Kubernetes' `truncateEndpoints`)
     every = sorted((each for each in targets if not each.leaving), key=lambda each: (not each.ready, each.address))
     for each in every[:MOST_ADDRESSES]:
         by_ports.setdefault(each.ports, []).append(each)
@@ -155,11 +156,13 @@ def slices_of(service: Object, targets: Iterable[ReachedPod]) -> list[Object]:
         found = by_ports[ports]
         starts = range(0, len(found), MOST_IN_SLICE)
         made += [_slice(service, ports, found[start : start + MOST_IN_SLICE], start) for start in starts]
+    # without pods an empty slice says so, as Kubernetes' reconciler makes a placeholder
     return made or [_slice(service, (), (), 0)]
 
 
 def _slice(service: Object, ports: Ports, targets: Sequence[ReachedPod], start: int) -> Object:
     meta = service["metadata"]
+    # the name follows from what is in it: a slice is found again, and patched, instead of made anew
     mark = blake2b(f"{meta['uid']} {ports} {start}".encode(), digest_size=3).hexdigest()
     labels = {**text_map(meta.get("labels")), SERVICE_NAME: meta["name"], MANAGED_BY: SLICE_CONTROLLER}
     if service["spec"].get("clusterIP") == "None":

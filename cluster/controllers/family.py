@@ -198,6 +198,7 @@ class FamilyMachine(Machine):
     def _child(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
         owner = None if deleted else self._controller(obj)
         parent = self._parents.pop((kind, key), None)
+        # another uid under the same name is another child, and the known one has gone
         if parent is not None and (deleted or not self._same(parent, (kind, key), owner, obj)):
             self._rule.gone(parent, self._children[parent].pop((kind, key)))
             self._look_at(parent)
@@ -264,12 +265,14 @@ class FamilyMachine(Machine):
         return found
 
     def _work(self, key: Key, owner: Object, now: float) -> list[ApiRequest]:
+        # adopted first: the rule would make anew what already exists
         if claims := self._claims(key, owner):
             self._dirty[key] = None
             return claims
         work, held_until = self._rule.work(self._family(owner), now), self._held.get(key, 0.0)
         if held_until > now:
             work.later = held_until if work.later is None else min(work.later, held_until)
+            # only creations wait after a refusal; deletions and the status go on
             work.new = []
         for timers, at in ((self._due, work.due), (self._later, work.later)):
             timers.cancel(key) if at is None else timers.set(key, max(at, now))

@@ -65,6 +65,7 @@ def trigger_of(
     """
     running, completed = len(jobs.get("Running", ())), len(jobs.get("Completed", ()))
     failed, terminated = len(jobs.get("Failed", ())), len(jobs.get("Terminated", ()))
+    # done before broken: the order in which Volcano's states ask
     if phase is FlowPhase.RUNNING and completed == flows:
         return FlowTrigger.DONE
     if failed or (terminated and terminated_fails and phase is FlowPhase.RUNNING):
@@ -150,6 +151,7 @@ def _history(before: list[Object], phase: str, stamp: str) -> list[Object]:
         return before
     if not before and not phase:
         return []
+    # the phase before ends as the new one is seen
     ended = [*before[:-1], {**before[-1], "endTimestamp": stamp}] if before else []
     return [*ended, {"startTimestamp": stamp, "state": phase}]
 
@@ -193,6 +195,7 @@ class JobFlowRule(OwnerRule):
             agenda.requests += [_removal(job) for job in jobs if not is_leaving(job)]
             return agenda
         missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family)
+        # as in Volcano nothing is written before the template exists, not even the jobs that came
         if missing:
             self._say_missing(agenda, flow, missing, now)
             return agenda

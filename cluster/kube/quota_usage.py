@@ -27,6 +27,7 @@ def qos_class(spec: Object) -> str:
         requests, limits = section(resources, "requests"), section(resources, "limits")
         for name in ("cpu", "memory"):
             anything = anything or name in requests or name in limits
+            # an absent request counts as its limit
             asked = requests[name] if name in requests else limits.get(name)
             guaranteed = guaranteed and name in limits and asked == limits[name]
     if not anything:
@@ -107,6 +108,7 @@ def _charged_spec(pod: Object) -> Object:
     """Return the spec with the amounts that count (`PodRequests` and `PodLimits` with `UseStatusResources`)."""
     spec, status = counted_spec(pod), section(pod, "status")
     said = {each.get("name"): section(section(each, "resources"), "limits") for each in status.get(_STATUSES) or ()}
+    # no status tells of limits: nothing is being resized
     if not any(said.values()):
         return spec
     infeasible = is_infeasible(status)
@@ -120,6 +122,7 @@ def _limited(container: Object, actual: Object | None, *, infeasible: bool) -> O
     if not actual:
         return container
     resources = section(container, "resources")
+    # an infeasible request is not charged: the node will not give it
     limits = largest(*([] if infeasible else [section(resources, "limits")]), actual)
     return {**container, "resources": {**resources, "limits": limits}}
 
@@ -136,6 +139,7 @@ def _matches(scope: Mapping[str, Any], spec: Object) -> bool:
     name: str | None = scope.get("scopeName")
     if name == "PriorityClass":
         return _has_class(scope, spec.get("priorityClassName"))
+    # Kubernetes means pods with a deadline, and not those that are being deleted
     if name in ("Terminating", "NotTerminating"):
         return (spec.get("activeDeadlineSeconds") is not None) == (name == "Terminating")
     if name in ("BestEffort", "NotBestEffort"):
@@ -180,6 +184,7 @@ def used_status(quota: Object, total: Amounts) -> Object:
     zero = quantity_of("0")
     used = {name: total.get(name, zero) for name in hard if is_counted(name)}
     said = section(section(quota, "status"), "used")
+    # entries of others are kept, or each writer would drop the other's
     others = {name: said[name] for name in hard if name in said and name not in used}
     return {"hard": dict(hard), "used": {**others, **texts(used)}}
 

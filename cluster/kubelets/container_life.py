@@ -169,6 +169,7 @@ class PodContainers(Struct):
         for container, run in self.both():
             if _runs(run):
                 at = _stops_at(container, run, stop)
+                # one that heeds SIGTERM ends well
                 by_itself = container.plan.exit_code if at == _due(container, run) else 0
                 run.ended = ContainerEnd(stop.exit_code if at == stop.by else by_itself, run.started, at)
             run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.GIVEN_UP)
@@ -181,6 +182,7 @@ class PodContainers(Struct):
                 break
             if run.state is ContainerState.WAITING:
                 _start(run, now)
+            # a sidecar does not hold up the containers after it
             if container.aside:
                 continue
             if run.state is not ContainerState.ENDED:
@@ -265,6 +267,7 @@ def _end(container: AskedContainer, run: ContainerRun, now: float) -> None:
     run.ended = ContainerEnd(container.plan.exit_code, run.started, now)
     run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.EXITED)
     if container.again == ALWAYS or (container.again == ON_FAILURE and run.ended.exit_code):
+        # it ran long enough for the kubelet to forget the back-off
         if now - run.started > FORGOTTEN_S:
             run.backoff_s = 0.0
         if run.backoff_s:
@@ -275,4 +278,5 @@ def _end(container: AskedContainer, run: ContainerRun, now: float) -> None:
 
 def backoff_after(restarts: int) -> float:
     """Return the back-off before the next start, as far as the count of restarts determines it."""
+    # ten doublings are past the longest wait; an uncapped exponent could overflow
     return min(FIRST_BACKOFF_S * 2.0 ** min(restarts - 1, 10), MOST_BACKOFF_S) if restarts else 0.0

@@ -139,6 +139,7 @@ class NodeAgentsMachine(Machine):
             run.address = run.address or known.address
             run.started = known.started or run.started  # not rounded to seconds
             shortened = run.delete_by < known.delete_by
+            # a shortened grace period counts from now
             run.told, run.idle = 0.0 if shortened else known.told, known.idle
             run.over = known.over or run.over
             run.changed, run.restarted = _changed(known, run), known.restarted or run.restarted
@@ -271,6 +272,7 @@ class NodeAgentsMachine(Machine):
     def _rang(self, run: PodRun, now: float) -> list[ApiRequest]:
         if run.node not in self._nodes:
             return self._orphaned(run)
+        # the kubelet's own check: a pod whose host ports are taken fails for good
         if run.ports and run.state is PodState.STARTING and not self._admitted(run):
             run.state = POD_LIFE.after(run.state, PodTrigger.REFUSED)
             self._ended((run.namespace, run.name))

@@ -57,6 +57,7 @@ class OtherAgents:
             return
         name, spec = meta["name"], section(lease, "spec")
         renewed, own = str(spec.get("renewTime") or ""), self._renewed.get(name)
+        # a holder of our name that renews later than we did is another process of ours
         others = spec.get("holderIdentity") != HOLDER or (own is not None and renewed > own)
         (self._leased.add if others and not deleted else self._leased.discard)(name)
 
@@ -83,6 +84,7 @@ class AddressPool:
             return address
         size = self._network.num_addresses - 2
         place = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")
+        # from the name and not in the order of arrival: a restart gives the same addresses
         while (free := str(self._network[1 + place % size])) in self._owners:
             place += 1
         self.keep(name, free)
@@ -205,6 +207,7 @@ class NodeReportsMachine(Machine):
         return requests
 
     def _period_s(self) -> float:
+        # in a large cluster less often, so that heartbeats stay below a fixed rate
         return max(RENEW_S, len(self._nodes) / MOST_IN_SECOND)
 
     def _introduced(self, name: str, node: Object, now: float) -> list[ApiRequest]:
@@ -234,6 +237,7 @@ class NodeReportsMachine(Machine):
         self._others.wrote(name, renewed)
         spec = {
             "holderIdentity": HOLDER,
+            # follows the period, or readers would take slow heartbeats for dead nodes
             "leaseDurationSeconds": int(LASTS * self._period_s()),
             "renewTime": renewed,
         }
@@ -247,6 +251,7 @@ class NodeReportsMachine(Machine):
     def _lease(self, name: str, node: Object, spec: Object) -> ApiRequest:
         if name in self._leases:
             return Patch("Lease", LEASES, name, pack({"spec": spec}), user=USER)
+        # the garbage collector removes the Lease with its node
         owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"]}
         meta = {"name": name, "namespace": LEASES, "ownerReferences": [owner]}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}

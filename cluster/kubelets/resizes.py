@@ -112,6 +112,7 @@ class Resizes:
         if share is not None:
             pods = self._of_node[share.node]
             del pods[key]
+            # there is room again for what the node has deferred
             if any(self._shares[each].reason for each in pods):
                 self._open[share.node] = None
 
@@ -168,6 +169,7 @@ class Resizes:
             if its > most:
                 why = f"Node didn't have enough capacity: {name}, requested: {its}, capacity: {most}"
                 return INFEASIBLE, why
+        # less fits always, even where the node is too full
         if not share.grows():
             return "", ""
         others = [needs(self._shares[each].given) for each in self._of_node[share.node] if each != key]

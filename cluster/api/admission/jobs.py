@@ -121,8 +121,10 @@ def default(job: Object, _lookup: Lookup) -> None:
     if not spec.get("minAvailable"):
         spec["minAvailable"] = sum(task["minAvailable"] for task in rows(spec, "tasks"))
     plugins = section(spec, "plugins")
+    # these find their peers by host names, which svc provides
     if plugins.keys() & _NEED_SERVICE:
         plugins.setdefault("svc", [])
+    # mpirun starts its workers over ssh
     if "mpi" in plugins:
         plugins.setdefault("ssh", [])
 

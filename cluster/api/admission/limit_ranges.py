@@ -72,6 +72,7 @@ def default(limit_range: Object, _lookup: Lookup) -> None:
             settle_amounts(section(item, part))
         if item.get("type") == "Container":
             item["default"] = {**section(item, "max"), **section(item, "default")}
+            # as in Kubernetes' defaults, a request falls back to the limit, then to the minimum
             from_limits = {**section(item, "min"), **item["default"]}
             item["defaultRequest"] = {**from_limits, **section(item, "defaultRequest")}
 
@@ -124,6 +125,7 @@ def fill_in(pod: Object, lookup: Lookup) -> bool:
     ranges = lookup.all(KIND, pod["metadata"]["namespace"])
     if not ranges:
         return False
+    # the settled spec is shared by all pods that say the same
     filled_in, pod["spec"] = False, own_copy(pod["spec"])
     for limit_range in ranges:
         limits, requests = _container_defaults(limit_range)
@@ -215,6 +217,7 @@ def _too_little(item: dict[str, Any], requests: Amounts, limits: Amounts) -> lis
     found: list[str] = []
     for name, least in section(item, "min").items():
         head = f"minimum {name} usage per {item['type']} is {least}"
+        # as LimitRanger has it: a minimum demands that there is a request
         if name not in requests:
             found.append(f"{head}.  No request is specified")
         elif exceeds(least, requests[name]):

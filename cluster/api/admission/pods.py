@@ -26,6 +26,7 @@ def settle_label_keys(pod: Object) -> None:
     """Extend the selectors; a term without one selects nothing and stays so."""
     if not pod["spec"].get("affinity"):
         return
+    # the settled spec is shared by all pods that say the same
     pod["spec"] = own_copy(pod["spec"])
     affinity, labels = section(pod["spec"], "affinity"), labels_of(pod)
     for side in ("podAffinity", "podAntiAffinity"):
@@ -101,6 +102,7 @@ def _settle_priority(spec: dict[str, Any], lookup: Lookup) -> None:
 
 def _priority_class(spec: dict[str, Any], lookup: Lookup) -> tuple[int, str] | None:
     name: str = spec.get("priorityClassName") or ""
+    # these exist in every cluster, here without an object
     if name in SYSTEM_CLASSES:
         return SYSTEM_CLASSES[name], "PreemptLowerPriority"
     if not name and "priority" in spec:
@@ -125,6 +127,7 @@ def validate(pod: Object, _lookup: Lookup) -> list[Cause]:
     annotations = annotations_of(pod)
     said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
     blob = repack([pod["spec"], said])
+    # pods of a job are alike to the byte: one verdict for all; large specs are left out of the cache
     return list(_problems(blob) if len(blob) <= _REMEMBERED else _problems.__wrapped__(blob))
 
 

@@ -31,6 +31,7 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
     found: list[Cause] = []
     if before is None or before.get("parent") != spec.get("parent"):
         found = parent_problems(queue, lookup)
+    # an update that moves nothing is not judged by what has become of its relatives
     if found or (before is not None and all(before.get(part) == spec.get(part) for part in ("parent", *_LIMITS))):
         return found
     try:
@@ -83,6 +84,7 @@ def _limit_problems(queue: Object, lookup: Lookup) -> list[Cause]:
             found.append(invalid_value(f"spec.capability[{resource}]", amount, why))
     parent = lookup.get("Queue", "", spec.get("parent") or "root")
     if parent is not None and parent["metadata"]["name"] != "root":
+        # the stored queue of this name counts as it is to be, and not twice
         family = [child for child in lookup.children(parent["metadata"]["name"]) if child["metadata"]["name"] != name]
         found += _sum_problems(parent, [*family, queue])
     if children := lookup.children(name):
@@ -110,6 +112,7 @@ def _smaller_than_children(queue: Object, children: Iterable[Object], lookup: Lo
 
 def _subtree_capability(queue: Object, resource: str, lookup: Lookup, depth: int) -> Any:
     own = section(section(queue, "spec"), "capability").get(resource)
+    # a queue's own capability covers what is below it
     if own is not None and quantity_of(own).sign() > 0:
         return own
     if depth > MOST_DEPTH:
@@ -174,6 +177,7 @@ def default(queue: Object, _lookup: Lookup) -> None:
         spec["parent"] = "root"
     annotations = annotations_of(queue)
     path, weights = annotations.get(HIERARCHY), annotations.get(WEIGHTS)
+    # Volcano's mutating webhook does so: hierarchies of the drf plugin begin at the root
     if path and weights and not path.startswith("root"):
         annotations[HIERARCHY], annotations[WEIGHTS] = f"root/{path}", f"1/{weights}"
 

@@ -78,6 +78,7 @@ def read_managers(obj: Object) -> Managers:
     entries: Any = section(obj, "metadata").get("managedFields")
     found: Managers = {}
     for each in entries if is_list(entries) else []:
+        # one bad entry voids them all, as apiserver's `DecodeManagedFields` fails as a whole
         if not is_mapping(each) or each.get("operation") not in (APPLY, UPDATE) or each.get("fieldsType") != _FIELDS_V1:
             return {}
         version, operation = _text(each, "apiVersion"), each["operation"]
@@ -114,6 +115,7 @@ def capped(managers: Managers) -> Managers:
     for who in sorted(updaters, key=lambda who: (_moment(managers[who].time), who)):
         if excess <= 0:
             break
+        # a bucket needs two managers of its version: the first one waits for another
         if who.api_version not in first:
             first[who.api_version] = who
             continue
@@ -193,6 +195,7 @@ def allowed_by_last_applied(live: Object, api_version: str, shape: Shape) -> Fie
         return NOTHING
     if not is_mapping(last) or last.get("apiVersion") != api_version:
         return NOTHING
+    # only what has stayed as it was applied is still kubectl's
     change = compare(last, live, shape)
     return fields_of(last, shape) - change.modified - change.added - change.removed
 

@@ -49,6 +49,7 @@ def value_problems(value: Any, schema: Schema, work: Work, path: str = "") -> li
     if problem := _type_problem(value, schema, path):
         work.spend(4)
         return [problem]
+    # most leaves end here: their type is all that the schema says
     if schema.keys() <= _SAY_NOTHING_MORE:
         return []
     work.spend(3)
@@ -119,6 +120,7 @@ def _mapping(value: dict[str, Any], schema: Schema, work: Work, path: str) -> li
         found.append(_wrong(path, len(value), f"{path} in body should have at least {least} properties"))
     for name, each in value.items():
         below = properties.get(name, more if is_mapping(more) else None)
+        # the root's metadata is the server's, and judged elsewhere
         if below and (path or name != "metadata"):
             found += value_problems(each, below, work, _at(path, name))
     return found
@@ -133,6 +135,7 @@ def _list(value: list[Any], schema: Schema, work: Work, path: str) -> list[Cause
     items: Schema = schema.get("items") or {}
     plain, passed = _PLAIN.get(items.get("type", "")) if items.keys() <= _SAY_NOTHING_MORE else None, 0
     for index, each in enumerate(value):
+        # most items of plain lists are passed without a call
         if each.__class__ is plain:
             passed += 1
         else:
@@ -206,6 +209,7 @@ def _at(path: str, name: str) -> str:
 
 
 def _same(value: Any, other: Any) -> bool:
+    # in Python True equals 1, in JSON it does not
     return type(value) is type(other) and value == other if isinstance(value, bool) else value == other
 
 

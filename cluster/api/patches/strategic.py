@@ -125,6 +125,7 @@ def _merge_map(original: Object, patch: Object, type_: str) -> Object:
     result = {key: value for key, value in original.items() if key in kept} if kept is not None else dict(original)
     done: set[str] = {_RETAIN}
     for key, value in patch.items():
+        # lists with an order first: the directive and its list are merged as one
         if key.startswith(_ORDER):
             _ordered(result, patch, key, value, type_)
             done |= {key, key.removeprefix(_ORDER)}
@@ -192,6 +193,7 @@ def _merge_list(original: list[Any], patch: list[Any], type_: str, rules: Rules)
     if not original and not patch:
         return original
     if not rules.merge_key:
+        # a dictionary keeps the first place of each and drops what comes twice
         merged = list({name_of(each, ""): each for each in [*original, *patch]}.values())
         return in_order(merged, patch, original, "")
     return _merged_by_key(original, patch, element(type_), rules.merge_key)
@@ -201,6 +203,7 @@ def _merged_by_key(original: list[Any], patch: list[Any], type_: str, key: str) 
     """Elements of the patch merged into those with the same key; `$patch: delete` removes, `replace` drops the rest."""
     merged: dict[Any, Any] = {}
     for each in original:
+        # of elements that stand twice the first one is merged into, as in Go
         merged.setdefault(name_of(each, key), each)
     rest: list[Object] = []
     replaces = False

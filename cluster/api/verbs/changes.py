@@ -146,6 +146,7 @@ class Changes:
         old = found.obj
         if new == old:
             return found.record.blob
+        # the very same metadata: nothing but the status is written
         status_only = new["metadata"] is old["metadata"]
         new["metadata"] = {**new["metadata"]}
         if causes := self._registry.settle_status(found, new, nulls=nulls, typed=typed):
@@ -192,8 +193,10 @@ class Changes:
         if new == old:
             return self._registry.unchanged(key)
         counted = key[0] not in WITHOUT_GENERATION
+        # as in Kubernetes a generation counts neither labels nor the status
         if counted and any(new.get(part) != old.get(part) for part in (new.keys() | old.keys()) - {"metadata", STATUS}):
             meta["generation"] = before.get("generation", 1) + 1
+        # deleted before, and now its last finalizer has gone
         ended = "deletionTimestamp" in meta and not meta.get("finalizers")
         if ended and not meta.get("deletionGracePeriodSeconds") and not dry_run:
             self._deletion.remove(key, old, moment)

@@ -65,6 +65,7 @@ class Creation:
         if causes := metadata.problems(meta, kind):
             return refusals.invalid(kind, meta.get("name") or "", causes)
         key = (kind.key, meta.get("namespace") or "", meta["name"])
+        # before the look for a namesake: in Kubernetes NamespaceLifecycle is admission, which precedes the storage
         if kind.namespaced and (refused := self._enter(kind, key, moment, dry_run=dry_run)):
             return refused
         if self._tables.get(key) is not None:
@@ -85,6 +86,7 @@ class Creation:
         uid = self.uid_for(moment.uid)
         if strict and (causes := served_problems(kind.key, obj, uid)):
             return refusals.invalid(kind, key[2], causes)
+        # last of all that may refuse, as in Kubernetes: what is refused otherwise uses no quota
         if kind.namespaced and (why := over_quota(lookup, kind, obj)):
             return refusals.forbidden(kind, key[2], why)
         metadata.stamp(obj["metadata"], uid, moment.text, generation=kind.key not in WITHOUT_GENERATION)

@@ -32,9 +32,11 @@ T = TypeVar("T")
 def grace_period_s(pod: Object, asked: int | None) -> int:
     """Seconds a pod gets to end: what was asked, else its own; 0 when nothing of it runs."""
     spec = section(pod, "spec")
+    # no kubelet has anything to stop (`CheckGracefulDelete` of pods)
     if not spec.get("nodeName") or section(pod, "status").get("phase") in _ENDED:
         return 0
     seconds = asked if asked is not None else spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
+    # a negative period counts as one second, as in Kubernetes
     return 1 if seconds < 0 else int(seconds)
 
 
@@ -106,6 +108,7 @@ class Deletion:
             self._follow(self._finish_foreground, reference["uid"], moment)
         if key[1]:
             self._leave_namespace(key, moment)
+        # the last object of a defined kind: its definition may be waiting for that
         if "." in key[0] and not self._tables.count(key[0]):
             for _, name in self._tables.names(DEFINITION):
                 self._follow(self._finish_holder, (DEFINITION, "", name), moment)
@@ -122,6 +125,7 @@ class Deletion:
                 self._next.popleft()()
         finally:
             self._at_work = False
+            # what is left after an error belongs to a request that has failed
             self._next.clear()
 
     def _mark(self, key: Key, obj: Object, grace_s: int, moment: RequestMoment) -> None:

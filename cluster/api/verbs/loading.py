@@ -75,6 +75,7 @@ class Reflection:
                 tables.remove(key, own(record), request.user)
             return Accepted(tables.revision)
         obj: Object = unpack(request.blob)
+        # another object under this name: watchers have to hear that the former one has gone
         if record is not None and record.uid != obj["metadata"]["uid"]:
             tables.remove(key, own(record), request.user)
         elif record is not None and _same(obj, tables.seen(record)):
@@ -154,8 +155,10 @@ class Loading:
         try:
             self._reader.apply("ADDED", obj)
         except RequestError as error:
+            # one that has failed half way may hold half of the object
             self._reader = View()
             return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
+        # it was only tried: the reader must not grow with the cluster
         self._reader.apply("DELETED", obj)
         return []
 

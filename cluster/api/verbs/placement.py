@@ -175,6 +175,7 @@ class Eviction:
                 return refused
         if request.dry_run:
             return self._registry.unchanged(found.key)
+        # before the deletion, as in `EvictionREST`: watchers see why the pod goes
         set_condition(found.obj.setdefault("status", {}), _EVICTED, moment.text)
         self._tables.put_again(found.key, found.obj, moment.user)
         blob = self._deletion.delete(found.key, found.obj, request.grace_period_s, moment)
@@ -223,6 +224,7 @@ class Eviction:
 
 def _protected(pod: Object) -> bool:
     """Return whether the pod's eviction would disrupt a budget."""
+    # Kubernetes' `canIgnorePDB`
     return "deletionTimestamp" not in pod["metadata"] and section(pod, "status").get("phase") not in _UNPROTECTED
 
 
@@ -230,6 +232,7 @@ def _unready_may_go(budget: Object, status: dict[str, Any]) -> bool:
     if section(budget, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     wanted: int = status["desiredHealthy"]
+    # IfHealthyBudget: an unready pod may go while enough others are healthy
     return 0 < wanted <= int(status["currentHealthy"])
 
 

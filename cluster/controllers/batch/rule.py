@@ -114,6 +114,7 @@ def wanted_active(job: Object, count: JobProgress) -> int:
     most: int = spec["parallelism"]
     if spec.get("completions") is None:  # a queue of work: once one has succeeded, no more are made
         return min(len(count.active), most) if count.succeeded else most
+    # a failed index is over: no pod is made for it again
     left: int = spec["completions"] - count.succeeded - len(count.failed_indexes)
     return max(min(left, most), 0)
 
@@ -124,6 +125,7 @@ def changed(job: Object, count: JobProgress, now: float) -> PodChange:
     change.surplus = _surplus(job, count, wanted)
     taken = {pod["metadata"]["uid"] for pod in change.surplus}
     active = [pod for pod in count.active if pod["metadata"]["uid"] not in taken]
+    # with podReplacementPolicy Failed a pod that is being deleted still holds its place
     coming = len(count.terminating) if replaces_failed_only(job) else 0
     missing = wanted - len(active) - coming
     if missing <= 0:
@@ -146,6 +148,7 @@ def _surplus(job: Object, count: JobProgress, wanted: int) -> list[Object]:
         below: int = job["spec"].get("completions") or 0
         seen = count.done | count.failed_indexes
         kept = list[Object]()
+        # the most missed first: of two pods of one index it keeps the index
         for pod in sorted(count.active, key=least_missed, reverse=True):
             index = index_of(pod)
             if index is None or index >= below or index in seen:
@@ -165,6 +168,7 @@ def _with_indexes(
     alone = job["spec"].get("backoffLimitPerIndex") is not None
     waits: list[float] = []
     free = (index for index in range(job["spec"].get("completions") or 0) if index not in taken)
+    # lazily: a Job may have many more indexes than pods at a time
     for index in islice(free, missing):
         failed = [pod for pod in count.failed_pods if not alone or index_of(pod) == index]
         at = again_at(failed, () if alone else count.succeeded_pods)
@@ -184,6 +188,7 @@ def _indexed_pod(job: Object, index: int, failed: Sequence[Object] | None) -> Ob
     meta["annotations"][INDEX] = meta["labels"][INDEX] = str(index)
     if failed is not None:
         last = max(failed, key=lambda each: failures_before(each) + failures_before(each, IGNORED), default=None)
+        # the annotation tells only what had failed before that pod: its own failure comes on top
         counts = last is not None and verdict_on(job, last).counts
         meta["annotations"][FAILURES] = str((failures_before(last) + counts) if last else 0)
         ignored = (failures_before(last, IGNORED) + (not counts)) if last else 0
@@ -199,6 +204,7 @@ def _indexed_pod(job: Object, index: int, failed: Sequence[Object] | None) -> Ob
 
 def _told(container: Object, variable: Object) -> Object:
     named: list[Object] = container.get("env") or []
+    # a variable of the user's own is kept
     if any(each.get("name") == VARIABLE for each in named):
         return container
     return {**container, "env": [*named, variable]}
@@ -279,6 +285,7 @@ class JobRule(OwnerRule):
         uid = job["metadata"]["uid"]
         if job["spec"].get("managedBy") not in (None, "kubernetes.io/job-controller"):
             return Agenda()
+        # the first look since the start: pods that are missing by the status must not be counted anew
         if uid not in self._gone:
             self._gone[uid] = counting.first_gone(job, pods)
         self._jobs[uid] = job
@@ -291,6 +298,7 @@ class JobRule(OwnerRule):
         if outcome.state is not BatchJobState.FAILING:  # what a failed Job takes away with it has failed, too
             gone.spared.update(pod["metadata"]["uid"] for pod in change.surplus)
         work.new = change.new
+        # creations are not among these: the machine holds them back after a refusal
         work.requests += [_removal(pod) for pod in change.surplus]
         left = len(count.active) - len(change.surplus)
         status = status_after(job, count, left, outcome, now)
@@ -309,6 +317,7 @@ def decide(job: Object, state: BatchJobState, count: JobProgress, now: float) ->
         if count.active or count.terminating:
             return JobOutcome(state), PodChange(surplus=count.active), work
         return JobOutcome(_moved(job, state, BatchJobTrigger.EMPTY), *_last_words(job, state)), PodChange(), work
+    # failure before success, as in Kubernetes' `syncJob`
     if broken := _broken(job, count, now):
         return JobOutcome(_moved(job, state, BatchJobTrigger.BROKEN), *broken), PodChange(surplus=count.active), work
     if met := enough(job, count):
@@ -348,6 +357,7 @@ def _broken(job: Object, count: JobProgress, now: float) -> tuple[str, str] | No
     if past_limit(job, count.failed, count.active):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     limit, started = spec.get("activeDeadlineSeconds"), status.get("startTime")
+    # a suspended Job has no deadline: its start is noted anew when it goes on
     if limit is not None and started and not spec.get("suspend") and now >= parse_time(started) + limit:
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if not is_indexed(job) or spec.get("backoffLimitPerIndex") is None:
