@@ -23,8 +23,8 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
 }
 
 PLACING: Final = frozenset(("enqueue", "allocate", "backfill"))
-"""The actions that do nothing where no task waits, and for which it is no matter why a task did not find a node
-before.
+"""The actions that do nothing where no task waits, and for which the reason why a task did not find a node
+before does not matter.
 """
 
 IDLE: dict[str, Callable[[Session], bool]] = {

@@ -183,7 +183,7 @@ class Preempt:
         if not make_room(session, task, node, victims):
             session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
             return False
-        counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they are no eviction
+        counts_best_effort = "best-effort-victims-count" in session.config.pumice.fix  # else they do not count
         trial, waiting, freed = session.statement(), victim_queue(session, victims, task), False
         session.objection = ""
         # Tested before every eviction, the first included, as in preempt.go.

@@ -143,8 +143,8 @@ class Family(Protocol):
         ...
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """Choose devices and count them: what is written on the pod (Allocate). Where Volcano's copy of the pod is told
-        too, so are the notes. Raises DeviceError.
+        """Choose devices and count them: what is written on the pod (Allocate). Where Volcano writes its copy of the
+        pod, the notes are written, too. Raises DeviceError.
         """
         ...
 

@@ -165,7 +165,7 @@ def storage_capacity(volume: Object) -> Quantity:
 
 
 def rows_reaching(nodes: NodeRows, volume: Object) -> BoolArray:
-    """Mask [N] of the nodes from which a volume can be used: the labels of its node affinity."""
+    """Mask [N] of the nodes from which a volume can be used, by the labels in its node affinity."""
     required: dict[str, Any] | None = section(section(volume, "spec"), "nodeAffinity").get("required")
     if required is None:
         return np.ones(nodes.count, dtype=np.bool_)
@@ -208,9 +208,9 @@ def rows_in_topologies(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> Bool
 
 
 def is_for(volume: Object, claim: Object, claimed_by: str | None) -> bool:
-    """Return whether a volume is bound to this claim, in the API or by a placement of this session (`claimed_by`.
+    """Return whether a volume is bound to this claim, in the API or by a placement of this session.
 
-    A claim's key).
+    `claimed_by`: the key of the claim that the session placed on it, if any.
     """
     if claimed_by is not None:
         return claimed_by == claim_key(claim)

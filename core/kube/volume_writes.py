@@ -57,7 +57,7 @@ def promised_volume(volume: Object, claim: Object) -> Object:
 
 
 def freed_volume(volume: Object) -> Object:
-    """The volume without its claim: free for anybody."""
+    """The volume without its claim: free for any claim."""
     spec = {key: value for key, value in section(volume, "spec").items() if key != "claimRef"}
     return {**annotated(volume, {BY_CONTROLLER: None}), "spec": spec}
 

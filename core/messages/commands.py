@@ -227,7 +227,7 @@ class Reflect(Message, frozen=True):
 
 
 class ReadFaults(Message, frozen=True):
-    """The question how many faults of which kind have struck. Reply: FaultsRead."""
+    """The question how many faults have struck, by kind. Reply: FaultsRead."""
 
 
 class FaultsRead(Message, frozen=True):

@@ -71,8 +71,8 @@ class ShadowCompared(Message, frozen=True):
     the configuration that was decided by here, from `source`; `other`: it is not the cluster's own.
     Of `decisions` seen, `same` were the same here (`ties` of them one of several equally good nodes), the others were
     put on an `other_node` or not made here (`only_there`); `only_here`: made here alone, look after look. Of `groups`
-    PodGroups so many have another phase or other conditions here, of `waiting` pods so many another reason; -1: nobody
-    looked.
+    PodGroups so many have another phase or other conditions here, of `waiting` pods so many another reason; -1: not
+    compared.
     """
 
     cycle: int

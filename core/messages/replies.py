@@ -27,8 +27,8 @@ class Accepted(Message, frozen=True):
 class Refused(Message, frozen=True):
     """The api said no: code, reason and message as in a Kubernetes Status; `details` as in status.details.
 
-    `revision`: of an object that has changed, where who reports on it needs no more than that to try again; by which
-    there is none, where one is asked for.
+    `revision`: of an object that has changed, where its reporter needs only that to try again; where one
+    object is asked for, the revision at which it does not exist.
     """
 
     code: int

@@ -154,7 +154,7 @@ class _Answer(msgspec.Struct):
 
 
 def values_of(answer: bytes) -> dict[str, float]:
-    """Instance -> value of an instant query's vector; samples that are no finite number are left out.
+    """Instance -> value of an instant query's vector; samples that are not finite numbers are left out.
 
     Raises AnswerError with what Prometheus says is wrong, or with what is wrong with its answer.
     """

@@ -1,8 +1,8 @@
 """Parts of kinds: what a watcher can name in place of a kind, so that changes that do not concern it do not wake it.
 
 As the selectors of a watch in Kubernetes, but named once and for all: each says what its watchers see of an object, and
-a change in which they see none is no news to them. What comes into a part, changes in it, leaves it or is deleted is
-told, as the change of the whole object that it is. More may be told: a list has all objects of a kind.
+a change that they do not see is not reported. What comes into a part, changes in it, leaves it or is deleted is
+reported, as the change of the whole object that it is. More may be reported: a list has all objects of a kind.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_DEPTH: Final = 128
-"""Levels of an object at most; the schemas of definitions are the deepest that anybody writes."""
+"""Levels of an object at most; the schemas of definitions are the deepest in use."""
 
 _PLAIN: Final = frozenset((bool, type(None)))
 
@@ -49,7 +49,7 @@ def _number_problem(value: float) -> str:
 
 
 def _text_problem(text: str) -> str:
-    """JSON can write half of a pair that stands for one character; there is no UTF-8 for it."""
+    """JSON can write half of a pair that stands for one character; UTF-8 has no form for it."""
     half = next((character for character in text if "\ud800" <= character <= "\udfff"), "")
     return f"expected a text, was half of a character, {_printed(half)}" if half else ""
 

@@ -261,7 +261,7 @@ class Tdm:
         """Nothing to write."""
 
     def _concerns_anybody(self) -> bool:
-        """Return whether hours make a difference to anybody: there are nodes of zones, and pods that have not ended."""
+        """Return whether hours make a difference: there are nodes of zones, and pods that have not ended."""
         counts = self._session.jobs.counts
         over = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
         live = any(any(line) for status, line in enumerate(counts) if status not in over)
@@ -283,8 +283,8 @@ class Tdm:
         return not job.pod_group.preemptable and self._session.jobs.has_pending(job)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Running preemptable tasks outside of the zones, within each job's budget; who may be preempted preempts
-        nobody.
+        """Running preemptable tasks outside of the zones, within each job's budget; a preemptable preemptor gets
+        none.
         """
         if preemptor.preemptable or preemptor.revocable_zone:
             return [], Vote.REJECT

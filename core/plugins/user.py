@@ -64,7 +64,7 @@ class PluginFailures:
 
     `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
     been asked. A cycle that is decided again (`SessionOptions.failed`) asks nothing that failed when it was recorded.
-    What is asked only for a trail is no part of the cycle: it is not counted, shown or kept, and not taken for
+    What is asked only for a trail is not part of the cycle: it is not counted, shown or kept, and not taken for
     recorded.
     """
 
@@ -569,7 +569,7 @@ class GuardedPoints:
 
     def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
         """Register event handlers. One that fails refuses nothing: what it heard of has happened. An objection is
-        told under the plugin's name.
+        shown under the plugin's name.
         """
         told = [None if one is None else self._told_of(one) for one in (allocate, deallocate)]
         self._registrations.append(lambda: self._session.points.handle(*told))

@@ -26,7 +26,7 @@ class Resource(PartlyOrdered):
     def from_list(cls, quantities: Mapping[str, Any] | None, ignored: Collection[str] = ()) -> Self:
         """Volcano's ``NewResource`` of a Kubernetes resource list (name -> quantity text or number).
 
-        Dropped: ``count/...``, names that are no scalar resource of Kubernetes, and ``ignored`` devices. Raises
+        Dropped: ``count/...``, names that are not scalar resources of Kubernetes, and ``ignored`` devices. Raises
         QuantityError.
         """
         return cls(*amounts_from_list(quantities, ignored))

@@ -55,8 +55,8 @@ class GuidedSearch(NodeSearch):
         return node if self._group is not None else self._instead(node, self.idle), codes
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or nobody can
-        score it, a single one unscored.
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or has no
+        scores, a single one unscored.
         """
         self._group = group
         return self._instead(super().best_of(group), group)

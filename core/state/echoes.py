@@ -39,8 +39,8 @@ WAITING: Final[int] = TaskStatus.PENDING.value
 
 
 class Echoes:
-    """`stirred`: a change has come that no cycle writes; `said`: the PodGroups ("namespace/name") and queues of which
-    nothing has changed but what cycles say.
+    """`stirred`: a change has come that no cycle writes; `said`: the PodGroups ("namespace/name") and queues where
+    only what cycles write has changed.
     """
 
     __slots__ = ("said", "stirred")

@@ -113,7 +113,7 @@ class NodeTable:
             self._set_allocatable(row, spec)
 
     def renew(self, row: int, spec: NodeSpec) -> None:
-        """A node after a heartbeat: nothing changes that anybody remembers."""
+        """Renew a node after a heartbeat: no column changes."""
         self.specs[row] = spec
 
     def remove(self, name: str) -> None:

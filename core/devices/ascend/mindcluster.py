@@ -92,9 +92,9 @@ class Asked(NamedTuple):
 
 class MindClusterNpu(Family):
     """Virtual NPUs of MindCluster's. `nodes`: as the session found them; `idle`: AI cores that are idle now, in
-    thousandths [N]; `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, to be
-    told; `once`: what is assigned counts at once; without it Volcano gives it to all that are placed before it hears of
-    the first.
+    thousandths [N]; `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, for
+    the encoded form; `once`: what is assigned counts at once; without it Volcano gives it to all that are placed before
+    it hears of the first.
     """
 
     name = "NPUDevices"

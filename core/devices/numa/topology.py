@@ -17,7 +17,7 @@ CPU: Final = "cpu"
 Cpus = frozenset[int]
 NONE: Final[Cpus] = frozenset()
 MOST_CPUS: Final = 65_536
-"""Of a node; Linux has 8,192 at most. More are no list of CPUs: each is counted here."""
+"""Of a node; Linux has 8,192 at most. A longer list is not one of CPUs; the limit bounds the work."""
 
 
 class CpuPlace(NamedTuple):

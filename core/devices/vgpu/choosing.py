@@ -215,8 +215,8 @@ class Wanted(NamedTuple):
 
 
 class CardRow:
-    """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card. `cuts`: of those
-    of which slices were taken.
+    """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card. `cuts`: of the
+    cards with slices in use.
     """
 
     __slots__ = ("cores", "cuts", "memory", "sharers")

@@ -229,7 +229,7 @@ class CapacityReclaim:
         return victims, Vote.PERMIT
 
     def evictable(self, context: GangEvictor, candidates: Sequence[Task]) -> Answer:
-        """For gangs: preemption within the queue may take anybody; reclaim asks for guarantee and deserved of the leaf
+        """For gangs: preemption within the queue may take any task; reclaim asks for guarantee and deserved of the leaf
         only.
         """
         # Within a queue nothing changes hands, so neither guarantee nor deserved is asked.

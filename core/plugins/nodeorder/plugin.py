@@ -109,7 +109,7 @@ class PodAffinityScorer(ReadsLabelsInPlay):
         self._placed, self._weight = placed, float(weight)
 
     def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
-        """None when neither the task nor anybody there prefers anything that can be read."""
+        """None when neither the task nor a pod there prefers anything that can be read."""
         own: list[tuple[AffinityTerm, Matching]] = []
         affinity = task.template.affinity
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):

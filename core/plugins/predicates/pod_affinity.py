@@ -263,7 +263,7 @@ class PodAffinityFilter(ReadsLabelsInPlay):
         self._placed = placed
 
     def prepare(self, session: Session, task: Task) -> AffinityCheck | None:
-        """None when neither the task nor anybody there has required terms.
+        """None when neither the task nor a pod there has required terms.
 
         Raises FitFailure for a selector that is not valid.
         """

@@ -503,8 +503,8 @@ class NodeSearch:
         return self.best_of(self.codes == 0)
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or nobody
-        can score it, a single one unscored.
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or has
+        no scores, a single one unscored.
         """
         candidates = group.nonzero()[0]
         # A single node is taken unscored, as in prioritizeNodes (allocate.go).

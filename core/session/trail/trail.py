@@ -167,8 +167,8 @@ class HeardSearch(NodeSearch):
         return node, codes
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or nobody can
-        score it, a single one unscored.
+        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or has no
+        scores, a single one unscored.
         """
         self._group = group
         return super().best_of(group)
@@ -317,8 +317,8 @@ class Trail(Silence):
 
     `looks`: by task, in order; `admissions`: by job; `endings`: in order, by the job's name; `turns`: in which order
     jobs were taken up, and what put each before the next of its queue; `elections` in which one
-    of the tasks might have had to go, or room was to be made for one of the tasks or jobs; `statuses`: what tasks have
-    come to after the last action.
+    of the tasks might have had to go, or room was to be made for one of the tasks or jobs; `statuses`: of tasks
+    after the last action.
     """
 
     listens = True
