@@ -32,9 +32,7 @@ WAITING: Final[int] = TaskStatus.PENDING.value
 
 @dataclass(slots=True)
 class AllocateContext:
-    """The jobs that wait: queues by QueueOrder, jobs of each by JobOrder, each job's worksheet, and where jobs would
-    go.
-    """
+    """Waiting jobs: queues by QueueOrder, jobs of each by JobOrder, their worksheets, and where they would go."""
 
     decisions: Decisions
     queues: PriorityQueue[Queue]

@@ -63,9 +63,7 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
 
 
 def pick_up(session: Session) -> list[Task]:
-    """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each fully
-    drained.
-    """
+    """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each drained."""
     queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}

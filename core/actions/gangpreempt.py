@@ -49,9 +49,7 @@ def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
 
 
 def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
-    """Safe before whole; among equal costs the job that is last in JobOrder first (a job has one bundle of each
-    cost).
-    """
+    """Safe before whole; among equal costs (a job has one bundle of each) the job that is last in JobOrder first."""
 
     def compare(left: Bundle, right: Bundle) -> int:
         if left.cost != right.cost:

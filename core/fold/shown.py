@@ -31,9 +31,7 @@ Change = tuple[str, Object]
 
 
 class Holds(Protocol):
-    """The state that objects and decisions in flight add up to: `pumice.core.state.view.View`, or a keeper of some of
-    it.
-    """
+    """The state that objects and decisions in flight add up to: `pumice.core.state.view.View`, or a part of it."""
 
     def apply(self, event: str, obj: Object, /) -> None:
         """An object as the api has it. Raises RequestError when it is unreadable."""

@@ -55,9 +55,7 @@ class Pattern:
             raise PatternError(f"too large: {self.steps} steps, at most {MOST_STEPS}")
 
     def is_in(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in the text. Raises PatternError when the text is too long for
-        it.
-        """
+        """Return whether the pattern matches anywhere in the text. Raises PatternError when the text is too long."""
         encoded = text.encode("utf-8", "replace")
         if self.steps * len(encoded) > MOST_WORK:
             raise PatternError(f"a text of {len(encoded)} bytes is too long for a pattern of {self.steps} steps")

@@ -100,9 +100,7 @@ class ActionFailed(Message, frozen=True):
 
 
 class Candidates(Message, frozen=True):
-    """The findings of a dry run in one chunk: (row in offset order, MessagePack of the finding), in the chunk's
-    order.
-    """
+    """The findings of a dry run in one chunk: (row in offset order, the finding as MessagePack), in chunk order."""
 
     request: int
     chunk: int

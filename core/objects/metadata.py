@@ -45,17 +45,13 @@ def object_key(obj: Object) -> str:
 
 
 def same_metadata(before: Object, after: Object) -> bool:
-    """Return whether two objects of one name are the same object and described alike; versions and deletion times may
-    differ.
-    """
+    """Return whether two objects of one name are the same one, described alike; versions, deletion times may differ."""
     was, meta = before.get("metadata") or _EMPTY, after.get("metadata") or _EMPTY
     return [*map(was.get, _DESCRIBES)] == [*map(meta.get, _DESCRIBES)]
 
 
 def same_section(before: Object, after: Object, name: str) -> bool:
-    """Return whether two objects have an equal section; a change of another section mostly leaves the very same object
-    there.
-    """
+    """Return whether a section of two objects is equal; after a change elsewhere it is mostly the very same object."""
     was, told = before.get(name), after.get(name)
     return was is told or (was or _EMPTY) == (told or _EMPTY)
 

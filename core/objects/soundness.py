@@ -17,9 +17,7 @@ _PLAIN: Final = frozenset((bool, type(None)))
 
 
 def unsound(obj: dict[str, Any]) -> str:
-    """Return what makes it impossible to keep an object, with the path in front where there is one; "" when it is
-    sound.
-    """
+    """Return why an object cannot be kept, with the path in front where there is one; "" when it is sound."""
     level: list[tuple[str, Any]] = [("", obj)]
     for _ in range(MOST_DEPTH):
         inside: list[tuple[str, Any]] = []

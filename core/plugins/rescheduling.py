@@ -115,9 +115,7 @@ class Spare:
 def victims(
     session: Session, loads: Sequence[Load], limits: Thresholds, targets: Thresholds, running: Sequence[Task]
 ) -> list[Task]:
-    """Return the tasks to evict. Pods are matched with running tasks by name alone, the first of a name counts (as
-    Volcano does).
-    """
+    """Return the tasks to evict. As in Volcano, pods match running tasks by name alone; the first of a name counts."""
     low = [load for load in loads if load.is_low(limits)]
     high = [load for load in loads if not load.is_low(limits) and load.is_high(targets)]
     if not low or not high:

@@ -243,9 +243,7 @@ MEGA = 1000
 
 
 class ScarceResource(NamedTuple):
-    """The columns kept for one resource: what is idle of it, where nodes have it, the shares and the reason's
-    number.
-    """
+    """The columns of one resource: what is idle of it, where nodes have it, the shares and the reason's number."""
 
     idle: CellColumn
     named: CellColumn

@@ -272,9 +272,7 @@ class BucketScore(RowsScore):
         return ties
 
     def _is_too_small(self, room: FloatArray, rows: Rows) -> BoolArray:
-        """Return where the task lacks something, or something is overcommitted (LessPartly, an absent scalar being
-        0).
-        """
+        """Return where the task lacks something, or a dimension is overcommitted (LessPartly, absent scalars are 0)."""
         template = self._task.template
         small = np.zeros(room.shape[1], dtype=np.bool_)
         named = dict(template.items)

@@ -283,9 +283,7 @@ class Tdm:
         return not job.pod_group.preemptable and self._session.jobs.has_pending(job)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Running preemptable tasks outside of the zones, within each job's budget; a preemptable preemptor gets
-        none.
-        """
+        """Running preemptable tasks outside of zones, within each job's budget; a preemptable preemptor gets none."""
         if preemptor.preemptable or preemptor.revocable_zone:
             return [], Vote.REJECT
         nodes, node_of = self._session.nodes, self._session.jobs.node

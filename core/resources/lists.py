@@ -29,9 +29,7 @@ _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 
 
 def is_counted_whole(name: str) -> bool:
-    """Return whether Volcano counts the resource in pieces: pods and volumes; other scalars, and cpu, are in
-    thousandths.
-    """
+    """Return whether Volcano counts it in pieces: pods and volumes; other scalars, and cpu, are in thousandths."""
     return name == PODS or name.startswith(CSI_VOLUMES)
 
 

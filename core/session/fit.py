@@ -109,9 +109,7 @@ class JobFit:
         return self._errors.get(job.row, NOTHING).get(task.uid)
 
     def role_has_failed(self, job: Job, sub_job: SubJob, task: Task) -> bool:
-        """Return whether a task of that role has failed in this group (TaskHasFitErrors); never for a task without a
-        role.
-        """
+        """Return whether a task of that role has failed in this group (TaskHasFitErrors); never without a role."""
         return bool(task.role) and task.role in self._failed_roles.get((job.row, sub_job.uid), ())
 
     def reset(self, job: Job, sub_job: SubJob | None = None) -> None:

@@ -287,9 +287,7 @@ class SessionJobs:
         return order if len(order) < FEW else order[~self.settled.take(order)]
 
     def counts_of_unsettled(self) -> npt.NDArray[np.int32]:
-        """Return how many tasks of each status each unsettled job has now, [status, unsettled job]; not to be written
-        to.
-        """
+        """Return how many tasks of each status each unsettled job has now, [status, unsettled job]; never change it."""
         known = self._unsettled_at
         if known is None or known[0] != self.generation:
             known = self._unsettled_at = self.generation, self.columns.counts.take(self.unsettled, axis=1)

@@ -69,9 +69,7 @@ def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
 
 
 def _ties(order: RowArray, batch: TaskBatch, keys: list[Numbers]) -> bool:
-    """Return whether two tasks of a node are the same by all keys: the beginnings of their uids do not tell them
-    apart.
-    """
+    """Return whether two tasks of a node are equal by all keys, the beginnings of their uids among them."""
     node = batch.node[order]
     same = node[1:] == node[:-1]
     for key in keys:

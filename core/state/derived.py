@@ -87,9 +87,7 @@ class Column(Generic[Given, P, T]):
 def derived(
     source: Source[Given], *, bound: int = BOUND
 ) -> Callable[[Callable[Concatenate[Given, P], T]], Column[Given, P, T]]:
-    """Make a column of a pure function. Its value must not be changed. `bound`: it starts afresh with so many
-    values.
-    """
+    """Make a column of a pure function. Never change its value. `bound`: it starts afresh with so many values."""
     return lambda build: Column(source, build, bound, memory=False)
 
 

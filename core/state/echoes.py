@@ -73,9 +73,7 @@ def _waits_alone(tasks: TaskTable) -> bool:
 
 
 def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
-    """Return whether all changes since are what a cycle that did nothing else said, all that it said has come, and no
-    task waits.
-    """
+    """Return whether all changes are words of a cycle that did nothing else, all have come, and no task waits."""
     if not said.alone or echoes.stirred:
         return False
     names = {f"{each.namespace}/{each.name}" for each in said.pod_groups}.union([each.name for each in said.queues])

@@ -25,9 +25,7 @@ RELEASING = TaskStatus.RELEASING
 
 
 class NodeListing(NamedTuple):
-    """The list of nodes: names by row, rows by name, and rows in the order in which they came (Volcano's NodeList).
-    Never changed.
-    """
+    """The nodes: names by row, rows by name, and rows as the nodes came (Volcano's NodeList). Never changed."""
 
     names: list[str]
     row: dict[str, int]

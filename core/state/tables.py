@@ -321,9 +321,7 @@ class ViewTables:
         return len(self._assumed), len(self._evicting)
 
     def hears_itself(self, said: CycleSaid) -> bool:
-        """Return whether since the last call only changes that the cycle itself wrote have come: another cycle would be
-        a no-op.
-        """
+        """Return whether only the cycle's own writes have come since the last call: another cycle would be a no-op."""
         # The next question is about what comes from now on.
         echoes, self._echoes = self._echoes, Echoes()
         return only_echoes(self, echoes, said)
@@ -397,9 +395,7 @@ class ViewTables:
             self._take_out(task)
 
     def _effective(self, task: Task) -> tuple[TaskStatus, str]:
-        """Return the effective status and node of a task: what the API said, moved by the step that is on its way from
-        there.
-        """
+        """Return the effective status and node of a task: the API's, moved by the step that is on its way."""
         status, key = task.status, task.key
         if key in self._assumed and (assumed := TASK_LIFE.step(status, TaskTrigger.ASSUME)) is not None:
             return assumed, self._assumed[key]

@@ -350,9 +350,7 @@ class View(ViewTables):
     # --- devices whose memory is not counted as a resource (Volcano: GetIgnoredDevices)
 
     def _uncount_chips(self) -> None:
-        """Apply the ConfigMap of NPUs after its content or its place has changed: the memory of its chips is not
-        counted.
-        """
+        """Apply the ConfigMap of NPUs after its content or place has changed: the chips' memory is not counted."""
         place = self._volumes.rules.chips
         said = self.others.by_kind.get("ConfigMap", {}).get(place)
         self._chip_models = chip_models(device_config(said)) if place else ()

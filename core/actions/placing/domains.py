@@ -134,9 +134,7 @@ class DomainAllocator:
         )
 
     def _first_by_promise(self, job: Job, worksheet: Worksheet, gradient: Sequence[Domain]) -> Statement | None:
-        """Try the domains from the highest score down: the first that works is the best one, and its trial is the real
-        thing.
-        """
+        """Try the domains from the highest score down: the first that works is the best, and its trial is kept."""
         session, sub_job = self._session, self._session.sub_jobs(job)[job.key]
         scores = session.points.hyper_node_order(sub_job, [domain.name for domain in gradient], alone=True)
         order = sorted(gradient, key=lambda domain: (-scores[domain.name], domain.name))

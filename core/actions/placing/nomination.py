@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def allocate_as_nominated(
     session: Session, sub_job: SubJob, tasks: PopSource[Task], *, cache_errors: bool
 ) -> Statement | None:
-    """All of the group's tasks on their nominated nodes, or None; then the nomination is void and the usual way is
-    taken.
-    """
+    """All of the group's tasks on their nominated nodes; None: the nomination is void, the usual way is taken."""
     statement = _try(session, sub_job, tasks.clone(), ErrorCache(cache_errors))
     if statement is None:
         _invalidate(session, sub_job, tasks.clone())

@@ -92,9 +92,7 @@ class TaskLoop:
         return session.sub_job_ready(self._sub_job)
 
     def _may_grow(self, task: Task) -> bool:
-        """Return whether the queue has room for the task; of equal tasks the next gets the same answer as the one
-        before.
-        """
+        """Return whether the queue has room for the task; for an equal task the last answer stands."""
         points, template = self._session.points, task.template
         if template is self._no_room_for:
             return False

@@ -81,9 +81,7 @@ NEVER = "Never"
 
 
 def make_room(session: Session, task: Task, node: int, victims: Iterable[Task]) -> bool:
-    """Return whether the task fits once all these victims have gone (ValidateVictims); an empty list of victims is
-    allowed.
-    """
+    """Return whether the task fits once all these victims have gone (ValidateVictims); there may be none."""
     return fits(task, available(session, task, node, victims))
 
 
@@ -117,9 +115,7 @@ def fits(task: Task, room: dict[int, float]) -> bool:
 
 
 def room_ending(statement: Statement, before: int) -> Ending:
-    """Return the ending for a task that was promised room: all operations since `before`, except its own, are
-    evictions.
-    """
+    """Return the ending for a promise of room: all operations since `before`, except its own, are evictions."""
     return Ending.ROOM_MADE if len(statement) > before + 1 else Ending.ROOM_TO_COME
 
 

@@ -21,9 +21,7 @@ MOST_CPUS: Final = 65_536
 
 
 class CpuPlace(NamedTuple):
-    """The place of a CPU. Cores are numbered within their socket or across all: the reporter of the topology
-    decides.
-    """
+    """The place of a CPU. Cores are numbered within their socket or across all, as the topology's reporter decides."""
 
     cell: int
     socket: int

@@ -68,9 +68,7 @@ def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int,
 
 
 def against(memory: int, cut: Cut, ways: Sequence[Geometry]) -> str:
-    """Return why a card has no slice of so many MiB, for people: none is as large, or those that are looked at are
-    taken.
-    """
+    """Return why a card has no slice of so many MiB, for people: none is as large, or those looked at are taken."""
     largest = max((kind.memory for way in ways for kind in way.instances), default=0)
     if memory > largest:
         return f"its largest slice has {largest:,} MiB, asks {memory:,}"

@@ -43,9 +43,7 @@ class ClaimQuota:
     held: Counter[str] = field(default_factory=Counter[str])
 
     def allows(self, wanted: Devices, *, capacities: bool, admitted: bool) -> bool:
-        """Return whether `wanted` fits beside what is allocated (`admitted`: and promised); a class without a limit
-        does.
-        """
+        """Return whether `wanted` fits beside what is allocated (`admitted`: and promised); unlimited classes do."""
         limited = {device for device, _ in self.capability}
         for (device, dimension), amount in wanted.items():
             key = (device, dimension)

@@ -174,9 +174,7 @@ class AffinityCounts:
 
     @property
     def concerns(self) -> bool:
-        """Return whether the task, or any pod there, has a term that could keep it from a node: else PreFilter
-        skips.
-        """
+        """Return whether the task, or a pod there, has a term that could keep it from a node: else PreFilter skips."""
         return self._own is not NO_TERMS or self._hosts.anywhere()
 
     def move(self, other: Task, row: int, sign: int, *, is_host: bool = True) -> None:

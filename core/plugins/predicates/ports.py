@@ -62,9 +62,7 @@ class PortsInUse:
             self._read += 1
 
     def rivals(self, wanted: HostPort) -> npt.NDArray[np.int32]:
-        """Return how many pods of each node use a port that clashes with that one, [N]; `catch_up` keeps it up to
-        date.
-        """
+        """Return how many pods of each node use a port that clashes with that one, [N]; `catch_up` updates it."""
         if wanted not in self._rivals:
             found = self._column(self._rivals, wanted)
             for used, users in self._users.items():

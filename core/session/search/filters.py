@@ -86,9 +86,7 @@ class Filters:
         codes[fresh] = answer[fresh]
 
     def _joined(self, code: int, answer: int) -> int:
-        """Return what a plugin says of a node that it has refused already, after one more of its filters has refused
-        it.
-        """
+        """Return a plugin's answer about a node that it has refused, after one more of its filters has refused it."""
         return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
     def reject_one(self, row: int) -> int:

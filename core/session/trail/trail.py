@@ -174,9 +174,7 @@ class HeardSearch(NodeSearch):
         return super().best_of(group)
 
     def answers(self) -> list[FilterAnswer]:
-        """Return what each filter says of each node by itself: room first, one answer a resource, then filter by
-        filter.
-        """
+        """Return what each filter says of each node by itself: room first (an answer a resource), then the filters."""
         found = list[FilterAnswer]()
         own = self.session.searches.hard_shard
         if own is not None:
