@@ -27,6 +27,7 @@ class Timers(Generic[K]):
 
     def set(self, key: K, due: float) -> None:
         """Go off at `due`, to the `moment`."""
+        # the number keeps timers of one moment in the order of their setting, and keys need no order
         timer = self._current[key] = (moment(due), next(self._numbers), key)
         heappush(self._heap, timer)
 
@@ -46,6 +47,8 @@ class Timers(Generic[K]):
     def next_due(self) -> float | None:
         """The earliest time, or None."""
         heap = self._heap
+        # a timer that was cancelled or set anew stays in the heap until it comes up: taking it out would walk the whole
+        # heap
         while heap and self._current.get(heap[0][2]) is not heap[0]:
             heappop(heap)
         return heap[0][0] if heap else None

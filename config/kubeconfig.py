@@ -1,6 +1,6 @@
 """A kubeconfig: which server a context means, whom to trust, and as whom to ask (source: client-go's `clientcmd`).
 
-Only what a client needs is read; other keys are everybody's own. Paths in the file are relative to it.
+Only what a client needs is read; other keys are left to other programs. Paths in the file are relative to it.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class Activity:
         return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
 
     def is_idle(self) -> bool:
-        """Nothing in flight, no watcher behind, no timer, everybody settled."""
+        """Nothing in flight, no watcher behind, no timer, every actor settled."""
         # cheap questions first: revisions are compared only when nothing else is pending
         if self._in_flight or self._unsettled or any(self._timers.values()):
             return False

@@ -23,7 +23,7 @@ BATCH = 256
 
 
 class Answer:
-    """A slot for `expected` replies. Filling it never blocks, so an answer is no link that could close a cycle.
+    """A slot for `expected` replies. Filling it never blocks, so an answer cannot close a cycle of waits.
 
     `frames`: the replies in the order of the messages, empty where there is none yet; `missing`: so many of them.
     `complete`, an event of the asker, is set when all are there. `over`: the asked actor will not answer
@@ -74,7 +74,9 @@ class Answer:
 
 
 class Envelope(Struct, eq=False):
-    """Messages that were sent together, each encoded once, and the slot that waits for the answers (None: told)."""
+    """Messages that were sent together, each encoded once, and the slot that waits for the answers (None: no answer
+    is asked for).
+    """
 
     frames: Sequence[bytes]
     answer: Answer | None = None

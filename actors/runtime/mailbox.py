@@ -4,7 +4,7 @@ Full means back-pressure: senders wait, and nothing is ever dropped. A wake-up c
 against 1 us), so senders batch and receivers drain.
 
 A queue of its own rather than an anyio memory object stream: a sender cancelled while it waits for room takes back what
-no actor has, or knows that it was sent, which a stream does not offer; and finding the mailbox empty is no exception.
+no actor has, or knows that it was sent, which a stream does not offer; and finding the mailbox empty raises nothing.
 """
 
 from __future__ import annotations

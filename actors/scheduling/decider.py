@@ -49,8 +49,8 @@ class Moment:
 
 
 class DryRunLike(Protocol):
-    """`core.actions.dry_runs.DryRun` as the actors use it: candidates 0..len(nodes)-1, of which the first
-    `want` that would do are enough.
+    """`core.actions.dry_runs.DryRun` as the actors use it: candidates 0..len(nodes)-1; the first `want`
+    that would do are enough.
 
     Trying rows only reads the session; `read` takes findings in whatever order they came.
     """

@@ -1,6 +1,6 @@
 """The second table beside that of the sends: what actors of a process hold together, by reference and not by message.
 
-An actor in no row but those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
+An actor in no row except those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
 objects there. A test walks through all that the actors of a built system can reach, and that others read while they
 run, and refuses anything else.
 """

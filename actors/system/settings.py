@@ -35,7 +35,7 @@ class SystemSettings:
     cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `switch_interval_s`: after so long a busy thread lets another one have the interpreter (None: left alone). The
-    journal's thread asks for it several times an append, and everybody waits for the journal; Python's own is 5 ms.
+    journal's thread asks for it several times an append, and all actors wait for the journal; Python's own is 5 ms.
     `alarm` makes something to sleep by; `at_once`: see `pumice.actors.runtime.actor.Context`, never with faults.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.

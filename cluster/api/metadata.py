@@ -81,7 +81,7 @@ def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
 
 def beside_status(kind: Kind, given: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
     """The metadata after a change of the status: of Kubernetes' own kinds a client's labels, annotations and finalizers
-    come along, but for those that it keeps (source: the status strategies of `pkg/registry`).
+    come along, except those that it keeps (source: the status strategies of `pkg/registry`).
     """
     if kind.is_custom or kind.key in _STATUS_ALONE:
         return dict(old)
@@ -134,7 +134,7 @@ def change_problems(meta: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
 
 
 def label_problems(labels: dict[str, str], path: str) -> list[Cause]:
-    """Keys and values that are no labels."""
+    """Return the keys and values that are not valid labels."""
     found: list[Cause] = []
     for key, value in labels.items():
         if problem := qualified_name_problem(key):

@@ -293,7 +293,7 @@ class ObjectTables:
         before = parts.views(own(record)) if record.views is None else record.views
         views = before if status_by and parts.blind else parts.views(obj)
         concerned = parts.concerned(before, views, status_by)
-        # hardly anyone reads the old bytes from now on: they make room for the new ones
+        # the old bytes are rarely read from now on: they make room for the new ones
         self._written.forget(record.blob)
         record.blob, record.revision, record.views = blob, revision, views
         self._changed("MODIFIED", key, blob, user, concerned)

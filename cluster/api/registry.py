@@ -59,6 +59,7 @@ class TablesLookup:
         """The PriorityClass that is the global default: the lowest value when there are several, as in Kubernetes."""
         revision = self._tables.kind_revisions["PriorityClass"]
         if revision != self._classes_at:
+            # remembered until a class changes: every new pod asks for it
             self._classes_at = revision
             self._default_class = self._find_default_class()
         return self._default_class
@@ -112,6 +113,7 @@ class Registry:
     @property
     def kinds(self) -> KindTable:
         """The kinds of this moment: definitions come and go like any object."""
+        # read again only after a change: this is asked at every request
         if self.tables.kind_revisions[_DEFINITION] != self._defined_at:
             self._read_definitions()
         return self._kinds

@@ -103,6 +103,7 @@ class DisruptionMachine(Machine):
     def step(self, now: float) -> Sequence[ApiRequest]:
         """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
         self._look()
+        # a budget whose selector is still being held against pods would be counted too low
         stale = {*self._stale, *self._overdue(now)} - self._unseen.keys()
         self._stale = {name: None for name in self._stale if name in self._unseen}
         requests: list[ApiRequest] = []
@@ -165,6 +166,7 @@ class DisruptionMachine(Machine):
 def _counted(pod: Object) -> Object:
     """Return the parts of a pod that count, in the pod's own form."""
     meta = pod["metadata"]
+    # small copies: all pods of the cluster are remembered here
     kept = {part: meta[part] for part in ("name", "labels", "deletionTimestamp") if part in meta}
     kept["ownerReferences"] = [
         {"uid": each["uid"], "controller": True} for each in meta.get("ownerReferences") or () if each.get("controller")

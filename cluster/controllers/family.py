@@ -90,7 +90,9 @@ class OwnerRule(ABC):
     others: tuple[str, ...] = ()
     """Kinds that it follows as a whole; a change looks at all owners of its namespace."""
     adopts: str = "Pod"
-    """Of which kind it takes what `belongs` and is nobody's, and lets go what does not."""
+    """Kind of the children that it adopts by `belongs` when they have no controller, and releases when `belongs`
+    says no.
+    """
     reporter: str
     """Source of the events."""
     user: str

@@ -195,7 +195,7 @@ class JobFlowRule(OwnerRule):
             agenda.requests += [_removal(job) for job in jobs if not is_leaving(job)]
             return agenda
         missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family)
-        # as in Volcano nothing is written before the template exists, not even the jobs that came
+        # as in Volcano the status is not written before the template exists
         if missing:
             self._say_missing(agenda, flow, missing, now)
             return agenda

@@ -69,6 +69,7 @@ class PodGroupMachine(Machine):
             return
         old = self._ungrouped.get(key)
         self._ungrouped[key] = pod
+        # a refused pod is tried again only when its annotations may have named another queue
         if old is None or key not in self._refused or old["metadata"].get("annotations") != _annotations(pod):
             self._todo[key] = None
 
@@ -77,6 +78,7 @@ class PodGroupMachine(Machine):
             self._owners.pop((kind, *key), None)
             return
         self._owners[(kind, *key)] = owner
+        # an owner that is scaled to zero needs no group any more
         if section(owner, "spec").get("replicas") == 0:
             group = (key[0], f"podgroup-{owner['metadata']['uid']}")
             if group in self._groups:
@@ -99,12 +101,14 @@ class PodGroupMachine(Machine):
     def _join(self, key: PodKey, pod: Object, asked: set[PodKey]) -> list[ApiRequest]:
         """Ask for the group first. Its pods get its name after the answer: a refused group must not stand on a pod."""
         name = group_name(pod)
+        # asked for in this very step: the pod joins after the answer
         if (key[0], name) in asked:
             self._todo[key] = None
             return []
         if (key[0], name) in self._groups:
             annotation = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
             return [Patch("Pod", *key, repack(annotation), user=USER)]
+        # noted before the answer: pods of the same owner must not ask for it again
         self._groups.add((key[0], name))
         asked.add((key[0], name))
         self._todo[key] = None
@@ -115,6 +119,7 @@ class PodGroupMachine(Machine):
         for reference in pod["metadata"].get("ownerReferences") or ():
             owner = self._owners.get((reference["kind"], pod["metadata"]["namespace"], reference["name"]))
             if owner is not None:
+                # of several owners the first one's annotations win
                 found = {**_annotations(owner), **found}
         return found
 

@@ -86,6 +86,7 @@ def writes_of(bind: Bind) -> Iterator[Write]:
 
 def taken_back(bind: Bind, others: Iterable[Bind]) -> Iterator[Write]:
     """Yield the requests that undo a failed bind, except what other waiting binds have written as well."""
+    # pods may share claims: what another bind waits for must stay
     shared = {place for other in others for place in awaited_places(other)}
     for write in writes_of(bind):
         if (write.beside or write.place) not in shared:
@@ -97,6 +98,7 @@ def promise_volume(volume: Object, claim: Object) -> Object | None:
     if is_promised(volume, claim):
         return None
     owner, key = claimed_by(volume), key_of(section(claim, "metadata")["namespace"], name_of(claim))
+    # another claim was faster: what was decided does not hold any more
     if owner and owner != key:
         raise PreBindError(f'volume "{name_of(volume)}" was taken by claim "{owner}"')
     if volume_name(claim) not in ("", name_of(volume)):
@@ -117,6 +119,7 @@ def _node_writes(
 ) -> tuple[Callable[[Object, Object], Object | None], Callable[[Object, Object], Object | None]]:
     def choose(claim: Object, _: Object) -> Object | None:
         chosen = selected_node(claim)
+        # a second try, or a provisioner that has answered, finds nothing left to write
         if chosen == node or is_fully_bound(claim):
             return None
         if chosen:
@@ -136,6 +139,7 @@ def _lock_writes(
         metadata = section(node, "metadata")
         annotations = text_map(metadata.get("annotations"))
         said = annotations.get(name)
+        # locked by an earlier try of this very bind
         if said == moment:
             return None
         try:

@@ -99,6 +99,7 @@ class Sayings:
         said = event(about, reason, message, now, source=source, warning=warning)
         mark = blake2b(f"{about['metadata']['uid']} {reason} {message}".encode(), digest_size=8).hexdigest()
         place = said["metadata"]["namespace"], f"{about['metadata']['name']}.{mark}"
+        # taken out and put in again: the dictionary's first entry is the one that was not said for longest
         count = self._counts[place] = self._counts.pop(place, 0) + 1
         if len(self._counts) > KEPT:
             del self._counts[next(iter(self._counts))]

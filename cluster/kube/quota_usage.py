@@ -108,7 +108,7 @@ def _charged_spec(pod: Object) -> Object:
     """Return the spec with the amounts that count (`PodRequests` and `PodLimits` with `UseStatusResources`)."""
     spec, status = counted_spec(pod), section(pod, "status")
     said = {each.get("name"): section(section(each, "resources"), "limits") for each in status.get(_STATUSES) or ()}
-    # no status tells of limits: nothing is being resized
+    # no status tells of limits: those of the spec count
     if not any(said.values()):
         return spec
     infeasible = is_infeasible(status)

@@ -92,6 +92,7 @@ class CellReportsMachine(Machine):
         elif key not in self._held and node in self._nodes:
             self._give(key, pod, node)
         elif node and node not in self._known:
+            # its node is not known yet, or away: looked at again when the node comes
             self._early[key] = pod
 
     def pod_ended(self, key: PodKey) -> None:
@@ -104,6 +105,7 @@ class CellReportsMachine(Machine):
     def _give(self, key: PodKey, pod: Object, node: str) -> None:
         """Give the pod its CPUs as the kubelet does, or refuse the pod."""
         template, topology = self._templates.intern(pod["spec"]), self._nodes[node][1]
+        # the static CPU manager gives whole CPUs to Guaranteed pods only
         if not is_guaranteed(template):
             return
         left, given = self._free(node), NONE
@@ -139,6 +141,7 @@ class CellReportsMachine(Machine):
         spec["podAllocations"] = self._allocations(name)
         if name in self._reported:
             return Patch(KIND, "", name, pack({"spec": spec}), user=USER)
+        # noted before the answer: the next report patches it
         self._reported.add(name)
         owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": self._known[name]}
         meta = {"name": name, "ownerReferences": [owner]}  # the garbage collector then removes the report with its node

@@ -97,6 +97,7 @@ class DevicePluginMachine(Machine):
             requests.append(
                 UpdateStatus("Node", "", name, pack({"capacity": amounts, "allocatable": amounts}), user=USER)
             )
+            # before the watch tells: the next look must not write the same again
             self._stated[name] = True
         if wanted.vgpu is not None:
             said = {vgpu.REGISTER: registration(name, wanted.vgpu), HANDSHAKE: f"Reported {timestamp(now)}"}

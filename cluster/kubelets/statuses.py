@@ -65,6 +65,7 @@ def _status(run: PodRun, container: AskedContainer, each: ContainerRun) -> Objec
         "name": container.name,
         "image": container.image,
         "imageID": "",
+        # an init container is ready once it has ended well, as the kubelet reports it
         "ready": (runs and not (container.first and not container.aside)) or done,
         "started": runs,
         "restartCount": each.restarts,
@@ -196,6 +197,7 @@ def identify(uid: str, status: Object) -> None:
         for each in status.get(group) or ():
             count: int = each["restartCount"]
             for state, runs in ((each["state"], count), (section(each, "lastState"), count - 1)):
+                # one that was lost before it began had no run, and so no id
                 if section(state, "terminated").get("startedAt"):
                     state["terminated"] = {**state["terminated"], "containerID": _id(uid, each["name"], runs)}
             if "running" in each["state"] or section(each["state"], "terminated").get("startedAt"):

@@ -53,6 +53,7 @@ class TaintEvictions:
         if lasts_s == FOR_EVER:
             self.forget(key)
             return
+        # from the first sight of any taint: another taint does not begin the time anew
         since = self._since.setdefault(key, now)
         self._timers.set(key, since + lasts_s)
 
@@ -80,6 +81,7 @@ def taints_of(node: Object) -> list[Object]:
     """The taints of a node that evict, without their times."""
     taints: list[Object] = section(node, "spec").get("taints") or []
     return [
+        # without `timeAdded`: a taint that is set again is the same one
         {"key": each.get("key"), "value": each.get("value"), "effect": NO_EXECUTE}
         for each in taints
         if each.get("effect") == NO_EXECUTE
@@ -91,6 +93,7 @@ def tolerated_s(taints: Iterable[Object], tolerations: Sequence[Object]) -> floa
     lasts_s = FOR_EVER
     for taint in taints:
         used = [each for each in tolerations if tolerates(each, taint)]
+        # one taint that is not tolerated is enough
         if not used:
             return 0.0
         given = [float(each["tolerationSeconds"]) for each in used if each.get("tolerationSeconds") is not None]

@@ -22,7 +22,7 @@ from pumice.core.objects.metadata import Object, section
 
 # --- A listing, page by page
 # Where connections break before a page has come, it is asked for again in smaller ones, from where the last one
-# ended: a list that began anew each time, after ever longer delays, would need luck, and everybody waits for it.
+# ended: a list that began anew each time, after ever longer delays, would need luck, and all readers wait for it.
 
 PAGE: Final = 500
 TRIES: Final = 12

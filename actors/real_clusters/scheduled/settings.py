@@ -41,10 +41,10 @@ class ElectionSettings:
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """`qps`, `burst`: requests a second, in the long run and at once; 0: as many as there are. `election` None: nobody
-    else schedules. `config_map`: where the configuration stands. `writers`: requests that are under way at a time.
-    `period_s`, `poll_s`, `retry_s`: for how long changes are gathered, when kinds that are not served are looked at
-    again, the first delay after a failure. `transport` stands for the network in tests.
+    """`qps`, `burst`: requests a second, in the long run and at once; 0: as many as there are. `election` None: no
+    other scheduler works here. `config_map`: where the configuration stands. `writers`: requests that are under way at
+    a time. `period_s`, `poll_s`, `retry_s`: for how long changes are gathered, when kinds that are not served are
+    looked at again, the first delay after a failure. `transport` stands for the network in tests.
     """
 
     access: ClusterAccess

@@ -1,4 +1,4 @@
-"""The controllers and node agents: each watches the api and writes to it, and but for the config watcher to nobody
+"""The controllers and node agents: each watches the api and writes to it, and, except for the config watcher, to no one
 else; that of Jobs tells the metrics how long it took.
 
 Their machines stand in `pumice.cluster.kernel.roster`; what one of them owns, says its machine; what it accepts and

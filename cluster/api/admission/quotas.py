@@ -51,6 +51,7 @@ def with_taken(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> Object
     if kind.key == KIND or not counts(quota, kind.key, obj):
         return None
     usage = bounded(quota, usage_of(kind.key, obj))
+    # nothing of it counts there: a write would only be one more revision
     if not any(amount.sign() for amount in usage.values()):
         return None
     used = {name: _used(lookup, quota, name, kind).plus(amount) for name, amount in usage.items()}
@@ -66,6 +67,7 @@ def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object, old: Object
     asked = bounded(quota, usage_of(kind.key, obj, kind.resource))
     if old is not None:
         before = usage_of(kind.key, old, kind.resource)
+        # an update is charged for what it adds
         asked = {
             each: amount.plus(_negative(before[each])) if each in before else amount for each, amount in asked.items()
         }
@@ -120,6 +122,7 @@ def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
     if said is not None:
         return quantity_of(said)
     namespace = quota["metadata"].get("namespace") or ""
+    # custom resources are only counted, so their number is enough
     if name == OBJECTS + kind.resource and kind.key not in COUNTED:
         return quantity_of(str(len(lookup.all(kind.key, namespace))))
     found = ((key, obj) for key in ("Pod", *COUNTED) for obj in lookup.all(key, namespace))
@@ -145,6 +148,7 @@ class ObjectCounts:
         """Bring the quotas up to date that these changes, of one request, are news for."""
         if not changes or not self._tables.count(KIND):
             return
+        # each namespace once, in the order of the changes
         for namespace in dict.fromkeys(change.namespace for change in changes if _is_news(change)):
             for key in [(KIND, *name) for name, _ in self._tables.of_kind(KIND, namespace)]:
                 self._count(key)

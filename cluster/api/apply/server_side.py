@@ -68,6 +68,7 @@ def _merged_map(live: dict[str, Any], config: dict[str, Any], shape: Shape, path
 
 def _merged_list(live: list[Any], config: list[Any], shape: Shape, path: str) -> list[Any]:
     applied = _indexed(config, shape, path)
+    # what stands in the live object may be unsound: only the applied list is refused for it
     steps = [step or "" for step in steps_of(live, shape)]
     item = shape.item()
     before: dict[str, Any] = {}
@@ -203,12 +204,14 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     change = compare(before, merged, shape)
     clashes = _clashes(owners, who.manager, ownable(change.added | change.modified, who.reset))
     if clashes and not who.force:
+        # kubectl's own client-side fields are no conflict when it goes over to server-side apply
         allowed = allowed_by_last_applied(before, who.api_version, shape) if who.name == _KUBECTL else NOTHING
         refused = {other: paths - allowed for other, paths in clashes.items() if paths - allowed}
         if refused:
             return conflict(refused)
     merged = without_nulls(merged)
     owners = _settled(owners, clashes, ownable(change.removed, who.reset), who.manager)
+    # the time moves only with a change, or every apply would write the object anew
     if who.manager in owners and (merged != before or last is None):
         owners[who.manager] = owners[who.manager]._replace(time=now)
     if who.name == _KUBECTL:
@@ -234,7 +237,7 @@ def _clashes(owners: Managers, me: Manager, changed: FieldSet) -> dict[Manager, 
 
 
 def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet, me: Manager) -> Managers:
-    """The owners when everybody else has lost those fields and the removed ones."""
+    """The owners when all other managers have lost those fields and the removed ones."""
     result: Managers = {}
     for who, owned in owners.items():
         left = owned.paths if who == me else owned.paths - lost.get(who, NOTHING) - removed

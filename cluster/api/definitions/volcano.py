@@ -21,7 +21,7 @@ _OWN: Final = "volcano."
 
 @cache
 def schema_of(group: str, version: str, kind: str) -> Schema | None:
-    """The schema of one of Volcano's kinds; None for any other. Not to be changed: everybody shares it."""
+    """The schema of one of Volcano's kinds; None for any other. Not to be changed: all readers share it."""
     found = schema.of_kind(group, version, kind)
     return _of_type(found.name) if found is not None and found.name.startswith(_OWN) else None
 

@@ -479,7 +479,7 @@ class JobMachine(Machine):
         """
         if isinstance(reply, Accepted):
             self._accepted(request, reply, now)
-        # AlreadyExists is no failure: the object is there, which was wanted
+        # AlreadyExists does not fail: the object is there, which was wanted
         elif isinstance(reply, Refused) and isinstance(request, Create) and reply.reason != "AlreadyExists":
             self._creation_refused(unpack(request.blob), reply, now)
 

@@ -104,6 +104,7 @@ class JobState(Struct):
         most = spec.get("maxRetry") or _MAX_RETRY
         if not spec.get("replicas") or most == _NO_LIMIT:
             return False
+        # as Volcano's `TaskFailed` counts: restarts of pods that have ended do not count
         alive = [pod for pod in self.pods.get(task, {}).values() if pod.phase in ("Pending", "Running")]
         return sum(pod.restarts for pod in alive) >= most
 
@@ -143,6 +144,7 @@ def view_of(pod: Object, revision: int) -> PodView | None:
 
 def controlling_job(meta: Object) -> Object | None:
     """The ownerReference to the Job that controls the object, or None."""
+    # one owner at most is the controller, so the first decides
     references: list[Object] = meta.get("ownerReferences") or []
     for reference in references:
         if reference.get("controller"):
