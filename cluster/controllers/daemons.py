@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import ENDED, Belongs, available_at, by_selector, is_leaving, phase, pod_from
 from pumice.cluster.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
 from pumice.cluster.kube.events import event
+from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
 from pumice.core.kube.selectors import SelectorError, requirement
@@ -21,7 +21,6 @@ from pumice.core.kube.taints import tolerated
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
-from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
 # --- The plan: pods made and taken away now
@@ -61,7 +60,7 @@ class DaemonPlanner:
         """First a pod for every node, then the next ones of an update."""
         plan = DaemonPlan()
         desired = sum(node.wanted for node in nodes)
-        surge = _share(self._surge, desired) if self._rolls else 0
+        surge = scaled_value(self._surge, desired) if self._rolls else 0
         for node in nodes:
             self._settle(plan, node, surge=surge > 0)
         if self._rolls:
@@ -70,7 +69,7 @@ class DaemonPlanner:
                 self._surge_over(plan, left, surge)
             else:
                 # never 0, or the update could not go on: Kubernetes falls back to 1, too (daemon/update.go)
-                self._roll_over(plan, left, max(_share(self._unavailable, desired), 1))
+                self._roll_over(plan, left, max(scaled_value(self._unavailable, desired), 1))
         return plan
 
     def is_available(self, pod: Object) -> bool:
@@ -140,13 +139,6 @@ class DaemonPlanner:
 def _without(node: NodeView, gone: Sequence[Object]) -> NodeView:
     uids = {pod["metadata"]["uid"] for pod in gone}
     return NodeView(node.name, node.wanted, node.kept, [pod for pod in node.pods if pod["metadata"]["uid"] not in uids])
-
-
-def _share(amount: int | str, whole: int) -> int:
-    """A number of nodes, or a percentage of them, rounded up."""
-    if isinstance(amount, int):
-        return amount
-    return ceil((whole_number(amount.removesuffix("%")) or 0) * whole / 100)
 
 
 def daemon_status(owner: Object, nodes: Sequence[NodeView], planner: DaemonPlanner) -> Object:

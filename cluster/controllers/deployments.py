@@ -13,6 +13,7 @@ from typing import Any, Final
 from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import Belongs, by_selector, reference
 from pumice.cluster.kube.events import event
+from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
@@ -43,18 +44,10 @@ def bounds(deployment: Object) -> tuple[int, int]:
     if strategy.get("type") == "Recreate":
         return 0, 0
     rolling = section(strategy, "rollingUpdate")
-    surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
-    missing = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+    surge = scaled_value(rolling.get("maxSurge", "25%"), wanted, up=True)
+    missing = scaled_value(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     # with both at 0 nothing could move: Kubernetes' `ResolveFenceposts` lets one be missing then
     return surge, min(missing, wanted) if surge or missing else min(1, wanted)
-
-
-def _share(given: object, of: int, *, up: bool) -> int:
-    """A number, or a share in per cent."""
-    if isinstance(given, str):
-        per_cent = whole_number(given.removesuffix("%")) or 0
-        return -(-of * per_cent // 100) if up else of * per_cent // 100
-    return given if isinstance(given, int) else 0
 
 
 def most_pods(deployment: Object) -> int:

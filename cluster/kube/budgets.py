@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil
 from typing import Any, Final
 
 from msgspec import Struct
 
+from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
-from pumice.core.texts import whole_number
 
 STALE_S: Final = 120.0
 """Seconds after a granted eviction from which a pod that still exists counts again."""
@@ -93,15 +92,8 @@ def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> 
         scales[scale.uid] = scale.replicas
     expected = sum(scales.values())
     if most is not None:
-        return expected, max(expected - share(most, expected), 0), ""
-    return expected, share(least, expected), ""
-
-
-def share(amount: int | str | None, whole: int) -> int:
-    """A number of pods, or a percentage of the whole, rounded up; what is neither counts as 0."""
-    if isinstance(amount, int):
-        return amount
-    return ceil((whole_number((amount or "").removesuffix("%")) or 0) * whole / 100)
+        return expected, max(expected - scaled_value(most, expected), 0), ""
+    return expected, scaled_value(least, expected), ""
 
 
 def _disrupted(noted: dict[str, Any], pods: Sequence[Object], now: float) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pumice.cluster.api.origin import as_new
+from pumice.cluster.kernel.roster import MAKERS
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section, text_map
@@ -42,9 +43,7 @@ Key = tuple[str, str, str]
 TASK: Final = "volcano.sh/task-spec"
 ENDED: Final = ("Succeeded", "Failed")
 UNTOLD: Final = frozenset(("Event", "Lease"))
-WORK: Final = frozenset(
-    ("Pod", "PodGroup", "Job", "CronJob", "JobFlow", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet")
-)
+WORK: Final = frozenset((*MAKERS, "Pod", "PodGroup"))
 """What comes when its users come; all else that was there before the first of them is there from the beginning."""
 
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.kube.budgets import Scale, budget_status, share
+from pumice.cluster.kube.budgets import Scale, budget_status
+from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import START
 from tests.kit.budgets import READY, budget
@@ -34,6 +35,6 @@ def test_what_is_allowed_never_breaks_the_budget(healthy: int, sick: int, amount
 
 @given(st.integers(0, 100), st.integers(0, 1000))
 def test_a_share_is_rounded_up(percent: int, whole: int) -> None:
-    found = share(f"{percent}%", whole)
+    found = scaled_value(f"{percent}%", whole)
     assert found * 100 >= percent * whole
     assert (found - 1) * 100 < percent * whole
