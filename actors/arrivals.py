@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class Coming:
-    """What is to come, in the order of its time, and of its announcement at one moment."""
+    """Announced arrivals, in the order of their time; at one moment in the order of announcement."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, bytes]] = []
@@ -55,7 +55,7 @@ class Coming:
         heappush(self._heap, (arrival.at, next(self._numbers), arrival.blob))
 
     def next_due(self) -> float:
-        """When the next one comes (seconds since the epoch); infinity: never."""
+        """Return when the next arrival is due (seconds since the epoch); infinity: never."""
         return self._heap[0][0] if self._heap else FOREVER
 
     def take_due(self, now: float) -> list[tuple[float, int, bytes]]:

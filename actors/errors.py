@@ -47,7 +47,7 @@ class RemoteError(WorldError):
 
     @property
     def expired(self) -> bool:
-        """What was asked for, or gone on from, is no longer there: list again."""
+        """Return whether the revision asked for has expired: list again."""
         return self.code == 410 or self.reason in ("Expired", "Gone")
 
 
@@ -121,7 +121,7 @@ class BrokenViewError(InternalError):
 
 
 def chief(error: BaseException) -> BaseException:
-    """What went wrong first of all, out of an error group: the recorder's failure, since others follow from it."""
+    """Return the first cause in an error group: the recorder's failure, since others follow from it."""
     leaves = list(_leaves(error))
     return next((leaf for leaf in leaves if isinstance(leaf, RecorderFailedError)), leaves[0])
 
@@ -141,8 +141,8 @@ def blames_the_world(error: BaseException) -> bool:
 
 
 def words_of(error: BaseException) -> str:
-    """What is told of an error to who waits for an answer. Of a cancellation its name alone: trio's tells as well where
-    in memory the task lies, which no two runs have in common.
+    """Return the words of an error for the actor that waits for an answer. A cancellation gives its name alone: trio's
+    text contains a memory address of the task, which differs in every run.
     """
     if blames_the_world(error):
         cause = chief(error)

@@ -43,7 +43,7 @@ _LAB: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """What the library has, imported when it is asked for: a command line needs little of it."""
+    """Import and return a name of the library when it is first used: a command line needs few of them."""
     if name not in _LAB:
         raise AttributeError(f"module 'pumice' has no attribute {name!r}")
     module = import_module(_LAB[name])

@@ -1,4 +1,4 @@
-"""Whose a pod is and of how many, as it and its PodGroup say: one rule for all that tells or counts."""
+"""Owner of a pod and size of its group, as the pod and its PodGroup say: one rule for every summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def job_of(namespace: str, pod: Object) -> str:
 
 
 def owner_of(group: Object) -> str:
-    """What controls a PodGroup, "namespace/name"; itself where nobody does."""
+    """Return the controller of a PodGroup as "namespace/name"; the PodGroup itself where it has none."""
     meta = section(group, "metadata")
     owners: list[Object] = meta.get("ownerReferences") or []
     name = next((owner["name"] for owner in owners if owner.get("controller")), meta.get("name"))
@@ -35,7 +35,7 @@ def queue_of(group: Object) -> str:
 
 
 def minimum_of(group: Object) -> int:
-    """How many pods of a PodGroup there must be before any starts."""
+    """Return the number of pods that a PodGroup needs before any of them starts."""
     return max(int(section(group, "spec").get("minMember") or 1), 1)
 
 

@@ -23,7 +23,8 @@ def rarely() -> Generator[None]:
 
 @contextmanager
 def keeping() -> Generator[None]:
-    """What is made here stays: it is not looked through while it grows (a tenth of `decide`), nor ever afterwards."""
+    """Keep the objects made in the block: the collector skips them while they grow (a tenth of `decide`) and
+    afterwards."""
     gc.disable()
     try:
         yield

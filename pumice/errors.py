@@ -23,7 +23,7 @@ def demand(module: str, extra: str, what: str) -> Any:
 
 
 def absent(module: str, extra: str, what: str) -> str:
-    """What `demand` would say against a module; "" where it is there."""
+    """Return the objection of `demand` to a missing module; "" if the module is installed."""
     try:
         demand(module, extra, what)
     except RequestError as error:

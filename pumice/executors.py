@@ -1,5 +1,6 @@
-"""Who works: processes of this machine, or a Dask cluster. Both are executors of the standard library, and who asks the
-same thing often takes either: sweeps, storms, conformance, searches for what lets a job start.
+"""Executors of work: processes of this machine, or a Dask cluster. Both are executors of the standard library, and
+callers that repeat a task often accept either: sweeps, storms, conformance, searches for the change that lets a job
+start.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from pumice.errors import demand
 
 
 def aside(work: Callable[..., T], *arguments: object) -> T:
-    """What `work(*arguments)` returns, called in a thread of its own: whatever event loop the caller is in, none runs
-    there.
+    """Return the result of `work(*arguments)`, called in a thread of its own: no event loop runs there, even if the
+    caller has one.
     """
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(work, *arguments).result()
 
 
 def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
-    """What it comes to."""
+    """Return the result of an asynchronous function, run in a thread of its own."""
 
     def run() -> T:
         return anyio.run(work, *arguments)
@@ -48,7 +49,7 @@ def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -162,7 +163,7 @@ class Processes(Executor):
 
 
 def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
-    """Whether the worker lives on; the future has what came of it."""
+    """Run a call on the worker, set its result in the future, and return whether the worker still lives."""
     try:
         worker.line.send(call)
         good, found = worker.line.recv()
@@ -216,7 +217,7 @@ def dask(address: str) -> Generator[Executor]:
 
 
 def executors(workers: int, address: str | None, begin: Callable[[], None] = nothing) -> Executors:
-    """What runs tasks where `--workers` and `--dask` say."""
+    """Return the executors that `--workers` and `--dask` ask for."""
     return partial(local, workers, begin) if address is None else partial(dask, address)
 
 
@@ -234,5 +235,5 @@ def as_ended(
 
 
 def died(error: BaseException | None) -> bool:
-    """Whether that is no answer, but the end of who was to give it."""
+    """Return whether the error means that the worker died, not that the task failed."""
     return isinstance(error, BrokenExecutor) or type(error).__name__ == KILLED

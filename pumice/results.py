@@ -70,7 +70,7 @@ SAID: Final = re.compile(r"(?<!Not )`(\w+)`: (.+?)(?:;|\.)(?:\s|$)")
 
 
 class Result(msgspec.Struct, tag_field="schema"):
-    """What a command found; printed, the key "schema" comes first and holds the tag.
+    """Result of a command; printed, the key "schema" comes first and holds the tag.
 
     A key that is there only sometimes has the default `msgspec.UNSET`; every other key is always there.
     """

@@ -161,7 +161,7 @@ BUSY_S: Final = 2
 
 
 class AdviserQuestion(NamedTuple):
-    """What was asked: the parts of the path, the query, and the body of a POST."""
+    """Question to the adviser: the parts of the path, the query, and the body of a POST."""
 
     resource: str
     namespace: str = ""
@@ -260,5 +260,5 @@ class AdviceDesk:
 
 
 def refusal(answer: AdviserAnswer) -> ApiError:
-    """What the adviser says instead of an answer."""
+    """Return the adviser's refusal as an error of the API."""
     return ApiError(Refused(answer.code, answer.reason, answer.message))

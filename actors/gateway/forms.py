@@ -1,4 +1,4 @@
-"""How objects are written: as they are, as metadata only, or as rows of a table."""
+"""Forms in which objects are written: as they are, as metadata only, or as rows of a table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Writer:
 
     @property
     def plain(self) -> bool:
-        """Whether objects are written just as they are stored."""
+        """Return whether objects are written as they are stored."""
         return not self.form.shape and not self._other_version and self._read is None
 
     def item(self, obj: Object, now: float) -> Any:
@@ -84,7 +84,7 @@ class Writer:
         return {"kind": self.kind.kind, "apiVersion": self._api_version, "metadata": metadata}
 
     def head(self) -> Object:
-        """What stands beside the items of a list, its metadata excepted."""
+        """Return the fields beside the items of a list, its metadata excepted."""
         if self._printer is not None:
             return self._table([], {}, headers=True)
         if self.form.shape:
@@ -134,7 +134,7 @@ def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Qu
 
 
 def printer_columns(kinds: KindTable, kind: Kind, api_version: str) -> list[Object] | None:
-    """What the kind's definition says about columns of this version."""
+    """Return the columns that the kind's definition has for this version."""
     definition = kinds.definition(kind.key)
     if definition is None:
         return None

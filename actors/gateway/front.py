@@ -45,7 +45,7 @@ OPEN: Final = ("/healthz", "/livez", "/readyz")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen on can be reached from this machine only."""
+    """Return whether an address to listen on can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -55,8 +55,8 @@ def is_loopback(host: str) -> bool:
 
 
 def _same_host(origin: str, host: str) -> bool:
-    """Whether an Origin names the host and port of a Host header: names have no case (RFC 3986), and a port that is the
-    scheme's own may be left out of either.
+    """Return whether an Origin names the host and port of a Host header: names are case-insensitive (RFC 3986), and
+    either may leave out the default port of the scheme.
     """
     try:
         parts = urlsplit(origin)
@@ -86,11 +86,11 @@ class Doorkeeper:
             self._from_here(exchange)
 
     def is_token(self, given: str) -> bool:
-        """Whether somebody knows the token."""
+        """Return whether the given text is the token."""
         return bool(self._token) and hmac.compare_digest(given.strip().encode(), self._token)
 
     def pass_for_pages(self) -> str:
-        """What a browser's cookie holds in place of the token; who has it may read."""
+        """Return the value of a browser's cookie in place of the token; its holder may read."""
         return hmac.new(self._token, b"the page of pumice", "sha256").hexdigest()
 
     def _from_no_other_page(self, exchange: Exchange) -> None:
@@ -188,12 +188,12 @@ class Front:
 
     @cached_property
     def desk(self) -> AdviceDesk:
-        """Where questions are asked that take long."""
+        """Return the desk for questions that take long."""
         return AdviceDesk(self.settings.adviser, self.settings.question_limit, self.settings.question_s)
 
     @cached_property
     def door(self) -> Doorkeeper:
-        """Who may come in."""
+        """Return the doorkeeper, which decides which requests may come in."""
         return Doorkeeper(self.settings.token, self.settings.address[0])
 
 

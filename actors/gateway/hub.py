@@ -89,11 +89,11 @@ class Hub:
 
     @property
     def held_bytes(self) -> int:
-        """What the rings hold."""
+        """Return the bytes that the rings hold."""
         return sum(ring.bytes for ring in self._rings.values())
 
     async def knows(self, revision: int) -> bool:
-        """Whether a revision has been given out; one that has not is waited for a little."""
+        """Return whether a revision has been given out; wait a little for one that has not."""
         if revision <= self.revision.value or revision <= await self.newest():
             return True
         with anyio.move_on_after(NEWER_PATIENCE_S):
@@ -195,5 +195,5 @@ class Hub:
         return self._listings.take(reply.handle) if isinstance(reply, ListingOpened) else ()
 
     def counts(self) -> Mapping[str, int]:
-        """How many objects of each kind it knows."""
+        """Return the number of objects of each known kind."""
         return {kind: len(known) for kind, known in self._traits.items()}

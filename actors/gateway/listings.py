@@ -49,7 +49,7 @@ async def listing_at(site: Site, selected: Selection, revision: int) -> tuple[by
 
 
 def _since(ring: Ring, revision: int, current: int, namespace: str) -> dict[Key, bytes | None]:
-    """What has changed since, as it was before; None: it was not there."""
+    """Return the objects that have changed since, as they were before; None: the object did not exist."""
     if revision < ring.oldest:
         raise _too_old(revision)
     before: dict[Key, RingEntry] = {}
@@ -137,8 +137,8 @@ class KeptListings:
         return handle
 
     def open(self, token: str, scope: str, now: float) -> tuple[Page, KeptListing | None]:
-        """What a token stands for: a page, and its listing unless it goes on without. Raises ApiError: 400 for one that
-        is none, 410 for an old one.
+        """Return the page that a token stands for, and its listing unless the page does without. Raises ApiError: 400
+        for a token that is not valid, 410 for an expired one.
         """
         page = _decoded(token)
         if page.scope != scope:

@@ -238,7 +238,7 @@ _SCHEMA: Final = "apiextensions.v1.JSONSchemaProps"
 
 
 class Depth:
-    """How deep a message stands in its body, and how many of them there may be yet."""
+    """Depth of a message in its body, and the number of messages that may still follow."""
 
     __slots__ = ("_left", "_level")
 
@@ -247,7 +247,7 @@ class Depth:
         self._left = [_MOST_MESSAGES + size // _BYTES_EACH] if left is None else left
 
     def deeper(self) -> Depth:
-        """Where a message inside this one stands. Raises MalformedBodyError."""
+        """Return the depth of a message inside this one. Raises MalformedBodyError."""
         self._left[0] -= 1
         if self._level >= _DEEPEST:
             raise MalformedBodyError(f"the message is nested more than {_DEEPEST} deep")
@@ -373,7 +373,7 @@ def _empty(name: str) -> Object:
 
 
 def zero(type_: str) -> Any:
-    """What Go prints for a value that nobody set; None for a null."""
+    """Return the value that Go prints for an unset field; None for a null."""
     if is_message(type_) and element(type_) == type_:
         return _copied(_empty(type_))
     return _ZEROS.get(type_)

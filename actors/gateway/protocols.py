@@ -76,7 +76,7 @@ class RefusingH2(H2Protocol):
         await self._flush()
 
     def _problem(self, request: RequestReceived) -> ErrorCodes | None:
-        """Why a stream is refused."""
+        """Return the error for which a stream is refused, if any."""
         if len(self.streams) >= self.config.h2_max_concurrent_streams:
             return ErrorCodes.REFUSED_STREAM
         headers = {bytes(name): bytes(value) for name, value in request.headers or ()}

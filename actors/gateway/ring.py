@@ -92,7 +92,7 @@ class Ring:
         return self._first + len(self._entries)
 
     def part(self, namespace: str) -> RingPart:
-        """What is of one namespace, for as long as somebody holds it."""
+        """Return the part of one namespace; it lives as long as a caller holds it."""
         part = self._parts.get(namespace)
         if part is None:
             part = self._parts[namespace] = RingPart(self)
@@ -142,7 +142,8 @@ class Ring:
         self._touched.clear()
 
     def position(self, revision: int) -> int | None:
-        """Where what is newer than a revision begins; None when it reaches back no longer."""
+        """Return the position of the first entry newer than a revision; None when the ring no longer reaches back so
+        far."""
         if revision < self.oldest:
             return None
         low, high = 0, len(self._entries)

@@ -52,7 +52,7 @@ class Complaints:
             self.say()
 
     def say(self) -> None:
-        """What has not been said yet, if there is anything."""
+        """Log the refusals that were not logged yet, if any."""
         if self._waiting:
             log.warning("connections refused: %d (the process may have no more open files)", self._waiting)
             self._last, self._waiting = monotonic(), 0
@@ -96,7 +96,7 @@ class OneLine(logging.Filter):
         self._complaints = complaints
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is to be logged: not where it is about descriptors, which is said in one line."""
+        """Return whether the record must be logged: not one about descriptors, which gets a line of its own."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, OSError) and error.errno in _NONE_LEFT:
             self._complaints.refused()
@@ -247,7 +247,7 @@ def _backend() -> Serve:
 
 
 async def _keep_some_free(listener: socket.socket, complaints: Complaints) -> None:
-    """What has one of the last descriptors is refused, as `BoundedListener` does where it may accept."""
+    """Refuse connections that hold one of the last descriptors, as `BoundedListener` does where it may accept."""
     most = most_descriptors()
     while True:
         await anyio.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""How the gateway is set up."""
+"""Settings of the gateway."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GatewaySettings:
 
     @property
     def url(self) -> str:
-        """What clients are told; an address that stands for every interface becomes the loopback one."""
+        """Return the URL for clients; an address that stands for every interface becomes the loopback one."""
         host, port = self.address
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         shown = f"[{host}]" if ":" in host else host

@@ -1,4 +1,4 @@
-"""What every handler of the gateway works with."""
+"""Services that every handler of the gateway works with."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ class Site(Front):
 
     @cached_property
     def pages(self) -> Broadcast:
-        """What pages that are open are told."""
+        """Return the broadcast for open pages."""
         return Broadcast(self.cache, self.metrics, self.runner)
 
     @cached_property
     def waiting(self) -> WaitingGauges:
-        """How many jobs wait for what."""
+        """Return the gauges of waiting jobs by reason."""
         return WaitingGauges(self.desk)
 
     def row(self, target: Target) -> Kind:
@@ -194,7 +194,7 @@ class Site(Front):
 
 
 async def guarded(asking: Awaitable[A]) -> A:
-    """What an actor answers. Raises ApiError when it stops or crashes instead."""
+    """Return the answer of an actor. Raises ApiError when it stops or crashes instead."""
     try:
         return await asking
     except ActorStoppedError:

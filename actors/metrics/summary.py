@@ -1,4 +1,5 @@
-"""What `pumice run` says at its end, and shows while it goes on: counted from changes that it pulls from the api."""
+"""Summary that `pumice run` prints at its end, and shows while it runs: counted from changes that it pulls from the
+api."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ KINDS = ("Pod", "Job")
 
 
 class PodCounts(Struct):
-    """How many pods have a node, and how many are in each phase; a pending one has no node."""
+    """Number of pods with a node, and in each phase; a pending pod has no node."""
 
     bound: int = 0
     running: int = 0
@@ -61,7 +62,7 @@ class RunSummary(Struct, kw_only=True):
 
 
 class SeenPod(Struct, frozen=True, gc=False):
-    """What counts of a pod; `job` is "namespace/name" of the Volcano Job it belongs to."""
+    """Facts of a pod that count; `job` is "namespace/name" of the Volcano Job it belongs to."""
 
     bound: bool
     phase: str

@@ -60,7 +60,7 @@ class WholePods:
 
 
 def gone(pod: AskedPod) -> Object:
-    """What is known of a pod without the api."""
+    """Return the parts of a pod that are known without the api."""
     return {"metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}, "spec": {}, "status": {}}
 
 

@@ -85,7 +85,7 @@ class ConfigMachine(Machine):
             self._waiting = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """What to ask of the api now; empty when there is nothing to do before the next news or timer."""
+        """Return the next requests to the api; empty when there is nothing to do before the next change or timer."""
         found, self._waiting = self._waiting, None
         if found is None:
             return ()

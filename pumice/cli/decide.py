@@ -39,10 +39,10 @@ from pumice.results import Result
 
 
 class DecideResult(Result, kw_only=True, tag="decide/1"):
-    """What the scheduler would do: the outcome of each cycle; the gauges of the `queues` as the last one opened; and
-    who is left without a node after it, by "namespace/name". `without_pods`: Jobs of which there is no pod; `cards`: by
-    pod, the cards that it is given; `ended`: by PodGroup, where each action ended for it; `input`: how many objects
-    were read as what. `supposed`: what was not asked of processes outside, in sentences.
+    """Decisions that the scheduler would make: the outcome of each cycle; the gauges of the `queues` as the last one
+    opened; and the pods that are left without a node after it, by "namespace/name". `without_pods`: Jobs that have no
+    pods; `cards`: by pod, the cards that it is given; `ended`: by PodGroup, where each action ended for it; `input`:
+    how many objects were read as what. `supposed`: what was not asked of processes outside, in sentences.
     """
 
     cycles: list[Outcome]
@@ -106,7 +106,8 @@ def decide(
 def from_manifests(
     paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
 ) -> tuple[Setup, bool, InputCounts]:
-    """What was handed in, whether all could be used, and as what it was read. UsageError when none of it could."""
+    """Return the set-up of the manifests, whether every object could be used, and the counts by reading. Raises
+    UsageError when no object could be used."""
     objects, whole, now, read = take_manifests(paths, (), moment, terminal)
     if not objects:
         raise UsageError("no objects in the input" if whole else "no object could be used")
@@ -126,7 +127,7 @@ def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tu
 
 
 def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal) -> Setup:
-    """What a recorded cycle saw: objects, configuration, clock, seed, carry."""
+    """Return the state that a recorded cycle saw: objects, configuration, clock, seed, carry."""
     past = anyio.run(rewind_file, db, cycle)
     demand_volcano(past)
     warn_of_damage(past, db, terminal.warn)

@@ -21,7 +21,7 @@ P = ParamSpec("P")
 
 
 class Exit(IntEnum):
-    """What the process says when it ends."""
+    """Exit code of the process."""
 
     DONE = 0
     DIFFERS = 1
@@ -47,7 +47,7 @@ BAD_INPUT: Final = (
 
 
 def exit_code_of(error: BaseException) -> Exit:
-    """Whose fault an error is, as an exit code."""
+    """Return the exit code of an error, which says who is at fault."""
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED
     if isinstance(error, BAD_INPUT):
@@ -91,7 +91,7 @@ def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
 
 
 def interrupts(error: BaseException) -> bool:
-    """Whether Ctrl-C is what it came from."""
+    """Return whether Ctrl-C caused the error."""
     return any(isinstance(leaf, KeyboardInterrupt) for leaf in _leaves(error))
 
 

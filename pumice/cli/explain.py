@@ -105,7 +105,8 @@ def explain(
 def _present(
     server: Server | None, manifests: Sequence[str], settings: SchedulerConfig, now: float | None, terminal: Terminal
 ) -> tuple[Scene, Exit]:
-    """What a server shows at this moment, or manifests as of `now`; the exit code says whether all could be used."""
+    """Return the state that a server shows now, or manifests as of `now`; the exit code says whether all could be
+    used."""
     if server is None:
         objects, whole, now, _ = take_manifests(manifests, (), now, terminal)
     else:
@@ -137,8 +138,8 @@ def _known(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Where it is looked for what would help. `file`: the journal, if it comes from one; `again`: a Job that is over,
-    which could be submitted again.
+    """Scene in which advice is searched. `file`: the journal, if it comes from one; `again`: a Job that is over, which
+    could be submitted again.
     """
 
     scene: Scene
@@ -146,7 +147,7 @@ class Occasion:
     again: dict[str, Any] | None
 
     def advise(self, kind: str, name: str, seconds: float) -> Advice:
-        """What would help, or would have."""
+        """Return the changes that would help, or would have helped."""
         scene = self.scene if self.file is None else with_owners(self.scene, self.file)
         if self.again is None or jobs_of(scene.view, kind, name):
             return advise(scene, kind, name, seconds)
@@ -193,7 +194,8 @@ def show(console: Console, account: Account, *, recorded: bool = True) -> None:
 
 
 def show_advice(console: Console, account: Account, decided: frozenset[str] = frozenset()) -> None:
-    """What would help, and why it is not more. `decided`: what the cycle itself supposes, not only the advice."""
+    """Print the changes that would help, and why there are not more. `decided`: assumptions of the cycle itself, not
+    only of the advice."""
     for advice in account.unblock:
         console.print(advice, markup=False, soft_wrap=True)
     if remark := account.tried.get("remark"):
@@ -203,7 +205,7 @@ def show_advice(console: Console, account: Account, decided: frozenset[str] = fr
 
 
 def show_steps(console: Console, told: StepsTold) -> None:
-    """What stopped an action first, then the steps to it."""
+    """Print the step that stopped an action first, then the steps before it."""
     shown = [step for step in told["steps"] if step != told["stopped"]]
     first = told["stopped"] or (shown.pop() if shown else "")
     console.print(f"{told['action']}: {first}", markup=False, soft_wrap=True)

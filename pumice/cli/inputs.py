@@ -52,8 +52,9 @@ def in_force(
     warn: Callable[[str], None],
     option: str = "--config",
 ) -> tuple[ConfigLoaded, SchedulerConfig]:
-    """What was named by `option`, else what the server says of itself, else the stock one, which a server's asker is
-    warned of. What a server is configured by was good there, and is read leniently. Raises ConfigError, ServerError.
+    """Return the configuration named by `option`, else the server's own, else the stock one (with a warning if a
+    server was asked). A server's configuration was accepted there, so it is read leniently. Raises ConfigError,
+    ServerError.
     """
     install_plugins(plugins_dir)
     asked = None if server is None or path is not None else configuration(server)
@@ -154,7 +155,7 @@ def moment_of(objects: Sequence[dict[str, Any]]) -> float:
 
 
 def newest_of(objects: Iterable[dict[str, Any]]) -> float:
-    """When the newest thing happened to their objects (seconds since the epoch); 0.0 where they show no time."""
+    """Return the time of the newest change to these objects (seconds since the epoch); 0.0 where they show no time."""
     newest = 0.0
     for told in (told for obj in objects for told in _times_of(obj)):
         try:
@@ -165,7 +166,7 @@ def newest_of(objects: Iterable[dict[str, Any]]) -> float:
 
 
 def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
-    """When it came, started, and changed last; of a sample when it was taken."""
+    """Yield the times at which an object was created, started and last changed; of a sample, the time it was taken."""
     status = _fields(obj.get("status"))
     yield _fields(obj.get("metadata")).get("creationTimestamp")
     yield obj.get("timestamp")
@@ -194,8 +195,8 @@ def moment_said(now: str | None) -> float | None:
 def take_manifests(
     paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
 ) -> HandedIn:
-    """What is behind the paths, and what is `beside` them, with what controllers make of it. What could not be used,
-    and what was assumed, is said.
+    """Return the objects of the paths and those `beside` them, with the objects that controllers derive from them.
+    Prints a remark for each input that could not be used and for each assumption.
     """
     with keeping():
         loaded = load_manifests(paths, terminal)

@@ -29,8 +29,8 @@ FOLLOW_PERIOD_S: Final = 0.3
 
 
 class JournalCheck(Result, kw_only=True, tag="journal/1"):
-    """How many records are good, and the first that is not as it was written. `backup`: the copy that was made and
-    checked, and `without_checkpoints`: the edited checkpoints, by their last record, that it does without.
+    """Number of good records, and the first that differs from what was written. `backup`: the copy that was made and
+    checked, and `without_checkpoints`: the edited checkpoints that it omits, by their last record.
     """
 
     backup: str | msgspec.UnsetType = msgspec.UNSET
@@ -99,7 +99,7 @@ async def _cycle(file: Path, number: int) -> CycleStory:
 
 
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
-    """What happened, and why it waits when it does."""
+    """Return the story of an object, and why it waits if it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
         told = await story_of(name, entries(opened, kinds=(API, DECISION, OUTCOME, SHADOW)))
     kind = waiting_kind(name, told)
@@ -187,7 +187,7 @@ def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: Waits
 
 
 def show_overview(console: Console, overview: Overview) -> None:
-    """How much of what, the last cycles, and whatever went wrong."""
+    """Print the number of records by kind, the last cycles, and the failures."""
     table = WholeTable("records", "how many")
     for kind, count in sorted(overview.records.items()):
         table.add_row(kind, str(count))

@@ -35,7 +35,7 @@ SHOWN: Final = 20
 
 
 class TableRows(StrEnum):
-    """Which table a file gets."""
+    """Table that a file can hold."""
 
     JOBS = "jobs"
     QUEUES = "queues"
@@ -44,7 +44,7 @@ class TableRows(StrEnum):
 
 @dataclass(frozen=True)
 class TableFile:
-    """Where a table goes, and of which rows."""
+    """Path of a table and the rows it holds."""
 
     rows: TableRows
     csv: Path | None
@@ -52,7 +52,7 @@ class TableFile:
 
     @property
     def row_type(self) -> type[Any]:
-        """What each row is."""
+        """Return the type of each row."""
         return {TableRows.JOBS: JobRow, TableRows.QUEUES: QueueResourceRow, TableRows.SERIES: PointRow}[self.rows]
 
 

@@ -12,7 +12,7 @@ from pumice.executors import cores
 
 
 class Format(StrEnum):
-    """How a command prints its result."""
+    """Format in which a command prints its result."""
 
     JSON = "json"
     YAML = "yaml"
@@ -20,7 +20,7 @@ class Format(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """How much the log on stderr says."""
+    """Level of the log on stderr."""
 
     DEBUG = "debug"
     INFO = "info"

@@ -108,7 +108,7 @@ async def _records(file: Path) -> int:
 
 
 def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -> None:
-    """Where the decisions part, and a table by job, by queue and by resource of what differs."""
+    """Print where the decisions part, and a table of differences by job, by queue and by resource."""
     if second.parting is None:
         console.print("Every cycle decides the same: what was recorded is what would have happened.")
     else:
@@ -156,7 +156,8 @@ def _cell(value: Figure) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """Which cycles of which journal, by how many processes; `changed` says which plugins are not what they were."""
+    """Cycles of a journal to replay, and the number of processes; `changed` names the plugins that have changed
+    since."""
 
     file: Path
     first: int
@@ -190,7 +191,8 @@ def _verify(terminal: Terminal, asked: ReplayRequest) -> tuple[ReplayReport, flo
 
 
 async def _measured(asked: ReplayRequest) -> tuple[int, list[CycleRange]]:
-    """How many records there are, and who decides which cycles; a range of cycles is for one process."""
+    """Return the number of records and the ranges of cycles for each process; a part of a journal is for one
+    process."""
     async with await SqliteJournal.open(asked.file, read_only=True) as journal:
         head = await journal.head()
         whole = asked.first == 1 and asked.last is None

@@ -171,7 +171,7 @@ def say_done(terminal: Terminal, summary: RunResult, db: Path) -> None:
 
 
 def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) -> None:
-    """What is known before anything is read."""
+    """Print the remarks that are known before any input is read."""
     path = Path(settings.db)
     if path.exists():  # a process that was killed at once leaves an empty file
         if not path.stat().st_size:
@@ -233,7 +233,8 @@ def plan_of(
 
 
 def start_of(settings: ProcessSettings) -> float | None:
-    """When the clock begins, in seconds since the epoch. UsageError when no clock can begin then."""
+    """Return when the clock begins, in seconds since the epoch. Raises UsageError for a start that no clock can
+    have."""
     if settings.start is None:
         return None
     if settings.time != "virtual":

@@ -1,4 +1,4 @@
-"""Where a question about a cluster gets it from: a journal, a server, or manifests; options and readers."""
+"""Sources of a question about a cluster: a journal, a server, or manifests; options and readers."""
 
 from __future__ import annotations
 

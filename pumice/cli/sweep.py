@@ -34,8 +34,8 @@ FIGURES = (
 
 
 class SweepResult(Result, kw_only=True, tag="sweep/1"):
-    """How many `runs` are in the `table`, a file (null: it is not written yet), how many of them were run now, and how
-    many are `missing`, where any are.
+    """Number of `runs` in the `table`, a file (null: it is not written yet), number of them that were run now, and
+    number that are `missing`, where any are.
     """
 
     table: str | None

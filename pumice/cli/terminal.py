@@ -101,7 +101,7 @@ class Terminal:
 
     @property
     def tables(self) -> bool:
-        """Whether a person reads stdout."""
+        """Return whether results are printed as tables for people."""
         return self.format is Format.TABLE
 
     def emit(self, result: Result, table: Callable[[Console], None]) -> None:

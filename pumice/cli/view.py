@@ -21,7 +21,7 @@ MOST_PORT: Final = 65_535
 
 
 class ViewResult(Result, kw_only=True, tag="view/1"):
-    """Where the page over a journal is served, and the newest cycle of the journal."""
+    """Address at which the page over a journal is served, and the newest cycle of the journal."""
 
     url: str
     journal: str

@@ -112,7 +112,7 @@ def whatif(
 
 
 def spread(workers: int, dask: str | None, plugins_dir: Path | None) -> Executors | None:
-    """Who lives through what a search will probably ask; None: nobody but this process."""
+    """Return executors for the futures that a search will probably ask about; None: this process alone."""
     return None if workers == 1 and dask is None else executors(workers, dask, partial(prepare, plugins_dir))
 
 

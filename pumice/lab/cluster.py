@@ -135,7 +135,7 @@ class Cluster:
             raise InputError(f"{obj['kind']} {obj['metadata'].get('name')}: {answer.message}")
 
     def _parted(self, objects: Iterable[Given]) -> tuple[list[Object], list[tuple[float, Object]]]:
-        """What comes now, and what comes so many seconds after the beginning."""
+        """Split the objects into those that exist at the beginning and those that arrive so many seconds later."""
         began = self._from.now
         given = still_running([with_deadline(_checked(each)) for each in _flat(objects)])
         now, later = arrivals(given, began)
@@ -162,7 +162,7 @@ class Cluster:
     # --- what one sees
 
     def lived(self) -> LivedRun:
-        """What came of it so far."""
+        """Return the rows and measures of the run so far."""
         self._measuring.deserved.until(inf, self._life.kernel.view, self._from.config)
         rows = [copy.copy(row) for row in self._rows]
         _, measuring = copy.deepcopy((self._lives, self._measuring), {id(self._rows): rows})
@@ -185,7 +185,7 @@ class Cluster:
         }
 
     def explain(self, name: str, kind: str = "job") -> Account:
-        """Why a job (or pod) waits, as the next cycle would say it; or where it is. Raises NotFoundError."""
+        """Explain why a job (or pod) waits, as the next cycle would say it; or where it is. Raises NotFoundError."""
         kernel = self._life.kernel
         clock = CycleClock(kernel.cycle + 1, self._life.now, self._seed)
         carry = Carry.from_dict(kernel.carry.to_dict())

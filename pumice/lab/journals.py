@@ -28,7 +28,7 @@ def save_run(fork: Fork, seconds: float, seed: int, file: Path) -> None:
 
 
 def measures_of(file: str | Path) -> LivedRun:
-    """What a recorded run came to. Raises DamagedError, OpenError."""
+    """Return the rows and measures of a recorded run. Raises DamagedError, OpenError."""
     return waited(_measured, Path(file))
 
 

@@ -1,4 +1,4 @@
-"""What came of a stretch of time: rows and measures, also as arrays and as an Arrow table."""
+"""Results of a stretch of time: rows and measures, also as arrays and as an Arrow table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResour
 
 @dataclass(frozen=True, slots=True)
 class LivedRun:
-    """What came of a stretch of time: a row for each job, and measures (see docs/measures.md)."""
+    """Results of a stretch of time: a row for each job, and measures (see docs/measures.md)."""
 
     jobs: list[JobRow]
     measures: Measures

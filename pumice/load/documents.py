@@ -122,7 +122,7 @@ def read_documents(text: str, number: int = 0, line: int = 0) -> Iterator[Manife
 
 
 def _start_of(text: str, line: int) -> int:
-    """Where the line of this number (from 0) begins, or the text ends; never its very beginning."""
+    """Return the offset at which the line of this number (from 0) begins, or the end of the text; always at least 1."""
     at = 0
     for _ in range(line):
         at = text.find("\n", at) + 1
@@ -132,7 +132,7 @@ def _start_of(text: str, line: int) -> int:
 
 
 class _Stream:
-    """What follows document `number` and line `line`."""
+    """Rest of a stream after document `number` and line `line`."""
 
     def __init__(self, text: str, number: int, line: int) -> None:
         self._text = text
@@ -190,7 +190,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Anchored:
-    """What an anchor stands for, and of how many values it is; None while it is being filled."""
+    """Value of an anchor and the number of values it contains; None while the anchor is being filled."""
 
     value: Any
     size: int | None

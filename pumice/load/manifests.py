@@ -51,7 +51,8 @@ JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 
 @dataclass(slots=True)
 class Loaded:
-    """What came in: objects in order of arrival, problems (input that was not used), and kinds that were skipped.
+    """Objects that were loaded: objects in order of arrival, problems (input that was not used), and kinds that were
+    skipped.
 
     `older`: versions of objects that a newer one was given of.
     """
@@ -86,7 +87,7 @@ class Loaded:
         return None
 
     def place_of(self, obj: Object) -> str:
-        """Where an object was given, for an error about it; empty when unknown."""
+        """Return the place where an object was given, for an error about it; empty when unknown."""
         kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
         place = self.places.get(_identity(kind, obj)) if kind else None
         return "" if place is None else str(place)
@@ -130,7 +131,7 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
 
 
 def _has(loaded: Loaded, obj: Object) -> bool:
-    """Whether a queue or a class of a trace is there already."""
+    """Return whether a queue or a priority class of a trace was loaded already."""
     kind = kind_of(obj["apiVersion"], obj["kind"]) if obj["kind"] in ("Queue", "PriorityClass") else None
     return kind is not None and _identity(kind, obj) in loaded.places
 

@@ -62,7 +62,8 @@ def card_pod(row: OpenbRow, name: str, arrival: int) -> Object:
 
 
 def class_of(row: OpenbRow) -> CardClass:
-    """What a pod of the trace asks for of CPU and cards: of these classes the plugin fgd finds the typical ones."""
+    """Return the CPU and cards that a pod of the trace asks for. The plugin fgd finds the typical ones among these
+    classes."""
     cards = row.number("num_gpu")
     milli = min(row.number("gpu_milli"), FULL) if cards else 0
     return CardClass(row.number("cpu_milli"), milli, cards, row.text("gpu_spec"))

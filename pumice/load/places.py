@@ -1,4 +1,4 @@
-"""Where objects stand in what was given, for errors about them."""
+"""Places of objects in the input, for errors about them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class JsonLines:
 
 @dataclass(frozen=True, slots=True)
 class ManifestPlace:
-    """Where one object stands. `line` 0: `lines` knows it; `index`: the place in a List, -1 for none."""
+    """Place of one object in the input. `line` 0: `lines` knows it; `index`: the place in a List, -1 for none."""
 
     source: str
     document: int
@@ -64,7 +64,8 @@ class ManifestPlace:
 
 
 def _item_starts(text: str, begin: int) -> Iterator[int]:
-    """Where each item of the `items` of a mapping begins. Raises ValueError, IndexError, RecursionError."""
+    """Yield the offset at which each of the `items` of a mapping begins. Raises ValueError, IndexError,
+    RecursionError."""
     read = json.JSONDecoder().raw_decode
     at = _after_space(text, begin + 1)
     while text[begin] == "{" and text[at] == '"':

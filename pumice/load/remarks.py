@@ -1,4 +1,4 @@
-"""What of the input will come to nothing, and would otherwise do so in silence."""
+"""Parts of the input that have no effect, and would otherwise be ignored without a word."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ READ_AS: Final[Mapping[str, str]] = {
 
 
 class InputCounts(TypedDict, total=False):
-    """How many objects of the input are judged as new ones, were read leniently as recorded ones, and were refused;
-    nothing where there is no input.
+    """Number of objects of the input that are judged as new ones, were read leniently as recorded ones, and were
+    refused; nothing where there is no input.
     """
 
     new: int

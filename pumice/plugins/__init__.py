@@ -1,4 +1,4 @@
-"""What a plugin of one's own is written with, and how it is found (loader.py).
+"""Names that a plugin of your own needs, and the loader that finds it (loader.py).
 
 A plugin is a class with a `name`, built anew for every cycle from its `arguments` in the configuration. When a session
 opens it registers rules at extension points, which are typed: filters (`session.points.predicate.add`), scorers

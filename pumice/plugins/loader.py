@@ -48,7 +48,8 @@ def of_entry_point(point: EntryPoint, builder: Any) -> str:
 
 
 def differences(recorded: Mapping[str, set[str]], installed: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """What is wrong with the plugins here: missing ones (name -> identity), and sentences about changed ones."""
+    """Compare the plugins here with the recorded ones: return the missing ones (name -> identity), and a sentence for
+    each that changed."""
     missing = {name: sorted(known)[-1] for name, known in recorded.items() if name not in installed}
     changed = [
         f"the plugin {name!r} was {', then '.join(sorted(known))} and is {installed[name]} now"

@@ -25,7 +25,7 @@ APPLICATION: Final = slice(68, 72)
 
 
 def looks_like_journal(path: Path) -> bool:
-    """Whether the file begins as a journal does; it may yet turn out to be none."""
+    """Return whether the file begins as a journal does; the rest may still not be valid."""
     try:
         with open_input(path, noted=False) as file:
             head = file.read(APPLICATION.stop)
@@ -48,7 +48,8 @@ async def file_journal(path: Path, *, mirror: bool = False) -> AsyncGenerator[Jo
 
 
 async def _refuse_other(journal: Journal, path: Path, *, mirror: bool) -> None:
-    """What one sort wrote, the other would go on with as if it had happened to itself."""
+    """Refuse a journal of the other sort: a run would continue a mirror's records, or a mirror a run's, as its own
+    past."""
     for stored in await journal.read(0, (CYCLE,), 1):
         if codec.decode(stored.payload, CycleRecord).observed is not mirror:
             whose = "was decided here: a mirror" if mirror else "was mirrored from another cluster: a run"

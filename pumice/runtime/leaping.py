@@ -59,7 +59,7 @@ class LeapingClock(trio.abc.Clock):
         self._most = max(FEW, 2 * len(self._bells))
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """What the loop asks for when nobody can run: it need not sleep, for the deadline has come, if there is one."""
+        """Advance the clock to the next bell or deadline, for no task can run; return 0: the loop need not sleep."""
         bells = self._bells
         while bells and bells[0][2].is_set():
             heappop(bells)
@@ -87,7 +87,7 @@ class Bell(Alarm):
         self._due = inf
 
     def now(self) -> float:
-        """What time it is."""
+        """Return the time."""
         return self._clock.current_time()
 
     async def sleep_until(self, time: float) -> float:

@@ -121,7 +121,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What to run. `bare`: no manifests were named at all, so an example may be added; `start`: when virtual time
+    """Plan of a run. `bare`: no manifests were named at all, so an example may be added; `start`: when virtual time
     begins (seconds since the epoch), None: where the journal ends, and not before the moment `shown` by the objects; at
     a time of its own where there is neither (`shown` 0.0).
     """
@@ -150,8 +150,9 @@ def nothing_yet() -> RunResult:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """How it went. `refused`: objects that the API would not have, with its answer; `known`: objects it had already,
-    `differing`: those among them ("Queue q") of which it has another spec. `continued`: the journal held a cluster.
+    """Outcome of a run. `refused`: objects that the API would not have, with its answer; `known`: objects it had
+    already, `differing`: those among them ("Queue q") of which it has another spec. `continued`: the journal held a
+    cluster.
     """
 
     summary: RunResult = field(default_factory=nothing_yet)
@@ -165,7 +166,7 @@ class RunOutcome:
 
 
 class Watching:
-    """What a run tells while it runs; the default says nothing."""
+    """Events that a run reports while it runs; the default does nothing."""
 
     def refused(self, obj: Object, answer: Refused) -> None:
         """The API would not have an object."""

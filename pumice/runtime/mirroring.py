@@ -26,7 +26,7 @@ LOOK_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MirrorPlan:
-    """What to mirror into which journal, and until when."""
+    """Plan of a mirror: source, journal, and end."""
 
     settings: SystemSettings
     db: Path
@@ -36,7 +36,8 @@ class MirrorPlan:
 
 @dataclass(slots=True)
 class MirrorOutcome:
-    """How it went: the summary of a run, whether Ctrl-C ended it, and whether the cluster was seen as a whole."""
+    """Outcome of a mirror: the summary of a run, whether Ctrl-C ended it, and whether the cluster was seen as a
+    whole."""
 
     summary: RunSummary
     db: Path
@@ -68,7 +69,7 @@ async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
 
 
 async def _until(until: Until, system: System) -> bool:
-    """Whether a signal came first."""
+    """Wait for the end, and return whether a signal came first."""
     interrupted = False
 
     async def listen(scope: anyio.CancelScope) -> None:

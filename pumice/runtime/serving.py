@@ -54,7 +54,7 @@ def write(config: Object, path: Path) -> None:
 
 
 def export_line(path: Path) -> str:
-    """What a shell is told."""
+    """Return the line for a shell that sets KUBECONFIG."""
     return f"export KUBECONFIG={shlex.quote(str(path.absolute()))}"
 
 

@@ -21,7 +21,7 @@ _SAID: Final = ("labels", "annotations")
 
 
 def is_fresh(system: System) -> bool:
-    """Whether its journal began with this run: then the first objects are as nobody but Pumice wanted them."""
+    """Return whether the journal began with this run: then only Pumice has touched the first objects."""
     return system.recovered.config is None
 
 
@@ -50,7 +50,7 @@ def named(obj: Object) -> str:
 
 
 async def differs(system: System, given: Object) -> bool:
-    """Whether the one that is there says otherwise in what the given spec says."""
+    """Return whether the stored object differs from the given spec in a field that this spec sets."""
     metadata = given["metadata"]
     found = await ask_again(
         system.api, commands.Get(_stored_as(given), metadata.get("namespace") or "", metadata["name"])
@@ -61,7 +61,7 @@ async def differs(system: System, given: Object) -> bool:
 
 
 def _within(said: Any, there: Any) -> bool:
-    """Whether all that is said is so: what was left out may have any value."""
+    """Return whether the stored value agrees with every field that is given: a field left out may have any value."""
     if is_mapping(said):
         return is_mapping(there) and all(value is None or _within(value, there.get(key)) for key, value in said.items())
     if is_list(said):

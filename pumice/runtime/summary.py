@@ -1,4 +1,4 @@
-"""What a run, and a mirror, came to."""
+"""Summaries of a run and of a mirror."""
 
 from __future__ import annotations
 

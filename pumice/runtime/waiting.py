@@ -120,7 +120,7 @@ def _of_group(name: str, groups: dict[str, Object], said: dict[str, str]) -> str
 
 
 def _remarks(events: Iterable[Object]) -> Iterable[tuple[str, str]]:
-    """What the scheduler said about PodGroups; the last word of each counts."""
+    """Yield the scheduler's remarks about PodGroups; the last one of each counts."""
     for event in sorted(events, key=lambda event: str(event.get("lastTimestamp") or "")):
         about = section(event, "involvedObject")
         if about.get("kind") == "PodGroup" and event.get("reason") == "Unschedulable":

@@ -42,7 +42,7 @@ _ENDED: Final = {
 
 
 class _Tally(Struct):
-    """What was counted so far; `last_restart` in seconds since the epoch, 0 for never."""
+    """Counts so far; `last_restart` in seconds since the epoch, 0 for never."""
 
     reason: str
     ready: int = 0
@@ -241,7 +241,7 @@ def completions(job: Object, _now: float) -> str:
 
 
 def job_duration(job: Object, now: float) -> str:
-    """How long it took, or has taken so far."""
+    """Return how long a Job took, or has taken so far."""
     status = status_of(job)
     started = status.get("startTime")
     if not started:
@@ -357,7 +357,7 @@ _SOURCES: Final = {
 
 
 def scaled(scaler: Object, _now: float) -> str:
-    """What it scales: `Kind/name`."""
+    """Return the target of an autoscaler: `Kind/name`."""
     target = section(spec_of(scaler), "scaleTargetRef")
     return f"{target.get('kind', '')}/{target.get('name', '')}"
 
@@ -414,20 +414,20 @@ def last_seen(event: Object, now: float) -> str:
 
 
 def times_seen(event: Object, _now: float) -> int:
-    """How often it was seen: a series counts for itself, a single event once."""
+    """Return how often an event was seen: a series counts for itself, a single event once."""
     series = event.get("series")
     return count(series, "count") if series else count(event, "count") or 1
 
 
 def event_object(event: Object, _now: float) -> str:
-    """What it is about: `pod/name`."""
+    """Return the object that an event is about: `pod/name`."""
     about = section(event, "involvedObject")
     kind = str(about.get("kind") or "").lower()
     return f"{kind}/{about['name']}" if about.get("name") else kind
 
 
 def event_source(event: Object, _now: float) -> str:
-    """Who reported it, and where."""
+    """Return the reporter of an event, and its host."""
     source = section(event, "source")
     component = source.get("component") or event.get("reportingComponent") or ""
     instance = source.get("host") or event.get("reportingInstance") or ""
@@ -502,7 +502,7 @@ def audiences(driver: Object, _now: float) -> str:
 
 
 def keys(obj: Object, _now: float) -> int:
-    """How many keys a ConfigMap or Secret has."""
+    """Return the number of keys of a ConfigMap or Secret."""
     return len(section(obj, "data")) + len(section(obj, "binaryData"))
 
 
@@ -522,7 +522,7 @@ def subjects(binding: Object, _now: float) -> list[str]:
 
 
 def controller(revision: Object, _now: float) -> str:
-    """Whose revision it is: `kind.group/name`."""
+    """Return the controller of a revision: `kind.group/name`."""
     owners = rows(section(revision, "metadata"), "ownerReferences")
     owner = next((one for one in owners if one.get("controller")), None)
     if not owner:
@@ -556,7 +556,7 @@ def used_of_hard(quota: Object, _now: float) -> list[str]:
 
 
 def request_condition(request: Object, _now: float) -> str:
-    """What has been decided on a CertificateSigningRequest, and what has come of it."""
+    """Return the decision on a CertificateSigningRequest, and its result."""
     status = status_of(request)
     said = {each.get("type") for each in status.get("conditions") or ()}
     words = ["Denied" if "Denied" in said else "Approved" if "Approved" in said else "Pending"]

@@ -27,7 +27,7 @@ MOST_INSIDE: Final = 500
 
 
 class Effort:
-    """How many more values may be found, by all the columns of one row."""
+    """Budget of values that all the columns of one row may still find."""
 
     __slots__ = ("left",)
 

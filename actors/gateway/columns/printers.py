@@ -1,4 +1,4 @@
-"""Which kind is printed how, by the kind's key: one table of columns.
+"""Printed columns by the kind's key: one table.
 
 A column is its name, how its cell is read (the path of a field, or a cell of `words` or `cells`), and its description.
 A kind that is not here is printed as its definition says: a CRD's additionalPrinterColumns.

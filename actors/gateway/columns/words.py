@@ -108,7 +108,7 @@ def status_of(obj: Object) -> dict[str, Any]:
 
 
 def deleted(obj: Object) -> bool:
-    """Whether the object is on its way out."""
+    """Return whether the object is being deleted."""
     return bool(section(obj, "metadata").get("deletionTimestamp"))
 
 

@@ -1,1 +1,1 @@
-"""What the server says of itself: its kinds, their schemas, its version."""
+"""Facts about the server: its kinds, their schemas, its version."""

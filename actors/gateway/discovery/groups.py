@@ -1,4 +1,4 @@
-"""What kinds there are, as clients ask for it: aggregated (APIGroupDiscoveryList) and in the plain style.
+"""Kinds as clients ask for them: aggregated (APIGroupDiscoveryList) and in the plain style.
 
 Core groups come before those of custom resources, because clients take the first of two resources of one name.
 """
@@ -182,7 +182,7 @@ def _advice(row: AdviceKind) -> Object:
 
 
 def subresources(row: Kind, version: str) -> list[Sub]:
-    """What a kind has below its objects."""
+    """Return the subresources of a kind."""
     found: list[Sub] = []
     if row.status:
         found.append(("status", row.group, version, row.kind, PARTLY))

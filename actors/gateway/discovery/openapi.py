@@ -204,8 +204,8 @@ def built_in_schemas(rows: Sequence[Kind], version: str) -> dict[str, Object]:
 
 
 def defined_schema(kinds: KindTable, row: Kind, version: str) -> tuple[str, Object]:
-    """What a kind's definition says, with what every object has; by a name in which the group's labels are turned
-    round, as Kubernetes has it.
+    """Return the schema in a kind's definition, with the fields that every object has. Its name has the labels of the
+    group in reverse order, as in Kubernetes.
     """
     definition = kinds.definition(row.key) or {}
     listed: list[Object] = section(definition, "spec").get("versions") or []
@@ -351,7 +351,7 @@ def _second(schema: Object) -> Object:
 
 
 def _inside(schema: Object) -> Object:
-    """What is below a schema, in the second version; what may be null is not required."""
+    """Return the schemas inside a schema, in the second version; fields that may be null are not required."""
     found: Object = {}
     properties: dict[str, Object] = section(schema, "properties")
     if properties:

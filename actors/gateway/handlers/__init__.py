@@ -1,1 +1,1 @@
-"""Who answers a request: one module for each sort of it."""
+"""Handlers of requests: one module for each sort."""

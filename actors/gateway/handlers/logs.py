@@ -31,7 +31,7 @@ class Log(NamedTuple):
     started: float = 0.0
 
     def by(self, now: float) -> list[tuple[float, str]]:
-        """What was printed by then."""
+        """Return the lines that were printed by then."""
         return [each for each in self.printed if self.ended or each[0] <= now]
 
 

@@ -171,7 +171,7 @@ async def _items(write: Writer, found: list[Object], now: float) -> AsyncIterato
 
 
 def pages_now(pages: Pages) -> float:
-    """When ages are counted to."""
+    """Return the moment that ages are counted to."""
     return pages._site.clock.now()  # pyright: ignore[reportPrivateUsage]
 
 

@@ -1,4 +1,4 @@
-"""Who may do what, and who am I: whoever got in may do everything, so the answer is always yes."""
+"""Reviews of access and identity: every authenticated client may do everything, so the answer is always yes."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _SCALE: Final = Kind("Scale", "Scale", "autoscaling", "v1", "scales")
 
 
 class Paths(NamedTuple):
-    """Where an object keeps its numbers, as steps."""
+    """Paths of an object's replica numbers, as steps."""
 
     wanted: tuple[str, ...] = ("spec", "replicas")
     there: tuple[str, ...] = ("status", "replicas")

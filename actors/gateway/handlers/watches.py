@@ -100,7 +100,8 @@ class Stream:
         return self._position(self._after)
 
     def _position(self, revision: int) -> int:
-        """Where what is newer than a revision begins, or will when there is some. Raises ApiError (410)."""
+        """Return the position of the first entry newer than a revision, or of the next entry to come. Raises ApiError
+        (410)."""
         self._ring = self._site.hub.ring(self._selected.kind)
         position = self._ring.position(revision)
         if position is None:
@@ -160,7 +161,7 @@ class Stream:
             await self._bookmark()
 
     def _owes(self) -> bool:
-        """Whether there is something that was not sent, or not to its end: a bookmark would have it passed over."""
+        """Return whether an entry was not yet sent, or not completely: a bookmark now would skip it."""
         found = self._source.read(self._read)
         return found is None or bool(found[0])
 

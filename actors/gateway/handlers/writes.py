@@ -49,7 +49,7 @@ def fitting(
 
 
 def demand_type(applied: Object, api_version: str) -> None:
-    """What is applied says of which kind it is, as in Kubernetes. Raises ApiError (400)."""
+    """Demand that an applied object names its version and kind, as Kubernetes does. Raises ApiError (400)."""
     if not applied.get("apiVersion"):
         why = "Incorrect version specified in apply patch. Specified patch version: , expected:"
         raise bad_request(f"{why} {api_version}")
@@ -58,7 +58,7 @@ def demand_type(applied: Object, api_version: str) -> None:
 
 
 def _untyped(row: Kind, obj: Object, paths: list[str]) -> str:
-    """What Kubernetes' field manager says of an applied object that is not of its type."""
+    """Return the words of Kubernetes' field manager about an applied object whose fields are not in its schema."""
     meta = section(obj, "metadata")
     name = "/".join(each for each in (meta.get("namespace"), meta.get("name")) if each)
     found = [f".{path}: field not declared in schema" for path in paths]
@@ -82,7 +82,8 @@ SHOWN_GONE: Final = frozenset(_SHOWN_GONE.split())
 
 
 def who(exchange: Exchange, options: WriteOptions) -> dict[str, Any]:
-    """What every write says of its sender: the client's name, and who is to own the fields, where it says so."""
+    """Return what every write carries about its sender: the client's name, and the owner of the fields, if it names
+    one."""
     return {"user": exchange.agent, "manager": options.manager, "dry_run": options.dry_run}
 
 
@@ -297,7 +298,7 @@ def fit(obj: Object, target: Target, row: Kind) -> None:
 
 
 def _check_name(obj: Object, target: Target) -> None:
-    """What replaces an object is to say which: a body that says nothing would empty it."""
+    """Demand a name in an object that replaces another: a body without one would empty it."""
     meta: Any = obj.get("metadata")
     if not isinstance(meta, dict) or not cast("Object", meta).get("name"):
         raise bad_request(

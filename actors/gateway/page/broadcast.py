@@ -1,4 +1,4 @@
-"""What goes on, told to all pages that are open: read once, encoded once, four times a second at most.
+"""Broadcast of the state to all open pages: read once, encoded once, four times a second at most.
 
 Nothing is read while nobody listens. What a look costs the process is rested for: until it has worked a hundred times
 as long, but no longer than three seconds, unless that were more than a fiftieth of the event loop. The first picture is
@@ -51,7 +51,7 @@ CYCLES: Final = 240
 
 @dataclass
 class ToldPages:
-    """What those who listen have been told."""
+    """State that the open pages have received."""
 
     layout: BoardLayout | None = None
     read: BoardRead = field(default_factory=lambda: BoardRead(-1, -1))
@@ -61,7 +61,7 @@ class ToldPages:
 
 
 class ProcessWork:
-    """How busy this process is."""
+    """Measure of the load of this process."""
 
     def __init__(self) -> None:
         self._at, self._worked = perf_counter(), process_time()
@@ -117,7 +117,7 @@ class Broadcast:
             await anyio.sleep(rest_s(0.0 if first else spent, self._work.busy()))
 
     async def after(self, position: int) -> tuple[int, bytes]:
-        """What has been told since a position (0: everything), and the position after it; waits until there is some."""
+        """Wait for events after a position (0: everything); return the new position and the events."""
         newest = await self.news.wait_beyond(position)
         behind = newest - position
         if not position or behind > len(self._events):

@@ -44,7 +44,7 @@ def change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], read
 
 
 def counts(read: BoardRead) -> Plain:
-    """How many there are of what."""
+    """Return the counts of pods, jobs, binds and evictions."""
     return {"pods": read.pods, "jobs": read.jobs, "binding": read.binding, "evicting": read.evicting}
 
 

@@ -62,7 +62,7 @@ STREAM: Final = "text/event-stream; charset=utf-8"
 
 
 def wants_page(exchange: Exchange) -> bool:
-    """Whether it is a browser that asks, for somebody to look at the answer."""
+    """Return whether a browser asks, for a person to look at the answer."""
     listed = (part.partition(";")[0].strip() for part in exchange.header("accept").split(","))
     return exchange.method in READS and "text/html" in listed
 
@@ -104,7 +104,7 @@ def page_with(
 
 
 async def _mode(site: Site, exchange: Exchange) -> None:
-    """How the page is to behave here."""
+    """Answer how the page must behave on this server."""
     plain = {"live": True, "token": bool(site.settings.token), "scheduler": site.cache is not None}
     await exchange.answer(200, encode(plain), headers=assets.HEADERS)
 

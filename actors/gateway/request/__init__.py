@@ -1,1 +1,1 @@
-"""What is read of a request, and what its answer is to be like."""
+"""Reading of a request, and of the form its answer must have."""

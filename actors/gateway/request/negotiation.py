@@ -1,4 +1,4 @@
-"""What form an answer is to have, from the Accept header.
+"""Form of an answer, from the Accept header.
 
 Protobuf is asked for by client-go together with JSON, and JSON satisfies it; protobuf alone is refused.
 """

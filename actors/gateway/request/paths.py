@@ -1,4 +1,4 @@
-"""What a path under /api and /apis speaks of.
+"""Paths under /api and /apis, read as a target.
 
 /api/v1/namespaces/NS/pods/NAME/status       /apis/GROUP/VERSION/queues/NAME       /api/v1/watch/namespaces/NS/pods
 """

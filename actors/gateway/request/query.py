@@ -199,7 +199,7 @@ def _manager_problem(manager: str) -> tuple[str, str, str] | None:
 
 
 def dry_run(values: list[str], kind: str = "CreateOptions") -> bool:
-    """Whether `dryRun=All` was asked for; raises ApiError for any other value."""
+    """Return whether `dryRun=All` was asked for; raises ApiError for any other value."""
     for value in values:
         if value != "All":
             why = f'Unsupported value: "{value[:64]}": supported values: "All"'

@@ -1,4 +1,4 @@
-"""Which objects a list or a watch is about: label selectors and field selectors.
+"""Selection of the objects of a list or a watch: label selectors and field selectors.
 
 An object is judged by its traits, which are its labels and the few fields that can be selected by; a watch keeps the
 traits of every object, so that it can tell when one stops matching.
@@ -55,7 +55,7 @@ _SPECIAL: Final[dict[tuple[str, str], Callable[[Object], Any]]] = {
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """What selectors see of one object: `fields` are the values of `paths`, which all of its kind share."""
+    """Parts of one object that selectors see: `fields` are the values of `paths`, which all of its kind share."""
 
     namespace: str
     name: str
@@ -91,11 +91,11 @@ class Selection(Struct, frozen=True, gc=False):
 
     @property
     def everything(self) -> bool:
-        """Whether no selector narrows it down (a namespace may)."""
+        """Return whether the selection has no selector (it may have a namespace)."""
         return not self.labels and not self.fields
 
     def has(self, traits: Traits) -> bool:
-        """Whether an object with these traits is selected."""
+        """Return whether an object with these traits is selected."""
         if self.namespace and traits.namespace != self.namespace:
             return False
         if self.labels and not matches(self.labels, traits.labels):
@@ -103,7 +103,7 @@ class Selection(Struct, frozen=True, gc=False):
         return all((traits.field(term.path) == term.value) is term.equal for term in self.fields)
 
     def takes(self, obj: Object) -> bool:
-        """Whether the object is selected."""
+        """Return whether the object is selected."""
         return self.everything or self.has(traits_of(self.kind, obj, self.selectable))
 
     def needles(self) -> list[bytes]:

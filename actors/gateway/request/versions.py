@@ -41,7 +41,7 @@ def shown(obj: Object, api_version: str) -> Object:
 
 
 def is_turned(api_version: str, kind: str) -> bool:
-    """Whether the fields of that version are others."""
+    """Return whether the fields of this version differ from the stored ones."""
     return (api_version, kind) in _STORED
 
 

@@ -80,7 +80,7 @@ def _refused(request: AdmissionRequest, about: str, message: str, reason: str) -
 
 
 async def _said(site: Site, policy: Object, binding: Object, request: AdmissionRequest) -> list[Said]:
-    """What a policy has against a request."""
+    """Return the objections of a policy to a request."""
     spec = section(policy, "spec")
     names = hooks.names_of(request)
     if request.namespace:
@@ -96,7 +96,7 @@ async def _said(site: Site, policy: Object, binding: Object, request: AdmissionR
 
 
 def _judged(spec: Object, names: dict[str, Any]) -> list[Said]:
-    """What its validations say over one parameter."""
+    """Return the objections of its validations over one parameter."""
     lenient = spec.get("failurePolicy") == "Ignore"
     names = {**names, SPEND: StepsLeft()}
     try:
@@ -122,7 +122,7 @@ def _broken(validation: Object, names: dict[str, Any], *, lenient: bool) -> Iter
 
 
 def _message(validation: Object, names: dict[str, Any]) -> str:
-    """What `messageExpression` comes to; "" where it comes to nothing that can be said."""
+    """Return the value of `messageExpression`; "" where its value cannot serve as a message."""
     text = validation.get("messageExpression")
     if not text:
         return ""
@@ -155,7 +155,7 @@ class _Variables(dict[str, Any]):
 
 
 async def _params(site: Site, spec: Object, bound: Object, request: AdmissionRequest) -> list[Object | None]:
-    """What `params` stands for, one after the other. Raises PolicyError."""
+    """Return the objects that `params` stands for, one after the other. Raises PolicyError."""
     kind, asked = section(spec, "paramKind"), section(bound, "paramRef")
     if not kind or not asked:
         return [None]
@@ -199,7 +199,7 @@ class BadAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HookVerdict:
-    """What a webhook says: a refusal, or operations to be done with the object; and warnings."""
+    """Answer of a webhook: a refusal, or operations on the object; and warnings."""
 
     refused: Refused | None = None
     operations: tuple[Any, ...] = ()
@@ -207,20 +207,20 @@ class HookVerdict:
 
 
 def uid_of_review(request: AdmissionRequest, hook: str, number: int) -> str:
-    """What tells one review from another."""
+    """Return a uid that differs for each review."""
     said = f"{hook} {request.operation} {request.row.key} {request.namespace}/{request.name} {number}"
     mark = blake2b(said.encode(), digest_size=16).hexdigest()
     return f"{mark[:8]}-{mark[8:12]}-{mark[12:16]}-{mark[16:20]}-{mark[20:]}"
 
 
 def review(request: AdmissionRequest, uid: str) -> bytes:
-    """What is sent."""
+    """Return the body of a review request."""
     asked = {"uid": uid, **told(request), "object": request.new, "oldObject": request.old}
     return json.dumps({"kind": "AdmissionReview", "apiVersion": VERSION, "request": asked}).encode()
 
 
 def verdict(body: bytes, uid: str, hook: str) -> HookVerdict:
-    """What an answer says. Raises BadAnswerError."""
+    """Read the verdict of an answer. Raises BadAnswerError."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -300,7 +300,7 @@ async def judged(site: Site, request: AdmissionRequest) -> list[str]:
 
 
 async def _asked(site: Site, hook: Object, request: AdmissionRequest, number: int, warnings: list[str]) -> HookVerdict:
-    """What one says; nothing, where it is not asked or need not answer. Raises ApiError."""
+    """Ask one webhook; the verdict is empty where it is not asked or need not answer. Raises ApiError."""
     name = str(hook.get("name") or "")
     try:
         if not hooks.wanted(hook, request):

@@ -37,13 +37,13 @@ class Address:
 
 
 def timeout_s(hook: Object) -> int:
-    """How long a webhook may take."""
+    """Return how long a webhook may take."""
     given = hook.get("timeoutSeconds")
     return given if isinstance(given, int) and 1 <= given <= 30 else DEFAULT_TIMEOUT_S
 
 
 def address_of(hook: Object, service: Object | None, endpoints: Object | None) -> Address | None:
-    """Where a webhook is; None: behind simulated pods. Raises CallError."""
+    """Return the address of a webhook; None: behind simulated pods. Raises CallError."""
     client = section(hook, "clientConfig")
     if client.get("url"):
         return Address(str(client["url"]))

@@ -1,4 +1,4 @@
-"""What the controllers of this process ask of the api, on its way through the webhooks: as if it came over HTTP.
+"""Requests of this process's controllers to the api, sent through the webhooks as if they came over HTTP.
 
 Statuses are not shown: the agents and controllers that write them do so all the time.
 """

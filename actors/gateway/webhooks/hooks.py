@@ -1,4 +1,4 @@
-"""Which webhooks and policies are to be asked about a request.
+"""Choice of the webhooks and policies to ask about a request.
 
 Source: Kubernetes' `admission/plugin/webhook/predicates`.
 """
@@ -28,8 +28,8 @@ _GROUP: Final = "admissionregistration.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """What somebody wants to do. `operation`: CREATE, UPDATE or DELETE; `spaces`: labels of its namespace, None where
-    there is none.
+    """Request under admission. `operation`: CREATE, UPDATE or DELETE; `spaces`: labels of its namespace, None where it
+    has none.
     """
 
     operation: str
@@ -77,7 +77,7 @@ class HookTable:
         return [held[name] for name in sorted(held) if section(held[name], "spec").get("policyName") == policy]
 
     def about(self, operation: str, row: Kind, version: str, subresource: str) -> bool:
-        """Whether any of them may want to know."""
+        """Return whether a webhook or policy may match such a request."""
         if row.group == _GROUP:  # nobody may lock everybody out of changing this
             return False
         every = [rows(hook, "rules") for kind in (MUTATING, VALIDATING) for hook in self.of(kind)]
@@ -88,7 +88,7 @@ class HookTable:
 
 
 def wanted(hook: Object, request: AdmissionRequest) -> bool:
-    """Whether a webhook is to be asked. Raises ExpressionError for a condition that cannot be worked out."""
+    """Return whether a webhook must be asked. Raises ExpressionError for a condition that cannot be evaluated."""
     if not _is_ruled(rows(hook, "rules"), request) or not _is_selected(hook, request):
         return False
     return all_hold(rows(hook, "matchConditions"), {**names_of(request), SPEND: StepsLeft()})
@@ -106,8 +106,8 @@ def names_of(request: AdmissionRequest) -> dict[str, Any]:
 
 
 def is_matched(matched: Any, request: AdmissionRequest, *, anything: bool = False) -> bool:
-    """Whether the resources that a policy or a binding is about hold what is asked for. `anything`: without rules it is
-    about all.
+    """Return whether the resources of a policy or a binding include the request. `anything`: without rules they include
+    all.
     """
     if not matched or _is_ruled(rows(matched, "excludeResourceRules"), request):
         return False
@@ -179,7 +179,8 @@ def _selects(selector: Any, labels: dict[str, str]) -> bool:
 
 
 def all_hold(conditions: list[Object], names: dict[str, Any]) -> bool:
-    """Whether all conditions do; one that does not outweighs one that cannot be worked out. Raises ExpressionError."""
+    """Return whether all conditions hold; a false one outweighs one that cannot be evaluated. Raises
+    ExpressionError."""
     errors: list[ExpressionError] = []
     for each in conditions:
         try:

@@ -1,1 +1,1 @@
-"""What commands about futures share: their options, and how differences are shown."""
+"""Options that commands about futures share, and the display of differences."""

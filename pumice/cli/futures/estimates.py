@@ -77,7 +77,8 @@ class RunScoring:
     denser: float = 1.0
 
     def of(self, source: ForkSource, sampling: FutureSampling, terminal: Terminal) -> bool:
-        """Whether scores were asked for; they are shown then. Raises UsageError, InputError, ConfigError."""
+        """Show the scores if the options ask for them, and return whether they do. Raises UsageError, InputError,
+        ConfigError."""
         if self.moments is None:
             if self.first is not None or self.denser != 1.0:
                 raise UsageError("how much of a workload, and how fast, goes with --score", path="--first, --denser")

@@ -76,7 +76,8 @@ def refuse_repetition(given: Mapping[str, Sequence[str] | None]) -> None:
 
 
 def place_of(assigned: str) -> str:
-    """What a value is given to: `queue/q1:spec.weight` of `queue/q1:spec.weight=3`. In brackets = is no assignment."""
+    """Return the path that a value is assigned to: `queue/q1:spec.weight` of `queue/q1:spec.weight=3`. In brackets = is
+    no assignment."""
     depth = 0
     for at, letter in enumerate(assigned):
         depth += (letter == "[") - (letter == "]")
@@ -147,7 +148,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Of generated names and of tie
 
 @dataclass(frozen=True, slots=True)
 class ForkSource:
-    """Where the cluster is: a journal (`db`, `at`), a server, or manifests with the configuration in force."""
+    """Source of the cluster: a journal (`db`, `at`), a server, or manifests with the configuration in force."""
 
     db: Path | None
     at: int | None

@@ -30,7 +30,8 @@ GUESS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Which job is to start within so many seconds; `seconds`: for trying; `works`: who does, None: this process."""
+    """Job that is to start within so many seconds. `seconds`: time for trying; `works`: the executors, None: this
+    process."""
 
     job: str
     within_s: float

@@ -1,4 +1,4 @@
-"""What `pumice whatif` shows a person: who starts earlier or later, who has to go, what is used, who still waits."""
+"""Tables that `pumice whatif` shows: jobs that start earlier or later, evictions, use of resources, waiting jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORDS: Final = {
 
 
 def show(console: Console, found: FutureDifference) -> None:
-    """What differs, the jobs first; then what the second future says of evictions, loops and waiting jobs."""
+    """Print the differences, jobs first; then the evictions, loops and waiting jobs of the second future."""
     if found.same:
         console.print("Nothing changes.")
     _show_jobs(console, found)

@@ -1,1 +1,1 @@
-"""What commands show a person, where that is more than a few lines."""
+"""Tables that commands show to people, where the output is more than a few lines."""

@@ -1,4 +1,4 @@
-"""What `pumice decide` shows a person: a line a gang, then evictions, then queues, in units that people write."""
+"""Tables of `pumice decide`: a line a gang, then evictions, then queues, in units that people write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "
 
 @dataclass(slots=True)
 class GangRow:
-    """What became of a PodGroup's pods. `bound`, `volumes` (bound once their volumes are), `promised`: pods by node;
+    """Outcome of a PodGroup's pods. `bound`, `volumes` (bound once their volumes are), `promised`: pods by node;
     `waits`: pods by reason; `absent`: why there are none.
     """
 

@@ -185,7 +185,7 @@ def _counts(board: Plain) -> Text:
 
 
 def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
-    """How far they lie apart and what they decided, the newest last."""
+    """Return a line with the time between cycles and their numbers of decisions, the newest last."""
     apart = [later[1] - earlier[1] for earlier, later in pairwise(cycles)]
     decided = [each[2] for each in cycles]
     between = f"{sorted(apart)[len(apart) // 2]:.3g} s apart (median) {sparkline(apart)}" if apart else "one cycle"
@@ -210,7 +210,7 @@ def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> Table:
 
 
 def _nodes(board: Plain, shown: int, width: int, *, edge: bool) -> Iterator[Table]:
-    """What is used of each resource, all nodes together, then the fullest nodes."""
+    """Yield the use of each resource on all nodes together, then the fullest nodes."""
     if not board["nodes"]:
         return
     resources, rows = board["resources"], range(len(board["nodes"]))
@@ -270,7 +270,7 @@ def held_lately(db: Path | None, server: Server | None, until: float) -> dict[st
 
 
 def drawn(measures: dict[str, Any], until: float) -> dict[str, str]:
-    """What `held_lately` says, of measures that are at hand."""
+    """Return sparklines like those of `held_lately`, from measures that are already computed."""
     count = sum(1 for start in measures["starts_s"] if measures["began"] + start <= until)
     series = {(one["what"], one["queue"], one["resource"]): one["values"][:count] for one in measures["series"]}
     found: dict[str, tuple[float, str]] = {}

@@ -52,7 +52,7 @@ def said(decision: dict[str, Any] | None) -> str:
 
 
 def show_faults(console: Console, injected: dict[str, int], title: str = "") -> None:
-    """How often each kind of fault struck."""
+    """Print the number of faults injected, by kind."""
     table = WholeTable("fault", "injected", title=title)
     for kind, count in injected.items():
         table.add_row(kind, str(count))

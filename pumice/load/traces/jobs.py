@@ -37,7 +37,7 @@ class TraceJob:
 
     @property
     def size(self) -> int:
-        """How many pods."""
+        """Return the number of pods."""
         return sum(count for count, _ in self.pods)
 
 
@@ -114,7 +114,7 @@ def queue_of(name: str) -> Object:
 
 
 def priority_name(priority: int) -> str:
-    """What the class of a priority is called; names have no minus at their beginning or plus anywhere."""
+    """Return the name of the class of a priority; such names have no minus at their beginning and no plus at all."""
     return f"priority-{priority}" if priority >= 0 else f"priority-minus-{-priority}"
 
 

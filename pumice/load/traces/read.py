@@ -1,4 +1,4 @@
-"""What stands on the command line for a trace: `FORMAT:FILE[,OPTION=VALUE …]`."""
+"""Trace on the command line: `FORMAT:FILE[,OPTION=VALUE …]`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WORK: Final = frozenset((*MAKERS, "Pod", "PodGroup"))
 
 @dataclass
 class Arrived:
-    """What came from outside: `first` is there from the beginning, `later` comes so many seconds after it.
+    """Objects that came from outside: `first` exist from the beginning, `later` arrive so many seconds after it.
 
     `ran`: (uid of the object that came, task) -> how long the longest of its pods ran that ended by itself; 0.0: one
     still runs.
@@ -256,9 +256,9 @@ _NODES: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})\Z")
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What may stand behind the file: `nodes=COUNTxSIZE`; `jobs=N`, the first to come; `arrivals=FACTOR`, by which the
-    times between arrivals are multiplied (0.5: twice the load); `queues=queue|group|user`, what of an SWF job its queue
-    is; `steps=RATE`, how many steps of training a second a job of Gavel does.
+    """Options that may follow the file: `nodes=COUNTxSIZE`; `jobs=N`, the first to arrive; `arrivals=FACTOR`, which
+    multiplies the times between arrivals (0.5: twice the load); `queues=queue|group|user`, the field of an SWF job that
+    names its queue; `steps=RATE`, the training steps a second of a Gavel job.
     """
 
     nodes: tuple[int, int] | None = None
@@ -274,7 +274,7 @@ class TraceOptions:
 
 
 def is_trace(path: str) -> bool:
-    """Whether that is a trace, and no file of that name."""
+    """Return whether the path names a trace and not a file."""
     return path.partition(":")[0] in FORMATS and ":" in path
 
 

@@ -92,7 +92,7 @@ class TraceRow:
         return text
 
     def error(self, column: str, problem: str) -> InputError:
-        """What is wrong with a cell."""
+        """Return the error about a cell."""
         return InputError(problem, source=self.source, line=self.line, path=column)
 
 

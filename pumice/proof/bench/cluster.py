@@ -131,5 +131,5 @@ def running_jobs(
 
 
 def jobs_of(pods: int, gang: int) -> int:
-    """How many whole gangs the pods make."""
+    """Return the number of whole gangs that the pods make."""
     return pods // gang

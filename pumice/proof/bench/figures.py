@@ -43,7 +43,7 @@ class Parameters:
 
 @dataclass(slots=True)
 class Samples:
-    """What was measured, by figure: the unit and one value a run."""
+    """Measured values by figure: the unit and one value a run."""
 
     values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     units: dict[str, str] = field(default_factory=dict[str, str])
@@ -85,8 +85,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BenchResult(Result, kw_only=True, tag="bench/1"):
-    """What a scenario of a size was measured to take. `calibration_s`: seconds of a fixed loop, which tell how fast the
-    machine is; `peak_rss_bytes`: the most memory that the process has held.
+    """Measurements of a scenario of one size. `calibration_s`: seconds of a fixed loop, which show how fast the machine
+    is; `peak_rss_bytes`: the most memory that the process has held.
     """
 
     scenario: str
@@ -128,9 +128,7 @@ def peak_rss_bytes() -> int:
 
 @contextmanager
 def settled() -> Generator[None]:
-    """What was loaded is out of the collector's sight while the block runs, and it comes rarely, as in the running
-    scheduler.
-    """
+    """Hide loaded objects from the collector while the block runs, and collect rarely, as in the running scheduler."""
     gc.collect()
     gc.freeze()
     try:

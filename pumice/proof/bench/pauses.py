@@ -1,4 +1,4 @@
-"""How long the event loop stood still: the longest time between two turns of a task that wants one a millisecond."""
+"""Pauses of the event loop: the longest time between two turns of a task that wants one a millisecond."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
 
 
 async def _checkpoint(memory: MemoryJournal, db: Path) -> None:
-    """Where the checkpointer would have left one."""
+    """Write a checkpoint where the checkpointer would have written one."""
     memory.reopen()
     state, last = CheckpointState(), (await memory.head()).sequence - TAIL
     while state.sequence < last or not state.between_cycles:

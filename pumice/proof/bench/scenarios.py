@@ -27,7 +27,7 @@ from pumice.proof.bench.figures import Advance, Parameters, Samples
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What it measures, its usual size, and the function that measures it (one `advance(1)` a run)."""
+    """Description of a scenario, its usual size, and the function that measures it (one `advance(1)` a run)."""
 
     what: str
     defaults: Parameters

@@ -59,7 +59,7 @@ def name_of(case: object, number: int) -> str:
 
 
 def misshapen(case: object) -> str:
-    """What is not as it must be, with its place; "" for a case that can be judged."""
+    """Return what is not valid in a case, with its place; "" for a case that can be judged."""
     documented = is_mapping(case) and "documentedOrder" in case
     try:
         found = shaped(ValuePlace(Document("", None)), case, _Documented if documented else _Story)
@@ -93,7 +93,7 @@ ActionArguments = dict[str, dict[str, Any]]
 
 
 def inherited(config: SchedulerConfig) -> ActionArguments:
-    """What actions hold after a cycle under this configuration, in a cluster without anything."""
+    """Return the state that actions carry after a cycle under this configuration, in an empty cluster."""
     (cycle,) = run_cycles(Setup(objects=(), config=config, now=0.0), 1)
     carried: ActionArguments = cycle.result.carry["actions"]
     return carried
@@ -147,8 +147,8 @@ def read_cases(path: Path) -> tuple[Raw, ...]:
 
 
 def setup_of(case: Raw, *, close_hooks: bool, lenient: bool = False) -> Setup:
-    """What one-shot cycles need to run this case. ConfigError when its configuration is refused; `lenient`: for names
-    that do not exist it is not.
+    """Return the set-up that one-shot cycles need to run this case. Raises ConfigError when its configuration is
+    refused; `lenient`: not for names that do not exist.
     """
     return Setup(
         objects=case["objects"],
@@ -195,7 +195,7 @@ def refuse_unbuilt(conf: Raw) -> None:
 
 
 def options_of(case: Raw) -> SessionOptions:
-    """What a case says beside configuration and objects. Absent options are Volcano's adaptive search."""
+    """Return the session options of a case. Absent options mean Volcano's adaptive search."""
     options: Raw = case.get("options") or {}
     shard: Raw | None = case.get("shard")
     at_open: Raw = case["expect"].get("atOpen") or {}

@@ -30,7 +30,7 @@ STORIES: Final = ("cycles", "anyOf", "distinctOutcomes", "atOpen")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a case's run gave.
+    """Result of a case's run.
 
     `checked` are the groups that the case says something about, `reason` is why it could not be run, `trace` where it
     raised.
@@ -49,12 +49,12 @@ class Verdict:
         return not self.reason and not self.differences
 
     def passed_on(self, group: Group) -> bool:
-        """Whether everything of this group holds."""
+        """Return whether every expectation of this group holds."""
         return not self.reason and all(one.group != group for one in self.differences)
 
     @property
     def diff(self) -> str:
-        """What differed, in one line."""
+        """Return the differences in one line."""
         return self.reason or "; ".join(str(one) for one in self.differences)
 
 
@@ -95,9 +95,9 @@ def checked_groups(case: Raw) -> frozenset[Group]:
 
 
 def unknown_keys(case: Raw) -> list[str]:
-    """What a case expects that nobody here can compare, each with its place and what is known there.
+    """Return the expectations of a case that cannot be compared, each with its place and the known keys there.
 
-    To leave it out would be to call a case equal that was not looked at.
+    Without these a case would pass although a part of it was not compared.
     """
     expect: Raw = case["expect"]
     looked_at: list[tuple[str, Raw, Collection[str]]] = [("expect", expect, _expectable(case))]

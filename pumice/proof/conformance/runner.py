@@ -25,7 +25,7 @@ from pumice.results import Result
 
 @dataclass(slots=True)
 class CaseTally:
-    """How many were counted and how many of them held."""
+    """Number of expectations counted, and number that held."""
 
     total: int = 0
     passed: int = 0
@@ -44,9 +44,7 @@ class FailedCase(msgspec.Struct, frozen=True):
 
 
 class ConformanceResult(Result, kw_only=True, tag="conformance/1"):
-    """How many cases there are and how many of them pass: on decisions, on numbers, on words, by suite, and which
-    fail.
-    """
+    """Number of cases, and number that pass: on decisions, on numbers, on words, by suite; and the failures."""
 
     total: int
     passed: int

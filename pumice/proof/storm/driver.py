@@ -62,7 +62,7 @@ ASKED: Final = {"cpu": "1", "memory": "1Gi"}
 
 
 def objects_of(event: Event) -> list[Object]:
-    """What an event hands in: a node, a queue, a priority class, a budget, or a job with its pods."""
+    """Return the objects that an event submits: a node, a queue, a priority class, a budget, or a job with its pods."""
     details = event.details
     match event.what:
         case "node":
@@ -257,7 +257,7 @@ class Driver:
         return self._monitor.began
 
     def _together(self) -> list[Event]:
-        """What happens next: all that comes new at one moment is handed in at once."""
+        """Return the next events: all new objects of one moment are submitted together."""
         first = self._left[-1]
         if first.what not in NEW:
             return [first]
@@ -356,7 +356,8 @@ class Driver:
         ]
 
     async def _ask(self, system: System, requests: Sequence[ApiRequest]) -> None:
-        """What nobody answered is asked for again, a few times, as people do: it may be done twice, or not at all.
+        """Send the requests, and retry unanswered ones a few times, as people do: such a request may be applied twice,
+        or not at all.
 
         What is accepted must be on disk.
         """

@@ -129,7 +129,7 @@ def live_rates(chosen: Profile) -> dict[str, float]:
 
 
 def simulated_only(chosen: Profile) -> list[str]:
-    """What else the profile asks for, by name: it happens under `pumice stress` and not here."""
+    """Return the names of what else the profile asks for: it happens under `pumice stress` only."""
     names = [what for what in chosen.rates if what in NOT_LIVE]
     names += chosen.disturbances
     names += [name for name in ("claims", "shares") if getattr(chosen, name)]

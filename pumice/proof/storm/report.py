@@ -1,4 +1,4 @@
-"""What `pumice stress` tells: sums, and for each storm that broke something a list of events that breaks it again.
+"""Report of `pumice stress`: sums, and for each storm that broke an invariant a list of events that breaks it again.
 
 A list is run once more as it stands in its file before anybody is told that it shows what was found.
 """
@@ -48,7 +48,7 @@ class BrokenStorm(msgspec.Struct, kw_only=True):
 
 
 class StressResult(Result, kw_only=True, tag="stress/1"):
-    """What storms came to. `seeds`: how many were run, `seeds_lost`: those in which the process died,
+    """Result of the storms. `seeds`: how many were run, `seeds_lost`: those in which the process died,
     `first_seed_left`: the first that was not run because of Ctrl-C. `faults_injected`: by kind. `digest`: of one storm
     that was run from a file.
     """

@@ -154,7 +154,7 @@ class WallAlarm:
         self.rang = False
 
     def ring(self, *_: object) -> None:
-        """What the signal does."""
+        """Handle the signal: stop the storm."""
         self.rang = True
         raise TooLongError
 
@@ -196,7 +196,7 @@ LONGEST_S: Final = 300.0
 
 @dataclass(slots=True)
 class StormOutcome:
-    """How a storm ended. `digest` is a hash over everything that was written, in order, where one was asked for;
+    """Outcome of a storm. `digest` is a hash over everything that was written, in order, where one was asked for;
     `struck`: faults, as events; `pods`: node and phase of each pod at the end; `groups`: the phase of each PodGroup."""
 
     violations: list[Violation] = field(default_factory=list[Violation])

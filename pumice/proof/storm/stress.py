@@ -31,8 +31,8 @@ class StressPlan:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of them. `interrupted`: by Ctrl-C, so these are not all; `first_left`: the first seed that was not done
-    then. `lost`: seeds whose process died.
+    """Sums over the storms. `interrupted`: by Ctrl-C, so these are not all; `first_left`: the first seed that was not
+    done then. `lost`: seeds whose process died.
     """
 
     seeds: int = 0

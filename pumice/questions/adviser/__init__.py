@@ -1,1 +1,1 @@
-"""Who is next, what each job waits for, and when it will start: over one decided cycle, as plain data."""
+"""Queue order, reasons for waiting and estimated starts of jobs: over one decided cycle, as plain data."""

@@ -1,5 +1,5 @@
-"""What the gateway asks, answered from the journal of a run in a process of its own; also for whoever has a journal
-and no server.
+"""Answers to the gateway's questions, from the journal of a run in a process of its own; also for users who have a
+journal and no server.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class WhatIf(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def difference_of(db: Path, body: bytes) -> Plain:
-    """What would differ after the changes. Raises InputError, ConfigError."""
+    """Return the differences that the changes would make. Raises InputError, ConfigError."""
     try:
         asked = msgspec.json.decode(body, type=WhatIf)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -120,7 +120,7 @@ def _submit(where: str, objects: Any) -> ForkChange:
 
 
 def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) -> Plain:
-    """When jobs start, of those that wait. Raises InputError, ConfigError."""
+    """Estimate when waiting jobs start. Raises InputError, ConfigError."""
     samples = _whole(query.get("samples", "20"), "samples", 1, MOST_SAMPLES)
     sampling = FutureSampling(
         samples, horizon_of(query.get("horizon", "24h")), _whole(query.get("seed", "0"), "seed", 0)
@@ -204,7 +204,7 @@ def _followed(trail: Trail) -> Plain:
 
 
 def _ending(plain: Plain) -> Plain:
-    """What says nothing is left out."""
+    """Return the mapping without its empty values."""
     return {name: value for name, value in plain.items() if value}
 
 
@@ -289,7 +289,7 @@ class Sources:
 
 @dataclass
 class Newest:
-    """What was loaded last, which later cycles of the same journal go on from."""
+    """State that was loaded last; later cycles of the same journal go on from it."""
 
     journal: tuple[Path, int, str | None] | None = None
     past: Rewound | None = None

@@ -1,4 +1,4 @@
-"""Who waits at the end of a journal, and for what: the newest cycle, decided again."""
+"""Jobs that wait at the end of a journal, and their reasons: the newest cycle, decided again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WaitRow(NamedTuple):
 
 
 class WaitTold(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job waits for: a `WaitClass` and a reason of it, and why in a sentence."""
+    """Reason for which a job waits: a `WaitClass` and a reason of it, and why in a sentence."""
 
     queue: str
     wait_class: str = msgspec.field(name="class")

@@ -320,7 +320,7 @@ class Census:
         return Census(self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside], self.supposed)
 
     def classes(self) -> dict[WaitClass, dict[str, int]]:
-        """How many jobs wait, by class and queue; every class is there."""
+        """Return the number of waiting jobs by class and queue; every class is a key."""
         found: dict[WaitClass, dict[str, int]] = {each: {} for each in WaitClass}
         for (kind, queue), jobs in sorted(Counter((job.finding.wait_class, job.queue) for job in self.waiting).items()):
             found[kind][queue] = jobs

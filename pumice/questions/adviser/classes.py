@@ -1,4 +1,4 @@
-"""What a job can wait for: a class, and within it a reason, as words that programs can rely on."""
+"""Reasons for which a job can wait: a class, and within it a reason, as words that programs can rely on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class WaitClass(StrEnum):
-    """Whose turn it is to do something about a job that waits."""
+    """Party that can act on a job that waits."""
 
     QUOTA = "Quota"
     FAIRNESS = "Fairness"
@@ -21,7 +21,7 @@ class WaitClass(StrEnum):
 
 
 class WaitReason(StrEnum):
-    """Why exactly; each belongs to one class (`CLASS_OF`)."""
+    """Exact reason for waiting; each belongs to one class (`CLASS_OF`)."""
 
     QUEUE_CAPABILITY = "QueueCapability"
     NAMESPACE_QUOTA = "NamespaceQuota"

@@ -1,4 +1,4 @@
-"""Whether the nodes have room for pods that wait: of those that would do, how much is free, and in which pieces."""
+"""Room on the nodes for pods that wait: how much is free on suitable nodes, and in which pieces."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ NAMED: Final = 3
 
 @dataclass(slots=True)
 class Ground:
-    """What the filters say of the nodes for pods alike, room left out: `allowed` [N], and `curable` [N] those that are
-    refused for nothing but what other pods do there. `refusals`: text -> nodes; `in_pieces`: all of the curable are
-    short of pieces of devices. `tainted` [N]: those that are refused for taints alone which people set.
+    """Verdict of the filters on the nodes for equal pods, room left out: `allowed` [N], and `curable` [N] those that
+    are refused only because of other pods there. `refusals`: text -> nodes; `in_pieces`: all of the curable are short
+    of pieces of devices. `tainted` [N]: those that are refused for taints alone which people set.
     """
 
     allowed: BoolArray
@@ -74,7 +74,7 @@ class NodeRoom:
         self._single: dict[tuple[object, int], tuple[WaitReason, str]] = {}
 
     def verdict(self, tasks: Sequence[Task]) -> tuple[WaitReason, str]:
-        """Why these pods, of one job, do not all have a node."""
+        """Return the reason why these pods, of one job, do not all have a node."""
         counts: dict[object, list[Task]] = {}
         for task in tasks:
             counts.setdefault(_kind(task), []).append(task)
@@ -168,7 +168,7 @@ class NodeRoom:
         return self._shortage(groups, wide)
 
     def _seats(self, groups: list[Alike], masks: list[BoolArray], room: FloatArray) -> bool:
-        """Whether all find room, each kind taking what it needs from the first nodes on."""
+        """Return whether all pods find room; each kind takes its room from the first nodes on."""
         left = room.copy() if len(groups) > 1 else room
         for each, mask in zip(groups, masks, strict=True):
             fitting = _fitting(each, left) * mask
@@ -210,7 +210,7 @@ class NodeRoom:
         return would
 
     def _is_beyond_devices(self, each: Alike, mask: BoolArray) -> bool:
-        """Whether nodes that would do by amounts, empty, all have devices that would not."""
+        """Return whether all nodes that have enough amounts when empty have unsuitable devices."""
         would = mask & (_fitting(each, self._session.nodes.allocatable) > 0)
         return bool(would.any()) and not (would & self._held_empty(each.task)).any()
 
@@ -282,7 +282,7 @@ def _kind(task: Task) -> object:
 
 
 def _fitting(each: Alike, room: FloatArray) -> npt.NDArray[np.int64]:
-    """How many of these pods each node has room for, were they alone; at most as many as there are."""
+    """Return for each node how many of these pods fit if it runs no others; at most as many as there are."""
     most = np.full(room.shape[1], float(each.count))
     for dimension, value in each.asked:
         np.minimum(most, np.floor((room[dimension] + MIN_RESOURCE) / value), out=most)

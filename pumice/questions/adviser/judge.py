@@ -1,4 +1,4 @@
-"""What a job waits for, by the trail of one cycle and the amounts at its end."""
+"""Judgement of why a job waits, by the trail of one cycle and the amounts at its end."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Judge:
         return Counter((job, task.scheduler) for task in tasks if (job := stranger_of(task)))
 
     def find(self, job: Job) -> WaitFinding:
-        """What a job of the session waits for."""
+        """Return the reason for which a job of the session waits."""
         queue, jobs = self._session.queue_of(job), self._session.jobs
         strangers = {} if job.tasks else {who: count for (of, who), count in self._strangers.items() if of == job.key}
         if strangers:
@@ -178,7 +178,7 @@ class Judge:
         )
 
     def _limits(self, job: Job, asked: Amounts, gauges: Gauges) -> str:
-        """Which queue, its own or one above it, may never have so much, and of what."""
+        """Return the queue, the job's own or one above it, whose limit is below the request, and the resource."""
         whole = amounts(self._session.total)
         for queue in self._line(job.pod_group.queue):
             told = _beyond(gauges.get(queue, {}), "real_capacity", asked, whole)
@@ -206,7 +206,7 @@ class Judge:
         return WaitFinding(*self._room.verdict(promised))
 
     def _gates(self, job: Job) -> str:
-        """Which gates keep the job below its minimum, or keep all that is left of it."""
+        """Return the gates that keep the job below its minimum, or keep all that is left of it."""
         waiting = self._session.jobs.tasks_in(job, TaskStatus.PENDING)
         gated = [task for task in waiting if task.gated]
         if not gated:
@@ -246,8 +246,8 @@ class Judge:
         return WaitFinding(reason, told)
 
     def _refused(self, job: Job, ended: list[Ended]) -> str:
-        """Where a plugin let no placement stand, for a lock of the node, or because an extender says so: how the last
-        pod that was tried ended.
+        """Explain a placement that a plugin refused, because of a node's lock or an extender's answer: the end of the
+        last pod that was tried.
         """
         last = next((each for each in reversed(ended) if each.who != job.key), None)
         if last is None or last.ending is not Ending.PLACEMENT_REFUSED:
@@ -357,7 +357,7 @@ def nobody_is(scheduler: str, asking: str) -> str:
 
 
 def held_by_queue(session: Session) -> FloatArray:
-    """What the jobs of each queue have on nodes at this moment: float64 [dimension, queue]."""
+    """Return the resources of each queue's jobs on nodes at this moment: float64 [dimension, queue]."""
     return session.jobs.by_queue.sums(session.snapshot.jobs.allocated)
 
 

@@ -94,7 +94,7 @@ def _standing(queue: Queue, gauges: Mapping[str, float]) -> QueueStanding:
 
 
 def _count_allocated(session: Session, standings: Mapping[str, QueueStanding]) -> None:
-    """Where no plugin reckons with queues."""
+    """Add the allocated amounts of queues, if no plugin counts them."""
     lines: list[list[float]] = session.jobs.by_queue.sums(session.snapshot.jobs.allocated).T.tolist()
     for standing, line in zip(standings.values(), lines, strict=True):
         standing.allocated = {

@@ -1,1 +1,1 @@
-"""What a scheduler configuration will do, and what of it will have no effect."""
+"""Effects of a scheduler configuration, and its settings that will have none."""

@@ -1,4 +1,4 @@
-"""What of a configuration is without effect, or has another one than it seems."""
+"""Settings of a configuration that have no effect, or another one than it seems."""
 
 from __future__ import annotations
 

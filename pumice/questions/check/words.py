@@ -1,4 +1,4 @@
-"""What each action, plugin and flag does, in a sentence; and which flags each plugin listens to."""
+"""Sentences for each action, plugin and flag; and the flags that each plugin reads."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ VERBS: Final[dict[str, str]] = {
 
 
 def listens(option: PluginOption, point: str) -> bool:
-    """Whether the plugin, as it is listed, may say something there; of a user's plugin nobody knows."""
+    """Return whether the plugin, as listed, may act at an extension point; for a user's plugin this is unknown."""
     if point in IN_A_TREE.get(option.name, ()) and not option.is_enabled("Hierarchy"):
         return False
     if option.name == "extender":
@@ -155,8 +155,8 @@ def flag_does(plugin: str, point: str) -> str:
 
 
 def does(option: PluginOption) -> str:
-    """What a plugin does, of Volcano's own; with what of it is switched off, for then not all of it is so. "" for
-    others.
+    """Return the sentence for one of Volcano's plugins, with the parts that are switched off, since they limit it. ""
+    for others.
     """
     off = [
         flag.key

@@ -1,1 +1,1 @@
-"""When a job that waits will start, as a range: futures sampled from what is known of how long pods run."""
+"""Estimates of when a waiting job will start, as a range: futures sampled from the known running times of pods."""

@@ -1,5 +1,5 @@
-"""What is known of how long a pod will run: quantiles of runs like it, of which those that still run are known to be
-longer than what they have run.
+"""Knowledge of how long a pod will run: quantiles of runs like it. A run that has not ended counts as longer than its
+time so far.
 
 The estimate of survival is Kaplan's and Meier's. Beyond the longest run that has ended it falls as a power of time
 (Pareto's law); how fast is drawn, and less so where runs go on beyond it: twice as long is half as likely, about.
@@ -58,7 +58,8 @@ class Survival:
         return cls(lasted, np.multiply.accumulate(np.maximum(1.0 - ends / at_risk, 0.0)), falls)
 
     def quantile(self, part: float, elapsed_s: float = 0.0) -> float:
-        """How long in all lasts a run that has lasted `elapsed_s`, with the chance `part` (0 to 1) of being shorter."""
+        """Return the whole length of a run that has lasted `elapsed_s`, with the chance `part` (0 to 1) of being
+        shorter."""
         over = 1.0 - min(part, MOST)
         longest = float(self.lasted[-1])
         if elapsed_s >= longest:
@@ -71,7 +72,7 @@ class Survival:
         return self._beyond(longest, wanted / float(self.left[-1]))
 
     def _beyond(self, longer_than_s: float, part: float) -> float:
-        """How long in all, where that part of those that have come so far lasts longer."""
+        """Return the whole length that this part of the runs longer than `longer_than_s` exceeds."""
         further: float = longer_than_s * part ** (-1.0 / self.falls)
         return max(longer_than_s, min(further, LONGEST_S))
 
@@ -127,11 +128,11 @@ class Knowledge:
         return next((key for key in _levels(keys) if key in self._enough), None)
 
     def drawn(self, seed: int | None = None) -> Beliefs:
-        """What may be believed by it. Few runs say little: for each seed they weigh differently, by chance, as if other
-        runs like them had been seen (Rubin's Bayesian bootstrap). Those that began one after the other weigh more or
-        less together, for times change; and where pods have no runs of their own template, those of each other
-        template, for theirs may be more like one of them. None: all weigh the same,
-        and beyond the longest twice as long is half as likely.
+        """Return beliefs drawn from the known runs. Few runs say little: for each seed they weigh differently, by
+        chance, as if other runs like them had been seen (Rubin's Bayesian bootstrap). Those that began one after the
+        other weigh more or less together, for times change; and where pods have no runs of their own template, those of
+        each other template, for theirs may be more like one of them. None: all weigh the same, and beyond the longest
+        twice as long is half as likely.
         """
         return Beliefs(self, seed)
 
@@ -162,8 +163,8 @@ class Beliefs:
     def lasts(
         self, keys: RunKeys, part: float, elapsed_s: float = 0.0, deadline_s: float | None = None
     ) -> float | None:
-        """How long in all, at that quantile (0 to 1) of what is possible; None: nothing is known. Of a deadline alone
-        nothing is known but that it ends before.
+        """Return the whole length of a run at that quantile (0 to 1) of the possible ones; None: nothing is known. Of a
+        deadline alone nothing is known but that it ends before.
         """
         key = self._knowledge.same(keys)
         if key not in self._found:

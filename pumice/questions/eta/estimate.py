@@ -1,4 +1,4 @@
-"""When jobs start, as ranges over sampled futures; and what the pods themselves say, as a second result."""
+"""Estimated starts of jobs, as ranges over sampled futures; and a second result from the durations that pods state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HORIZON_S: Final = 24 * 3600.0
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """When a job starts: seconds from now.
+    """Estimated start of a job: seconds from now.
 
     `low_s` and `high_s` hold 80 of 100 sampled futures between them, `median_s` is the middle one; `high_s` null:
     beyond the horizon. `likely_s`: the start in the future in which every pod runs as long as half of its like do, or

@@ -58,7 +58,7 @@ class Middle:
 
 
 class Draw:
-    """How long pods run, drawn anew for each `number` of a future; pods of one job and task run equally long."""
+    """Running times of pods, drawn anew for each `number` of a future; pods of one job and task run equally long."""
 
     def __init__(self, knowledge: Knowledge, seed: int, number: int) -> None:
         self._beliefs, self._salt = knowledge.drawn(_hashed(f"{seed}/{number}")), f"{seed}/{number}/"
@@ -69,7 +69,8 @@ class Draw:
         return self._beliefs.lasts(pod.keys, self._part(pod.keys.job), pod.elapsed_s, pod.deadline_s)
 
     def _part(self, job: str) -> float:
-        """Which part of runs like its own are shorter: any is as likely, but all of one future go a little together."""
+        """Return the part of runs like its own that are shorter: uniform, but all of one future are correlated a
+        little."""
         own = _NORMAL.inv_cdf(_chance(self._salt + job))
         return _NORMAL.cdf(math.sqrt(TOGETHER) * self._common + math.sqrt(1.0 - TOGETHER) * own)
 
@@ -231,7 +232,7 @@ class _EveryoneStartedError(Exception):
 
 
 class Starts:
-    """When each PodGroup has its minimum of pods on nodes, in seconds after `began`. `names`: PodGroup -> what it
+    """Starts of PodGroups, with their minimum of pods on nodes, in seconds after `began`. `names`: PodGroup -> what it
     stands for; `left`: those `asked` for by such a name (None: all) that have not started.
     """
 
@@ -270,7 +271,7 @@ class Starts:
                 self.left.discard(group)
 
     def by_name(self) -> dict[str, float | None]:
-        """What each PodGroup stands for -> its start, None: not yet. Of several the last counts."""
+        """Return the start for each name of a PodGroup, None: not yet. Of several the last counts."""
         found: dict[str, float | None] = {}
         for group, name in sorted(self.names.items()):
             start = self.at_s.get(group)

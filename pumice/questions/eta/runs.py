@@ -1,4 +1,4 @@
-"""How long pods ran: read from a journal as they end, and told apart by whose pods they were."""
+"""Running times of pods: read from a journal as they end, and grouped by owner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunKeys(NamedTuple):
 
 
 class GangFacts(NamedTuple):
-    """What a PodGroup, or a Job, says of all its pods: the queue, and how many it needs at once."""
+    """Facts that a PodGroup, or a Job, states for all its pods: the queue, and the number needed at once."""
 
     queue: str = ""
     size: int = 1

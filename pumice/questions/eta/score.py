@@ -140,7 +140,7 @@ class Calibration(msgspec.Struct, kw_only=True):
 
 
 class EtaScore(Calibration, Result, kw_only=True, tag="eta/1"):
-    """How good estimates were at all moments of a run; `second_half`: at the later half of them."""
+    """Score of estimates at all moments of a run; `second_half`: at the later half of them."""
 
     second_half: Calibration
 
@@ -234,7 +234,7 @@ def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
 
 
 class _Work:
-    """What pods need of the whole cluster: seconds, at the median of what is known."""
+    """Work of pods relative to the whole cluster: seconds, at the median of the known running times."""
 
     def __init__(self, fork: Fork, middle: Middle) -> None:
         self._middle = middle

@@ -1,1 +1,2 @@
-"""Why a pod is pending, was placed where it is, or was evicted: one recorded cycle decided again, and watched."""
+"""Explanation of why a pod is pending, placed where it is, or evicted: one recorded cycle decided again, and
+watched."""

@@ -38,7 +38,7 @@ from pumice.units import counted
 
 
 def of_other(pod: str, task: Task) -> tuple[str, str]:
-    """What became of a pod that is not Volcano's is for its own scheduler to say."""
+    """Return the reason of a pod that is not Volcano's; its own scheduler states it."""
     if task.scheduler not in SERVED:
         return "NoScheduler", nobody_is(task.scheduler, "the pod asks")
     reason, message = task.condition or ("Waiting", "it has not looked at the pod yet")
@@ -46,7 +46,7 @@ def of_other(pod: str, task: Task) -> tuple[str, str]:
 
 
 def placed(pod: str, node: str, look: Look | None) -> str:
-    """Where, and why there, as far as was seen."""
+    """Return where a pod was placed, and why there, as far as the cycle was watched."""
     if look is None:
         return f"{pod} was placed on {node}"
     if look.nominated == node:
@@ -80,14 +80,14 @@ BEST: Final = 3
 
 
 class Tried(TypedDict, total=False):
-    """What was tried; nothing where that was not asked for. `remark`: why there is not more."""
+    """Changes that were tried; empty unless advice was asked for. `remark`: why there is not more."""
 
     helps: list[Helps]
     remark: str
 
 
 class VictimBallot(TypedDict):
-    """What one plugin of a tier said of an evicted pod, and of how many candidates it said what."""
+    """Vote of one plugin of a tier on an evicted pod, and its number of votes over all candidates."""
 
     plugin: str
     tier: int
@@ -98,7 +98,7 @@ class VictimBallot(TypedDict):
 
 
 class Votes(TypedDict, total=False):
-    """How an evicted pod was chosen: by the plugins of which tier, among how many candidates and for whom."""
+    """Choice of an evicted pod: the plugins and their tier, the number of candidates, and the preemptor."""
 
     point: str
     preemptor: str
@@ -109,7 +109,7 @@ class Votes(TypedDict, total=False):
 
 
 class StepsTold(TypedDict):
-    """What one action did about the job: see `ActionSteps`."""
+    """Steps of one action for the job: see `ActionSteps`."""
 
     action: str
     stopped: str
@@ -117,7 +117,7 @@ class StepsTold(TypedDict):
 
 
 class EndingTold(TypedDict):
-    """Where an action ended for the job or one of its tasks: see `Ended`."""
+    """Point where an action ended for the job or one of its tasks: see `Ended`."""
 
     action: str
     who: str
@@ -173,7 +173,8 @@ class NotFoundError(RequestError):
 
 
 class Account(Result, tag="explain/1"):
-    """What a reader is told: `nodes` adds up to all nodes, `plugins` says who refused how many and who scored what.
+    """Account for a reader: `nodes` adds up to all nodes, `plugins` says which plugin refused how many nodes and scored
+    what.
 
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
@@ -208,13 +209,13 @@ class Account(Result, tag="explain/1"):
     alias: str = ""
 
     def take(self, advice: Advice) -> None:
-        """What was tried."""
+        """Add the changes that were tried."""
         self.unblock = advice.sentences
         self.tried = {"helps": advice.data, "remark": advice.remark}
         self.supposed = list(dict.fromkeys([*self.supposed, *advice.supposed]))
 
     def add_cause(self, state: str, reason: str, message: str) -> None:
-        """What the controller of the job says of its state, where that is the end of it or there are no pods."""
+        """Add the reason that the job's controller gives, where the job has ended or has no pods."""
         if state in ENDS:
             past = f"; in cycle {self.cycle}: {self.message}" if self.message else ""
             self.state, self.reason, self.message = state, reason, message + past
@@ -290,7 +291,7 @@ def _difference(recorded: RecordedCycle, result: CycleResult, pods: Sequence[str
 
 
 def is_waiting(view: View, kind: str, name: str) -> bool:
-    """Whether the pod, or a pod of the job, has no node and none is on its way."""
+    """Return whether the pod, or a pod of the job, has no node and none is on its way."""
     tasks = (view.tasks.by_key[pod] for pod in pods_of(view, kind, name, jobs_of(view, kind, name)))
     return any(view.tasks.status[task.row] == TaskStatus.PENDING for task in tasks)
 
@@ -429,7 +430,8 @@ def _tell_objection(account: Account, pod: str, watched: Watched) -> None:
 
 
 def _tell_votes(account: Account, pod: str, election: Election | None) -> None:
-    """How the pod was chosen: `gave` + `kept` + `abstained` are all candidates, for every plugin that was asked."""
+    """Add the votes by which the pod was chosen: `gave` + `kept` + `abstained` are all candidates, for every plugin
+    that was asked."""
     if election is None:
         return
     candidates, ballots = len(election.candidates), list[VictimBallot]()

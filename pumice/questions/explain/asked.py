@@ -54,7 +54,8 @@ SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasi
 
 
 def accounted(scene: Scene, kind: str, name: str, ended: JobEnd | None) -> Account:
-    """What the cycle did about it; `ended`: what its controller says of its end, if anything. Raises NotFoundError."""
+    """Return the account of the object in the cycle; `ended`: its controller's words about its end, if any. Raises
+    NotFoundError."""
     try:
         account = account_of(scene, kind, name)
     except NotFoundError:

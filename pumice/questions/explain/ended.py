@@ -1,4 +1,4 @@
-"""Why a Job of which no cycle knows has come to its end, or why it has no pods: as its controller said last."""
+"""Reason why a Job that no cycle knows has ended, or why it has no pods: the last words of its controller."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def end_of(name: str, story: Iterable[StoryEntry]) -> JobEnd | None:
 
 
 def end_among(name: str, objects: Iterable[dict[str, Any]]) -> JobEnd | None:
-    """What `end_of` says, from the objects of a cluster as they are now."""
+    """Return the same as `end_of`, from the objects of a cluster as they are now."""
     namespace, _, bare = name.partition("/")
     for obj in objects:
         metadata = section(obj, "metadata")
@@ -68,6 +68,6 @@ def _end(state_and_counts: str, reason: str, why: str) -> JobEnd | None:
 
 
 async def end_in(file: Path, name: str) -> JobEnd | None:
-    """What `end_of` says, from a journal, which is only read."""
+    """Return the same as `end_of`, from a journal, which is only read."""
     async with await SqliteJournal.open(file, read_only=True) as journal:
         return end_of(name, [entry async for entry in entries(journal, kinds=("api",))])

@@ -55,7 +55,7 @@ class JobLook:
     passed_over: str = ""
 
     def reason(self) -> tuple[str, str]:
-        """Why nothing comes of it, as a word and a sentence; ("", "") when nothing is known against it."""
+        """Return why the job makes no progress, as a word and a sentence; ("", "") when nothing is known against it."""
         against = [plugin for plugin, vote in self.admission.items() if vote == "rejects"]
         if self.strangers and not self.tasks:
             return WaitReason.NO_SCHEDULER, told_of_strangers(self.strangers)
@@ -79,7 +79,7 @@ class JobLook:
 
 
 def look_at_jobs(session: Session, jobs: Iterable[str]) -> dict[str, JobLook]:
-    """What the session, as it opens, has of each of these jobs that it knows."""
+    """Return the facts about each of these jobs that the session has as it opens."""
     known = {job.key: job for job in session.snapshot.jobs.handles if job is not None and job.spec is not None}
     return {key: _look(session, known[key]) for key in jobs if key in known}
 
@@ -114,7 +114,7 @@ def _minimums_passed_over(session: Session, job: Job) -> str:
 
 
 def conclude(looks: Mapping[str, JobLook], result: CycleResult, trail: Trail) -> None:
-    """What the cycle made of them."""
+    """Add the results of the cycle to the looks."""
     for event in result.events:
         look = looks.get(f"{event.namespace}/{event.name}")
         if look is not None:

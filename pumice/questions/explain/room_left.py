@@ -1,4 +1,4 @@
-"""What a job asks for when it wants to be admitted, and what is left of it: in the units people write."""
+"""Resources that a job asks for at admission, and the rest that is left: in the units people write."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ KEYS: Final = {"cpu": "milli_cpu", "memory": "memory_bytes"}
 
 
 def amounts(resource: Resource) -> Amounts:
-    """What it consists of: cpu in milli-cores, memory in bytes, scalars as the scheduler counts them."""
+    """Return the amounts of a resource: cpu in milli-cores, memory in bytes, scalars as the scheduler counts them."""
     return {"cpu": resource.milli_cpu, "memory": resource.memory, **(resource.scalars or {})}
 
 
 def at_refusal(session: Session, job: Job) -> str:
-    """What the cluster, or a queue, had too little of when overcommit, proportion or capacity refused the job, others
-    admitted before it; "" when none of them did.
+    """Return what the cluster, or a queue, had too little of when overcommit, proportion or capacity refused the job,
+    others admitted before it; "" when none of them did.
     """
     refused, minimum = session.fit.too_little.get(job.row), job.pod_group.min_resources
     if refused is None or minimum is None:
@@ -47,7 +47,7 @@ def at_refusal(session: Session, job: Job) -> str:
 
 
 def of_namespace(session: Session, job: Job) -> str:
-    """What the quotas of its namespace have too little of, as `sentence` says it, and which quota it is."""
+    """Return the resources that the quotas of its namespace lack, as `sentence` says it, and the quota."""
     plugin = session.plugins.get("resourcequota")
     if not isinstance(plugin, ResourceQuotas):
         return ""

@@ -1,4 +1,4 @@
-"""What a cycle is decided from, and who in it is asked about."""
+"""Input of a decided cycle, and the pods and jobs in question."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pumice.storage.history import RecordedCycle
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a cycle is decided from. `recorded`: what was decided then; None: it is what the next cycle would do.
-    `objects` gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside.
-    `scheduler`: whose cycle it is, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
+    """Input from which a cycle is decided. `recorded`: the decisions made then; None: this is the next cycle. `objects`
+    gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside. `scheduler`:
+    whose cycle it is, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
     """
 
     view: View
@@ -66,8 +66,8 @@ def scene_of(past: Rewound) -> Scene:
 def present(
     objects: Sequence[dict[str, Any]], settings: SchedulerConfig, now: float, warn: Callable[[str], None]
 ) -> Scene:
-    """What the next cycle would see, as far as a server or a dump shows it: what is in flight is not. Objects that
-    cannot be read are warned of and left out.
+    """Return the input of the next cycle, as far as a server or a dump shows it: operations in flight are unknown.
+    Objects that cannot be read are left out with a warning.
     """
     view, taken = View(), list[dict[str, Any]]()
     for obj in objects:
@@ -107,7 +107,8 @@ def made_for(job: Job) -> str:
 
 
 def near(view: View, kind: str, name: str) -> str:
-    """What was meant, perhaps; a job is known by its PodGroup, and by its own name where that was made for it."""
+    """Return suggestions for a name that does not exist; a job is known by its PodGroup, and by its own name if the
+    group was made for it."""
     known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
     if kind == "job":
         known |= set(map(made_for, view.jobs.by_key.values()))

@@ -1,4 +1,4 @@
-"""What a server shows, over plain Kubernetes REST: the objects of every kind that a scheduler's view is made of."""
+"""Objects of a server, over plain Kubernetes REST: every kind that a scheduler's view is made of."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class ServerError(WorldError):
 
 @dataclass(frozen=True)
 class Server:
-    """Where and as whom to ask. `certificate`: whom to trust beside the system's authorities. `transport`: in tests."""
+    """Address and credentials of a server. `certificate`: trusted beside the system's authorities. `transport`: in
+    tests."""
 
     url: str
     token: str = ""
@@ -68,8 +69,8 @@ def ask(server: Server, path: str) -> Object:
 
 
 def configuration(server: Server) -> ConfigLoaded | None:
-    """How its scheduler is configured: a Pumice says so, a Volcano has it in a ConfigMap; None where neither is to be
-    seen. Raises ServerError, ConfigError.
+    """Return the configuration of its scheduler: Pumice serves it, Volcano has it in a ConfigMap; None where neither is
+    visible. Raises ServerError, ConfigError.
     """
     with _client(server) as client, _told(server.url):
         for path in (f"{ADVICE}/configurations", OF_VOLCANO):
@@ -96,7 +97,8 @@ def config_map(server: Server, namespace: str, name: str) -> str:
 
 
 def mean_cycle_ms(server: Server) -> float | None:
-    """How long its cycles took so far, by its metrics; None before the first. Raises ServerError, ConfigError."""
+    """Return the mean time of its cycles so far, by its metrics; None before the first. Raises ServerError,
+    ConfigError."""
     with _client(server) as client, _told(server.url):
         lines = (line.rpartition(" ") for line in client.get("metrics").text.splitlines())
         told = {name: value for name, _, value in lines}

@@ -1,4 +1,4 @@
-"""What each action did about a job, and which step stopped it: in the order of Volcano's own debugging guide."""
+"""Steps of each action for a job, and the step that stopped it: in the order of Volcano's own debugging guide."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def steps_of(view: View, watched: Watched, job: Job, actions: Sequence[str]) -> 
 
 
 def undone(steps: Sequence[ActionSteps]) -> str:
-    """What became of the place that the last action to have one found, where its gang did not get enough; "" else."""
+    """Return how the last placement that an action found was undone, because its gang did not get enough; "" if none
+    was."""
     last = next((each for each in reversed(steps) if Ending.DISCARDED.value in each.steps), None)
     return "" if last is None else f"; but what {last.action} had found was undone: {last.stopped}"
 
@@ -122,7 +123,8 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
 
 
 def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
-    """What its queue had by then, with what was promised to others of the job, and what the task asks for besides."""
+    """Return what the job's queue had by then, with the resources promised to the job's other tasks, and what the task
+    asks for."""
     name = job.pod_group.queue
     queue = view.queues.get(name)
     if queue is not None and not queue.is_open:
@@ -133,7 +135,7 @@ def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
 
 
 def _lone(ended: Sequence[Ended]) -> list[str]:
-    """How many tasks ended well each by itself."""
+    """Return the number of tasks that ended well each by itself."""
     counts = {words: len({each.who for each in ended if each.ending is ending}) for ending, words in LONE.items()}
     return [f"{words}: {count}" for words, count in counts.items() if count]
 
@@ -144,7 +146,7 @@ def _counts(ended: Ended, job: Job) -> bool:
 
 
 def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
-    """Why an action did not look at the job."""
+    """Say why an action did not look at the job."""
     told.stopped = "it did not look at the job"
     if look.queue_state == "missing":
         told.stopped = f"its queue {look.queue} does not exist"
@@ -165,7 +167,7 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
 def _tell_victims(
     told: ActionSteps, view: View, watched: Watched, job: Job, stop: Ended, groups: Iterable[tuple[str, Ending]]
 ) -> None:
-    """Where there were no victims to consider, nothing is said of what they would have given."""
+    """Say how victims were chosen; say nothing about their resources if no victims were considered."""
     held = [each for each in watched.trail.elections.held if each.action == told.action and _is_for(view, each, job)]
     elections = [each for each in held if each.preemptor == stop.who] or held
     if not elections:
@@ -206,7 +208,7 @@ def _stop(ended: Sequence[Ended]) -> Ended | None:
 
 
 def _sentence(group: Sequence[Ended], job: Job) -> str:
-    """What ended so, once for all nodes."""
+    """Return a sentence about endings that differ only in their nodes."""
     ended, nodes = group[0], list(dict.fromkeys(each.node for each in group if each.node))
     who = "" if ended.who in (job.key, job.pod_group.queue) else f"{ended.who}: "
     text = f"{who}{ended.ending.value}"

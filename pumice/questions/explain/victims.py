@@ -1,4 +1,4 @@
-"""Who in which tier would have let whom go, over all the nodes where victims were chosen for one task."""
+"""Votes of the tiers on victims, over all the nodes where victims were chosen for one task."""
 
 from __future__ import annotations
 
@@ -85,15 +85,16 @@ def _priority(view: View, pod: str) -> int:
 
 
 def standing_of(queue: str, gauges: Mapping[str, float], now: str | None = None) -> str:
-    """What a queue has (`now`, or when the cycle began) and what it deserves."""
+    """Return what a queue has (`now`, or when the cycle began) and what it deserves."""
     has = (amounts_of(gauges, "allocated") if now is None else now) or "nothing"
     deserves = amounts_of(gauges, "deserved") or "nothing"
     return f"queue {queue} has {has} and deserves {deserves}"
 
 
 def who_could_go(view: View, job: Job, action: str, closed: Mapping[str, str]) -> str:
-    """Why nobody was asked: how many run where the action may look, how many of them may not go at all, and who stands
-    on nodes that are `closed` to the task (each with a reason) whoever goes.
+    """Explain why no victim was considered: the number of tasks that run where the action may look, the number that may
+    not be evicted at all, and the tasks on nodes that are `closed` to the task (each with a reason) whatever is
+    evicted.
     """
     inside = "preempt" in action
     others = [task for task in view.tasks.by_key.values() if task.job and task.job != job.key]

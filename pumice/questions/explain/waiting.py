@@ -1,4 +1,4 @@
-"""Why the object of a story still waits at the end of it: the newest cycle is asked."""
+"""Reason why the object of a story still waits at the end of it: the newest cycle is asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ WAITING: Final = ("", "Pending", "Inqueue", "Unknown")
 
 
 def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:
-    """What is called so and waits: pod, podgroup or job. None when it runs, has ended, is gone or is something else."""
+    """Return the kind of the waiting object of this name: pod, podgroup or job. None when it runs, has ended, was
+    deleted or is of another kind."""
     for word, kind in KINDS.items():
         last = next((one for one in reversed(story) if one.data.get("object") == f"{word} {name}"), None)
         if last is None:
@@ -33,7 +34,7 @@ def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:
 
 
 class WaitsNow(TypedDict):
-    """Why something waits in the newest cycle."""
+    """Reason for waiting in the newest cycle."""
 
     cycle: int
     state: str

@@ -68,8 +68,8 @@ class _Crowd:
 
 
 def confined(session: Session, job: Job) -> Confined:
-    """What the nodes have to give after the last action counts. Of several groups of a job, the first for which there
-    is no HyperNode.
+    """Return what the nodes have to give after the last action counts. Of several groups of a job, the first for which
+    there is no HyperNode.
     """
     topology = session.topology
     if PLUGIN not in session.plugins or not topology.is_ready or not topology.is_asked_for(job):
@@ -130,7 +130,7 @@ def _fitting(session: Session, task: Task) -> BoolArray:
 
 
 def _room(future: FloatArray, domain: Domain, crowd: _Crowd, fits: dict[int, BoolArray]) -> int:
-    """How many of the tasks find room, those alike at once; `future` float64 [resource, node of the domain]."""
+    """Return how many of the tasks find room, equal ones at once; `future` float64 [resource, node of the domain]."""
     left, count = future.copy(), 0
     alike: dict[int, list[Task]] = {}
     for task in crowd.tasks:
@@ -194,7 +194,7 @@ PLACING: Final = ("allocate", "backfill")
 
 
 class Room(NamedTuple):
-    """What nodes had to give after the last action: `future` float64 [resource, node] in the scheduler's own units."""
+    """Room on the nodes after the last action: `future` float64 [resource, node] in the scheduler's own units."""
 
     resources: list[str]
     row: dict[str, int]
@@ -308,7 +308,7 @@ def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
 
 
 def _short(look: JobLook, left: str, quotas: str) -> str:
-    """What the job asked of whoever did not admit it, and what was left there."""
+    """Return what the job asked of the plugin that rejected it, and what was left there."""
     against = [plugin for plugin, vote in look.admission.items() if vote == "rejects"]
     if not against:
         return ""

@@ -9,7 +9,7 @@ from pumice.core.objects.metadata import Object, section
 
 
 def state_of(obj: Object) -> str:
-    """What a reader of its story wants to know; equal texts mean that nothing worth telling changed."""
+    """Describe the state of an object for its story; equal texts mean that no change needs an entry."""
     describe = _DESCRIBE.get(str(obj.get("kind")))
     parts = describe(obj) if describe else []
     if section(obj, "metadata").get("deletionTimestamp"):
@@ -50,7 +50,8 @@ def _job(job: Object) -> list[str]:
 
 
 def cause_of(obj: Object) -> tuple[str, str]:
-    """Why an object is in its state, as its controller says: a word and a sentence, of Jobs; ("", "") of others."""
+    """Return why an object is in its state, as its controller says: a word and a sentence, of Jobs; ("", "") of
+    others."""
     state = section(section(obj, "status"), "state") if obj.get("kind") == "Job" else {}
     return str(state.get("reason") or ""), str(state.get("message") or "")
 

@@ -86,15 +86,15 @@ class Rewound:
 
     @property
     def objects(self) -> list[Object]:
-        """What the view was made of, references first."""
+        """Return the objects of the view, references first."""
         return [codec.unpack(blob) for _, blob in self.replayer.past.objects()]
 
 
 async def rewind(
     journal: Journal, cycle: int, source: str, *, path: str = "--cycle", before: Rewound | None = None
 ) -> Rewound:
-    """What the cycle of that number saw. ConfigError naming `source` when the journal has no such cycle. `before`: an
-    earlier cycle of the same journal, which is used up if it is near enough to go on from.
+    """Return the state that the cycle of that number saw. ConfigError naming `source` when the journal has no such
+    cycle. `before`: an earlier cycle of the same journal, which is used up if it is near enough to go on from.
     """
     report = ReplayReport()
     standing = await _standing(journal, cycle, before)
@@ -113,7 +113,7 @@ async def rewind(
 
 
 async def _standing(journal: Journal, cycle: int, before: Rewound | None) -> tuple[Replayer, int] | None:
-    """Where to go on from, if that is cheaper than from a checkpoint and everything up to there was whole."""
+    """Return the position to go on from, if that is cheaper than a checkpoint and everything up to there was whole."""
     if before is None or not 0 < cycle - before.cycle.record.cycle <= NEAR or before.first_bad is not None:
         return None
     whole = before.position >= (await journal.head()).cut

@@ -16,7 +16,7 @@ LAST_CYCLES = 10
 
 
 async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntry]:
-    """What concerns the object of that name ("ns/name", or a bare name) and whatever belongs to it, in order.
+    """Return the entries about the object of that name ("ns/name", or a bare name) and its parts, in order.
 
     A change that shows in no word of the object's state is left out.
     """
@@ -102,7 +102,7 @@ async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
 
 
 def story_size(story: CycleStory) -> int:
-    """How many decisions the record says there are."""
+    """Return the number of decisions that the record states."""
     return int(story.record.data["decisions"]) if story.record else 0
 
 

@@ -1,1 +1,1 @@
-"""What a run came to: the lives of pods and jobs, resources over time, and figures about all of it, from a journal."""
+"""Measures of a run: the lives of pods and jobs, resources over time, and figures about all of it, from a journal."""

@@ -15,7 +15,7 @@ Feitelson and Rudolph, "Metrics and Benchmarking for Parallel Job Scheduling" (1
 
 
 def bounded_slowdown(wait_s: float, run_s: float) -> float:
-    """How many times as long it took as it would have alone; at least 1."""
+    """Return how many times as long a job took as it would have alone; at least 1."""
     return max(1.0, (wait_s + run_s) / max(run_s, SHORT_S))
 
 

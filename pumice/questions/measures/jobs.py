@@ -28,7 +28,7 @@ MILLI_GPU: Final = "/gpu-milli"
 
 @dataclass(slots=True)
 class JobRow:
-    """What became of one job. Times are seconds after the beginning of the run; None: not (yet).
+    """Outcome of one job. Times are seconds after the beginning of the run; None: not (yet).
 
     A job is a Volcano Job, else who owns a PodGroup, else the PodGroup, else a pod of nobody. `pods`: names of pods it
     had, `attempts`: pods, counting one that was made again. `cpu` (cores), `memory` (bytes) and `gpu` (cards): what all
@@ -248,7 +248,7 @@ class Jobs(Listener):
 
 
 def gpus(pod: PodLife) -> float:
-    """How many cards it asks for, parts of one included."""
+    """Return the number of cards that a pod asks for, parts of one included."""
     whole = sum(amount for name, amount in pod.request.items() if name.endswith(GPU))
     return whole + sum(amount / 1000.0 for name, amount in pod.request.items() if name.endswith(MILLI_GPU))
 

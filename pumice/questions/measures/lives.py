@@ -67,7 +67,7 @@ class PodLife:
 
     @property
     def evicted(self) -> bool:
-        """Whether the api took it off its node for the scheduler."""
+        """Return whether the api evicted the pod for the scheduler."""
         return self.evicted_for is not None
 
 
@@ -85,7 +85,7 @@ class GroupLife:
     admitted: float | None = None
 
     def first_admitted(self, before: float | None) -> float | None:
-        """When its job was let in, of which this group or one before it was admitted; a restart makes a new one."""
+        """Return when its job was first admitted, through this group or an earlier one; a restart makes a new one."""
         return min((at for at in (before, self.admitted) if at is not None), default=None)
 
 
@@ -123,7 +123,7 @@ class Listener:
         """A Volcano Job as it is now; None: it is deleted."""
 
     def node(self, name: str, allocatable: Amount, at: float) -> None:
-        """What a node gives away from now on; nothing when it is gone."""
+        """Note the allocatable resources of a node from now on; none when it was deleted."""
 
     def queue(self, name: str, queue: Object | None, at: float) -> None:
         """A queue as it is now; None: it is deleted."""
@@ -297,7 +297,8 @@ class Lives:
 
 
 def there_at(state: CheckpointState) -> list[Mutation]:
-    """What a state holds: classes first, for groups may have one by default, and pods last, for they are in groups."""
+    """Return the objects of a state as changes: classes first, since groups may have one by default, and pods last,
+    since they are in groups."""
     there = [Mutation(held.revision, "ADDED", kind, *name, held.blob) for kind, name, held in state.truth.rows()]
     return sorted(there, key=lambda one: (one.kind == "Pod", one.kind != "PriorityClass"))
 

@@ -125,7 +125,7 @@ BATCH = 5_000
 
 @dataclass
 class QueueRow:
-    """What the jobs of one queue came to. Times in seconds; None: of no job. Waits are of all its jobs: those that have
+    """Measures of the jobs of one queue. Times in seconds; None: of no job. Waits are of all its jobs: those that have
     not started (`unstarted`) have waited until the end, at least.
 
     `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and that the queue
@@ -206,7 +206,7 @@ class MeasuresSummary(StageMeans):
 
 @dataclass
 class Measures:
-    """What a run came to. `began` in seconds since the epoch; everything else in seconds after that."""
+    """Measures of a run. `began` in seconds since the epoch; everything else in seconds after that."""
 
     began: float
     horizon_s: float
@@ -229,8 +229,8 @@ class Measures:
 
 
 class MeasuresResult(Result, kw_only=True, tag="measures/1"):
-    """What a run came to in `horizon_s` seconds from `began` on (seconds since the epoch): a row for each queue and
-    job, the whole run in one `summary`, and its `resources` by name.
+    """Measures of a run in `horizon_s` seconds from `began` on (seconds since the epoch): a row for each queue and job,
+    the whole run in one `summary`, and its `resources` by name.
     """
 
     began: float
@@ -293,7 +293,7 @@ class Measuring(Listener):
         self.jobs.began = began
 
     def listeners(self) -> Sequence[Listener]:
-        """Who is to hear of the lives."""
+        """Return the listeners that receive the lives."""
         return (self.jobs, self.usage, self)
 
     def queue(self, name: str, queue: dict[str, Any] | None, at: float) -> None:
@@ -450,14 +450,15 @@ class Measuring(Listener):
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a journal begins: the moment, and the record after which to read on. `state`: what was there already."""
+    """Beginning of a journal: the moment, and the record after which to read on. `state`: the objects that exist
+    already."""
 
     at: float
     after: int
     state: CheckpointState | None = None
 
     def there(self) -> Sequence[Mutation]:
-        """What was there already, as if it came then."""
+        """Return the objects that exist already, as if they came then."""
         return () if self.state is None else there_at(self.state)
 
     async def through(self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None) -> float:
@@ -487,8 +488,8 @@ async def beginning(journal: Journal) -> Beginning:
 
 
 async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None, *, shares: bool = True) -> Measures:
-    """What a journal's run came to; `each` gets a row for each job as it ends. `shares`: and what queues deserved,
-    which takes a view of the scheduler's and its time. Raises DamagedError.
+    """Return the measures of a journal's run; `each` gets a row for each job as it ends. `shares`: also what queues
+    deserved, which takes a view of the scheduler's and its time. Raises DamagedError.
     """
     begun = await beginning(journal)
     measuring = Measuring(begun.at, each)

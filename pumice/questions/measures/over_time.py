@@ -22,7 +22,7 @@ class Grid:
             self.width *= 2
 
     def starts(self, count: int) -> list[float]:
-        """When each of the first `count` stretches begins, in seconds after `began`."""
+        """Return the start of each of the first `count` stretches, in seconds after `began`."""
         return [index * self.width for index in range(count)]
 
 

@@ -23,7 +23,7 @@ HELD: Final = "held"
 
 @dataclass(slots=True)
 class NodeUse:
-    """What a node gives away, and what of it is held."""
+    """Allocatable resources of a node, and the part that is held."""
 
     allocatable: Amount
     held: dict[str, float]
@@ -125,7 +125,7 @@ class ResourceUse(Listener):
         return [part / whole if whole > 0 else 0.0 for part, whole in zip(torn, free, strict=True)]
 
     def all_held(self, resource: str, until: float) -> list[float]:
-        """What all queues hold, in each stretch of time."""
+        """Return the amount that all queues hold, in each stretch of time."""
         return _sums((self.held[key].means(until) for key in sorted(self.held) if key[1] == resource), self, until)
 
 

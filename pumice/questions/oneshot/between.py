@@ -1,4 +1,4 @@
-"""What happens between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
+"""State between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
 
 The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time), those that wait
 for volumes too, because their claims are bound by then; evicted pods
@@ -44,7 +44,8 @@ def _place(obj: Object) -> Place:
 
 
 def _met(bind: Bind, before: dict[Place, Object]) -> dict[Place, Object]:
-    """What changes. Raises PreBindError for what is not possible, KeyError for an object that is not there."""
+    """Return the objects that a bind changes. Raises PreBindError for a change that is not possible, KeyError for an
+    object that does not exist."""
     changed: dict[Place, Object] = {}
     for write in writes_of(bind):
         obj = changed.get(write.place, before[write.place])

@@ -36,7 +36,7 @@ class Brought:
 def brought(
     loaded: Loaded, beside: Sequence[Object], now: float, advance: Callable[[int], None] = lambda _: None
 ) -> Brought:
-    """What was loaded, after what is there already (`beside`), as of `now` (seconds since the epoch)."""
+    """Return the loaded objects, after those that exist already (`beside`), as of `now` (seconds since the epoch)."""
     _name_all(loaded, beside)
     there = set(map(identity, beside))
     twice = [given for given in loaded.objects if identity(given) in there]

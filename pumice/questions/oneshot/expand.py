@@ -1,4 +1,5 @@
-"""What controllers make of Jobs, Deployments, other workloads and plain pods: pods and PodGroups, for one cycle to see.
+"""Objects that controllers make of Jobs, Deployments, other workloads and plain pods: pods and PodGroups, for one cycle
+to see.
 
 The controllers' own machines do it, on the objects that were handed in, with an API that only takes note. What is there
 already is not made again, nothing is taken away, and no time passes. A PodGroup stays Pending: to admit it is the

@@ -1,4 +1,4 @@
-"""What controllers make later only: pods and Jobs that wait for others to run or to end, which takes time."""
+"""Objects that controllers make only later: pods and Jobs that wait for others to run or to end, which takes time."""
 
 from __future__ import annotations
 

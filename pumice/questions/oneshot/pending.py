@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class LeftPending(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a pod is left pending: the `reason`, its `class`, and in words; `alias`: another word for the reason, such as
-    the one in the pod's condition.
+    """Explanation of a pod that is left pending: the `reason`, its `class`, and in words; `alias`: another word for the
+    reason, such as the one in the pod's condition.
     """
 
     reason: str
@@ -37,7 +37,7 @@ class LeftPending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WithoutPods(TypedDict):
-    """Why a Job has no pods."""
+    """Explanation of a Job that has no pods."""
 
     reason: str
     message: str

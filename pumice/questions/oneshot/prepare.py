@@ -101,7 +101,7 @@ class Usable:
 
 
 class GivenObjects:
-    """What admission may look at: the objects that were handed in."""
+    """Objects that admission may look at: those that were passed in."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
         self._by_name: dict[Identity, Object] = {}
@@ -254,7 +254,7 @@ def _fill_in(obj: Object, lookup: GivenObjects) -> None:
 
 
 def _problems(obj: Object, lookup: GivenObjects) -> list[str]:
-    """What admission has against an object of a kind that is validated."""
+    """Return the objections of admission to an object of a validated kind."""
     kind = stored_as(obj)
     if kind == "PodGroup":
         return _said(pod_groups.numbers(section(obj, "spec")))
@@ -272,6 +272,6 @@ def _said(causes: list[Cause]) -> list[str]:
 
 
 def identity(obj: Object) -> Identity:
-    """Who it is."""
+    """Return the identity of an object."""
     metadata = section(obj, "metadata")
     return stored_as(obj), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -1,4 +1,4 @@
-"""What is only tried asks no process outside, and says so."""
+"""Trials that ask no outside process, and say so."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class AskedOnce:
 
 
 def unasked(config: SchedulerConfig) -> list[str]:
-    """What must be said of an answer for which no process outside was asked, though the configuration names some."""
+    """Return the remarks about an answer for which no outside process was asked, though the configuration names
+    some."""
     found = [
         read_settings(dict(option.arguments or {}))
         for tier in config.tiers
@@ -86,5 +87,5 @@ def unasked(config: SchedulerConfig) -> list[str]:
 
 
 def supposed(ask: Ask, config: SchedulerConfig) -> list[str]:
-    """What `unasked` says, of one cycle when it is over: nothing where all was answered."""
+    """Return the same as `unasked`, for one cycle when it is over: nothing if every question was answered."""
     return unasked(config) if isinstance(ask, Supposing) and ask.unasked else []

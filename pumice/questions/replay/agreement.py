@@ -24,8 +24,8 @@ NAMED: Final = 100
 
 
 class AgreementTold(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two schedulers agree: see `Agreement`. `only_here`: so many decisions the other never made; `share`: the
-    part of `decisions` that is the `same`; `differences`: the first of them.
+    """Agreement of two schedulers: see `Agreement`. `only_here`: number of decisions that the other never made;
+    `share`: the part of `decisions` that is the `same`; `differences`: the first of them.
     """
 
     cycles: int
@@ -63,7 +63,8 @@ class Agreement:
 
     @property
     def only_here(self) -> list[CycleDifference]:
-        """What the other never decided; what it decided in another cycle is a matter of when one looks."""
+        """Return the decisions that the other never made; one that it made in another cycle depends on when it
+        looked."""
         return [each for deed, each in self.early.items() if deed not in self.made]
 
     def note(self, cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> None:
@@ -83,7 +84,7 @@ class Agreement:
                 self.early.setdefault((each.decided["_"] == "Bind", each.decided["uid"]), each)
 
     def add(self, other: Agreement) -> None:
-        """What came out of later cycles."""
+        """Add the results of later cycles."""
         for name in ("cycles", "decisions", "same", "ties", "other_node", "only_there"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.differences += other.differences[: NAMED - len(self.differences)]

@@ -34,7 +34,7 @@ class ClusterFigures(ResourceFigures):
 
 @dataclass
 class NodeCapacity:
-    """What the nodes have, summed up over time."""
+    """Capacity of the nodes, summed up over time."""
 
     _nodes: dict[str, Amount] = field(default_factory=dict[str, Amount])
     _total: dict[str, float] = field(default_factory=dict[str, float])
@@ -84,12 +84,12 @@ def cluster_figures(requested: Amount, allocated: Amount, capacity: Amount) -> d
 
 
 def request_of(pod_spec: dict[str, Any]) -> Amount:
-    """What a pod takes."""
+    """Return the amounts that a pod takes."""
     return _amount(pod_request(pod_spec))
 
 
 def allocatable_of(node_status: dict[str, Any]) -> Amount:
-    """What a node gives away."""
+    """Return the amounts that a node gives away."""
     return _amount(Resource.from_list(node_status.get("allocatable")))
 
 

@@ -75,7 +75,7 @@ def _digest(result: CycleResult, version: int) -> str:
 
 
 def _carry(plain: Plain) -> Any:
-    """What is carried, in the form that it has today: what older ones did not have starts fresh."""
+    """Return the carry in the form that it has today: fields that older ones did not have start fresh."""
     return _plain(Carry.from_dict(plain).to_dict())
 
 

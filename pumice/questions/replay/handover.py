@@ -42,7 +42,7 @@ class Beginnings:
         self.known = self._seen = False
 
     def told(self, config: ConfigLoaded | None) -> None:
-        """What the journal says of the run."""
+        """Note the settings of the run that the journal states."""
         if config is not None and config.default_duration_s is not None:
             self.default_duration_s, self.known = config.default_duration_s, True
 

@@ -1,4 +1,5 @@
-"""What a run did for each job and queue, read from its journal: waits, placements, evictions, resources over time."""
+"""Measures of a run for each job and queue, read from its journal: waits, placements, evictions, resources over
+time."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class JobFigures:
 
 @dataclass
 class QueueFigures:
-    """What the pods of a queue's PodGroups came to; `mean_wait_s` of its jobs, None while none has started; `resources`
+    """Figures of the pods of a queue's PodGroups; `mean_wait_s` of its jobs, None while none has started; `resources`
     by name.
     """
 
@@ -120,15 +121,15 @@ class Measurer(Listener):
             self._phases[name] = str(section(section(job, "status"), "state").get("phase") or "Pending")
 
     def size(self, name: str) -> int | None:
-        """How many pods a Volcano Job that is there asks for at once."""
+        """Return the number of pods that an existing Volcano Job asks for at once."""
         return self._sizes.get(name)
 
     def goes_on(self, name: str) -> bool:
-        """Whether it is a Volcano Job that is not over: what pods it has lost it makes again."""
+        """Return whether the name is a Volcano Job that is not over: it makes lost pods again."""
         return self._phases.get(name, OVER[0]) not in OVER
 
     def node(self, name: str, allocatable: Amount, at: float) -> None:
-        """What there is, over time."""
+        """Note the capacity over time."""
         self._capacity.node(name, allocatable, at)
         stays = self._stays.setdefault(name, [])
         if stays and stays[-1][1] == math.inf:
@@ -142,7 +143,7 @@ class Measurer(Listener):
         return [*self._gone, *self._lives.pods.values()]
 
     def there(self, job: str) -> int:
-        """How many pods of it are not deleted."""
+        """Return the number of its pods that are not deleted."""
         return sum(pod.job == job for pod in self._lives.pods.values())
 
     def jobs(self) -> dict[str, JobFigures]:
@@ -225,7 +226,7 @@ class Measurer(Listener):
         return found
 
     def _amounts(self, pods: Iterable[PodLife]) -> tuple[Amount, Amount]:
-        """What they asked for and what they held, times seconds."""
+        """Return the amounts that pods asked for and held, times seconds."""
         requested: dict[str, float] = {}
         allocated: dict[str, float] = {}
         for pod in pods:

@@ -58,7 +58,7 @@ async def shares(journal: Journal, workers: int) -> list[CycleRange]:
 
 
 class _Told:
-    """What the processes share: how many records are decided, and the first share that differs."""
+    """State that the processes share: the number of decided records, and the first share that differs."""
 
     progress: Any = None
     differs: Any = None

@@ -41,8 +41,8 @@ class Parting:
 
 @dataclass
 class Shared:
-    """What both runs have in common: the records after number `begun`, as the other configuration would have them
-    written; all there are, when the decisions never part.
+    """Records that both runs have in common: those after number `begun`, as the other configuration would have them
+    written; all records, when the decisions never part.
     """
 
     begun: int

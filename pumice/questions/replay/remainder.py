@@ -1,5 +1,5 @@
-"""What the record goes on to say after the decisions have parted: what came from outside, and when, and what became of
-decisions and pods that were under way."""
+"""Rest of the record after the decisions have parted: what came from outside, and when, and the outcome of decisions
+and pods that were under way."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def note(objects: dict[Key, bytes], mutation: Mutation) -> None:
 
 
 def requests_of(mutation: Mutation, before: Object, after: Object) -> list[ApiRequest]:
-    """What leads to this change again, of an object that may have become another one meanwhile."""
+    """Return the requests that lead to this change again, of an object that may have changed meanwhile."""
     where = (mutation.kind, mutation.namespace, mutation.name)
     goes = section(after, "metadata")
     if mutation.type == "DELETED" or (goes.get("deletionTimestamp") and not _goes(before)):

@@ -48,7 +48,7 @@ CONTROLLER: Final = "job-controller"
 
 
 class Recording:
-    """What the record says from its beginning (`kept` records of which are common) to its end."""
+    """Record from its beginning (the first `kept` records are common) to its end."""
 
     def __init__(self, state: CheckpointState | None, kept: int, ended: float) -> None:
         self.measured, self.ended = Measurer(ended), ended
@@ -109,7 +109,7 @@ async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
 
 
 def begin_with(measured: Measurer, state: CheckpointState) -> None:
-    """What was there when the record begins."""
+    """Add the objects that exist when the record begins."""
     for mutation in there_at(state):
         measured.note(mutation, state.recovered.now)
 
@@ -142,7 +142,7 @@ class Lived:
 
 
 def lived(measured: Measurer, cycles: int) -> Lived:
-    """What was measured."""
+    """Return the measures as a result."""
     return Lived(measured.jobs(), measured.queues(), measured.cluster(), cycles)
 
 
@@ -247,8 +247,8 @@ class Second:
 
 @dataclass
 class _Start:
-    """What both runs have in common, in `journal`, and what comes after. `leaving`: when pods that were leaving at the
-    parting will be gone, by uid.
+    """Start of the second run: the records that both runs have in common, in `journal`, and the later ones. `leaving`:
+    when pods that were leaving at the parting will be gone, by uid.
     """
 
     journal: MemoryJournal
@@ -287,7 +287,7 @@ async def _common(file: Path, other: Other, advance: Advance) -> _Start:
 
 
 async def _base(journal: Journal, begun: int) -> tuple[Head, list[Checkpoint]]:
-    """Where the second journal begins: nowhere, or with the checkpoint before a record that was cut."""
+    """Return the beginning of the second journal: empty, or the checkpoint before a record that was cut."""
     if not begun:
         return Head(), []
     head, checkpoint = await journal.head(), await checkpoint_at(journal, begun)

@@ -45,7 +45,7 @@ class Verified(Result, kw_only=True, tag="replay/1"):
 
 @dataclass
 class ReplayReport:
-    """How a replay went. `events`: records read, those after `begun`, up to `position`; `seconds` is the caller's to
+    """Result of a replay. `events`: records read, those after `begun`, up to `position`; `seconds` is the caller's to
     measure.
 
     `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.

@@ -54,7 +54,7 @@ def plot(rows: list[Row], mark: Any, encoding: Spec, title: str, height: int = 2
 
 
 def time_axis(runs: Sequence[RecordedRun]) -> tuple[float, Spec]:
-    """How many seconds the axis of time counts as one, and the axis."""
+    """Return the number of seconds in a unit of the time axis, and the axis."""
     longest = max(run.measures.horizon_s for run in runs)
     for seconds, unit in ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")):
         if longest >= 3 * seconds:
@@ -117,7 +117,7 @@ def pods_on_nodes(run: RecordedRun, *, named: bool) -> Spec | None:
 
 
 def _of(found: DrawnPods) -> str:
-    """What is not drawn, for the title."""
+    """Return the title's remark about what is not drawn."""
     told = [f"the {found.nodes} busiest of {found.all_nodes}"] if found.nodes < found.all_nodes else []
     if found.left_out:
         told.append(f"without the {found.left_out} shortest pods")
@@ -199,7 +199,7 @@ def _resources(runs: Sequence[RecordedRun]) -> list[str]:
 
 
 def _thinned(starts: Sequence[float], values: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Where it changes, and just before; nothing of a run that has no such resource."""
+    """Yield the points where the value changes, and those just before; none for a run without such a resource."""
     if not values:
         return
     for index, (start, value) in enumerate(zip(starts, values, strict=True)):
@@ -246,7 +246,7 @@ def _scarce(runs: Sequence[RecordedRun]) -> str | None:
 
 
 class Stacked(NamedTuple):
-    """What is piled up: of each run amounts over time by name, and how they are called."""
+    """Stacked series: amounts over time by name for each run, and the words for them."""
 
     rows: Callable[[RecordedRun], Mapping[str, Sequence[float]]]
     y: str
@@ -321,7 +321,8 @@ def _stages(runs: Sequence[RecordedRun]) -> dict[str, Spec | None]:
 
 
 def waiting_jobs(run: RecordedRun) -> dict[str, list[float]]:
-    """How many jobs wait over time for admission (PodGroup Pending → Inqueue), and how many for nodes after that."""
+    """Return the number of jobs that wait over time for admission (PodGroup Pending → Inqueue), and for nodes after
+    that."""
     grid = Grid(0.0, run.measures.starts_s[1] if len(run.measures.starts_s) > 1 else 1.0)
     found: dict[str, list[float]] = {}
     for stage, spans in (("admission", _outside(run)), ("nodes", _unplaced(run))):

@@ -1,4 +1,4 @@
-"""What a report shows of one run: its measures, and beside them pods on nodes, evictions, and why pods waited."""
+"""Data of a report about one run: its measures, and beside them pods on nodes, evictions, and why pods waited."""
 
 from __future__ import annotations
 

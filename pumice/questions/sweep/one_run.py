@@ -27,7 +27,8 @@ WALL: Final = "wall_s"
 
 
 def key_of(run: Settings, folder: Path) -> str:
-    """What tells this run's result from others: its settings, the content of its files, and the version of Pumice."""
+    """Return the key of this run's result: a hash of its settings, the content of its files, and the version of
+    Pumice."""
     digest = hashlib.blake2b(msgspec.json.encode([__version__, VERSION, run], order="sorted"), digest_size=16)
     for file in files_of(run, folder):
         digest.update(read_bytes(file))

@@ -1,4 +1,4 @@
-"""What a sweep varies, read from YAML.
+"""Settings that a sweep varies, read from YAML.
 
     fixed:                     # the same in every run
       input: ["swf:nasa.swf.gz,nodes=8x16"]
@@ -96,6 +96,6 @@ def _check(run: Settings, place: ValuePlace) -> None:
 
 
 def inputs_of(run: Settings) -> list[str]:
-    """What `-f` would be given."""
+    """Return the inputs as values of `-f`."""
     said = run.get("input")
     return [str(one) for one in said] if is_list(said) else [str(said)] if said else []

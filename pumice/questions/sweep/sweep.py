@@ -92,7 +92,8 @@ def _run(
     *,
     last: bool,
 ) -> None:
-    """What is done goes out of `left`; a run over which its worker died stays there, unless it was its last try."""
+    """Run the tasks, and remove each that is done from `left`; a run over which its worker died stays there, unless it
+    was its last try."""
     if not left:
         return
     with executors() as executor:

@@ -1,4 +1,4 @@
-"""What is drawn: pods as slices on their nodes, jobs on their queues, curves, cycles, crashes, and who made room."""
+"""Timeline as drawn: pods as slices on their nodes, jobs on their queues, curves, cycles, crashes, and evictions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What if: a state is lived through on virtual time, once as it is and once changed, and both are compared."""
+"""Comparison of two futures: a state is lived through on virtual time, once as it is and once changed."""

@@ -58,7 +58,7 @@ def another_process(objects: int, plugins_dir: Path | None) -> Generator[Executo
 
 
 def prepare(plugins_dir: Path | None) -> None:
-    """What a process that lives through futures begins with."""
+    """Prepare a process that lives through futures."""
     install_plugins(plugins_dir)
     gc.set_threshold(*RARELY)
 
@@ -185,7 +185,7 @@ class Chronicle:
         return found
 
     def _gone_s(self, job: str, pods: Sequence[PodLife]) -> float | None:
-        """When it was deleted, unless that was after all its pods had ended by themselves."""
+        """Return when the job was deleted, unless that was after all its pods had ended by themselves."""
         at = self._gone.get(job)
         if at is None or (job not in self._jobs and pods and all(pod.phase in ENDED for pod in pods)):
             return None
@@ -196,7 +196,7 @@ class Chronicle:
         return self._since(max(ended)) if pods and len(ended) == len(pods) else None
 
     def _start(self, pods: Sequence[PodLife]) -> float | None:
-        """When the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""
+        """Return when the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""
         minimum = max((self.measured.minimum(pod.group) for pod in pods), default=1)
         return self._reached(pods, minimum)
 
@@ -205,7 +205,7 @@ class Chronicle:
         return size if size is not None else len({pod.full_name for pod in pods})
 
     def _reached(self, pods: Sequence[PodLife], number: int) -> float | None:
-        """When for the first time so many were on nodes at once, or had been there until they succeeded."""
+        """Return when for the first time so many pods were on nodes at once, or had been there until they succeeded."""
         changes = [(pod.bound, 1) for pod in pods if pod.bound is not None]
         changes += [(pod.ended, -1) for pod in pods if pod.bound is not None and pod.ended and pod.phase != SUCCEEDED]
         there = 0
@@ -255,7 +255,7 @@ class Chronicle:
 
 
 class _Returns:
-    """Who came in whose place: of the same name, else the next of the job that was made after."""
+    """Pods that replace others: of the same name, else the next one of the job that was made after."""
 
     def __init__(self, by_job: Mapping[str, Sequence[PodLife]], made: Mapping[str, int]) -> None:
         self._made = made
@@ -279,7 +279,7 @@ Advance = Callable[[float], None]
 
 
 def live(fork: Fork, horizon_s: float, seed: int = 0, advance: Advance = lambda seconds: None) -> Future:
-    """What comes of it in so many seconds. The same fork, horizon and seed give the same future.
+    """Live through the fork for so many seconds. The same fork, horizon and seed give the same future.
 
     `advance` hears how many seconds have gone by.
     """
@@ -336,7 +336,7 @@ class Witness:
             self.chronicle.evicted(evict, at, votes.get(evict.uid, ()))
 
     def _comes_round(self, evict: Evict) -> bool:
-        """Whether a pod of this job has had to go before."""
+        """Return whether a pod of this job has been evicted before."""
         return any(before.evict.job == evict.job for before in self.chronicle.evictions)
 
     def _votes(self, evicts: Sequence[Evict]) -> dict[str, tuple[str, ...]]:
@@ -384,7 +384,7 @@ class Witness:
         return found
 
     def _to_make(self, job: str) -> int:
-        """How many pods a Volcano Job has yet to make, for the first time or again."""
+        """Return the number of pods that a Volcano Job has yet to make, for the first time or again."""
         measured = self.chronicle.measured
         return max((measured.size(job) or 0) - measured.there(job), 0)
 

@@ -1,4 +1,4 @@
-"""What is changed in a future: each change makes another fork of one."""
+"""Changes of a future: each makes another fork of one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What stands at a path; None takes it away."""
+    """Value assigned to a path; None removes it."""
 
     path: str
     steps: tuple[Step, ...]
@@ -268,7 +268,7 @@ def _known_fields(before: Object, after: Object) -> None:
 
 
 def _reaches_its_group(objects: Sequence[Object], obj: Object, assignment: Assignment) -> None:
-    """What a Job told its PodGroup when that was made reaches it no more."""
+    """Refuse a change of a Job's field that its existing PodGroup keeps a copy of. Raises InputError."""
     keys = tuple(step.key for step in assignment.steps[:2])
     if obj["kind"] != "Job" or keys not in TOLD_ONCE:
         return

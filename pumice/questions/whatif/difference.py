@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class ChangeCode(StrEnum):
-    """What becomes of a job, as stable words; the first that holds."""
+    """Change of a job, as stable words; the first that holds."""
 
     COMES = "Comes"
     GOES = "Goes"
@@ -98,9 +98,9 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class FutureChanges(Result, kw_only=True, tag="whatif/1"):
-    """What differs between the future as it is and the changed one, over `horizon_s` seconds: jobs of which something
-    does; pods evicted in the changed one, and `spared` ones; eviction loops that are there then, and those that are
-    over; the parts of resources that are used; who waits at the end; pods that come to other nodes.
+    """Differences between the future as it is and the changed one, over `horizon_s` seconds: jobs that differ; pods
+    evicted in the changed one, and `spared` ones; eviction loops that are there then, and those that are over; the
+    parts of resources that are used; who waits at the end; pods that come to other nodes.
 
     `denied`: what was asked of the cluster in vain. `supposed`: what was not asked of processes outside, in sentences.
     """
@@ -139,7 +139,7 @@ class FutureDifference:
 
     @property
     def same(self) -> bool:
-        """Whether nothing that is told differs."""
+        """Return whether no reported part differs."""
         before, after = self.before, self.after
         return (
             not self.jobs
@@ -191,7 +191,7 @@ class FutureDifference:
 
 
 def difference(before: Future, after: Future) -> FutureDifference:
-    """What of the second is otherwise than in the first."""
+    """Return the differences of the second future from the first."""
     names = sorted({*before.jobs, *after.jobs})
     found = {name: change for name in names if (change := _change(before.jobs.get(name), after.jobs.get(name)))}
     was, now = (

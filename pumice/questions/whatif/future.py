@@ -1,4 +1,4 @@
-"""What a future came to, as plain data. Times are in seconds from its beginning, to the millisecond."""
+"""Result of a future, as plain data. Times are in seconds from its beginning, to the millisecond."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class EvictedPod:
 
 @dataclass(frozen=True, slots=True)
 class PendingJob:
-    """What waits at the end: `code` is a stable word, `message` says it to people; `pods` that wait or are to come."""
+    """Job that waits at the end: `code` is a stable word, `message` says it to people; `pods` that wait or are to
+    come."""
 
     pods: int
     code: str

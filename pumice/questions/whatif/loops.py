@@ -87,7 +87,7 @@ def _again(job: str, lost: Sequence[EvictedPod]) -> EvictionLoop:
 
 
 def _rounds(lost: Sequence[EvictedPod]) -> list[float]:
-    """When it was evicted first, and again after one of its pods had come back in between."""
+    """Return the times of the first eviction, and of each later one after one of its pods had come back in between."""
     moments: list[float] = []
     back: list[tuple[float, float]] = []  # when it was evicted and when it was there again, which may be at once
     for each in lost:

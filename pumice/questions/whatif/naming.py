@@ -67,7 +67,8 @@ def running(objects: Sequence[Object], one: Belongings) -> list[Object]:
 
 
 def asked_by(fork: Fork, one: Belongings) -> list[Amount]:
-    """What each pod that is not on a node asks for; of a Job without pods, what those will that it makes."""
+    """Return the request of each pod that is not on a node; of a Job without pods, the requests of the pods it will
+    make."""
     pods = [fork.objects[place] for place in one.pods]
     waiting = [pod for pod in pods if not section(pod, "spec").get("nodeName")]
     if waiting or pods or one.job < 0:

@@ -1,4 +1,4 @@
-"""Where a fork comes from: what was handed in, or a journal up to some cycle."""
+"""Sources of a fork: objects passed in, or a journal up to some cycle."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class _Folded:
         return None
 
     def _note(self, stored: Stored, cycle: int | None) -> bool:
-        """Whether that is the cycle which was asked for."""
+        """Note a record, and return whether it is the cycle that was asked for."""
         found = content(stored)
         if isinstance(found, CycleRecord):
             self.beginnings.decided(found)

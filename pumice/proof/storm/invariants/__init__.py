@@ -1,1 +1,1 @@
-"""What must hold in a storm: the monitor and its books."""
+"""Invariants of a storm: the monitor and its books."""

@@ -1,4 +1,4 @@
-"""What must hold when a storm is over and the system at rest: every book agrees with every other one."""
+"""Invariants when a storm is over and the system at rest: every book agrees with every other one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def final_problems(system: System, monitor: Monitor, view: View | None) -> list[
 
 
 def compare_view(view: View, store: Store) -> list[str]:
-    """How the cache's books differ from what the api has, read anew: what the view sums up, it checks itself."""
+    """Return the differences between the cache's books and the api's objects, read anew: the view checks its own
+    sums."""
     queues = {queue["metadata"]["name"] for queue in _listed(store, "Queue")}
     problems = list(view.check())
     problems += _wrong_tasks(view, store)
@@ -107,7 +108,7 @@ def _known_of(view: View, task: Task) -> tuple[Any, ...]:
 
 
 def _said_of(task: Task) -> tuple[Any, ...]:
-    """What is known of a pod, as the api says it."""
+    """Return the facts of a pod in the view that the api also has."""
     home = task.node_name if task.status not in COMPLETED_STATUSES else ""
     return (*astuple(task)[1:], task.status, home, bool(task.job))
 
@@ -151,7 +152,7 @@ async def lost_in_journal(store: Store, journal: Journal) -> list[Found]:
 
 
 def different(ours: Objects, theirs: Objects) -> list[Found]:
-    """What the api has, against what the journal says it has."""
+    """Compare the api's objects with the journal's."""
     if ours == theirs:
         return []
     keys = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
@@ -207,7 +208,7 @@ def without_reason(store: Store, monitor: Monitor) -> list[str]:
 
 
 def _is_left_alone(obj: Object, job: str) -> bool:
-    """Whether a pod of this scheduler's is in no group, so that the scheduler never hears of it."""
+    """Return whether a pod of this scheduler is in no group, so that the scheduler never sees it."""
     return obj["spec"].get("schedulerName") == SCHEDULERS[0] and job.endswith("/")
 
 

@@ -27,7 +27,7 @@ LAG_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class BudgetedPod:
-    """What of a pod matters to budgets. `evicted`: somebody's eviction was granted."""
+    """Facts of a pod that matter to budgets. `evicted`: an eviction of the pod was granted."""
 
     uid: str
     labels: Mapping[str, str]
@@ -70,7 +70,7 @@ class BudgetBook:
         return max(entry[1] for entry in self.left) >= 0
 
     def forbids(self, revision: int) -> bool:
-        """Whether it was there at `revision`, and its status has allowed nothing from then on."""
+        """Return whether the budget existed at `revision`, and its status has allowed no disruption from then on."""
         first = max((index for index, (at, _) in enumerate(self.allowed) if at <= revision), default=None)
         return first is not None and all(allowed <= 0 for _, allowed in self.allowed[first:])
 
@@ -107,7 +107,7 @@ class BudgetBooks:
             yield from self._pod(name, None if gone else read_guarded(self._read(mutation.blob)))
 
     def forbid(self, name: Name, uid: str, revision: int) -> bool:
-        """Whether a budget of this pod allowed no disruption, as of `revision`."""
+        """Return whether a budget of this pod allowed no disruption, as of `revision`."""
         pod = self._pods.get(name)
         if pod is None or pod.uid != uid or pod.evicted:
             return False

@@ -182,7 +182,7 @@ def miscounted_cells(reports: Iterable[Object], pods: Callable[[str], Iterable[O
 
 
 def whole_cpus(pod: Object) -> int:
-    """What a pod that asks for a cell holds of it."""
+    """Return the number of whole CPUs that a pod which asks for a cell holds of it."""
     if not _said(pod, POLICY):
         return 0
     limits = [section(section(each, "resources"), "limits").get(CPU) for each in pod["spec"]["containers"]]

@@ -86,14 +86,14 @@ class ClaimBooks:
     # --- judging
 
     def new_problems(self) -> list[Problem]:
-        """What changes have broken since this was last asked."""
+        """Return the problems found since the last call, and forget them."""
         problems = self._problems
         if problems:
             self._problems = []
         return problems
 
     def judge(self, pod: Object) -> Iterator[Problem]:
-        """What is wrong with the claims of a pod that has just been given a node."""
+        """Yield the problems of the claims of a pod that has just been bound."""
         meta, spec = pod["metadata"], pod["spec"]
         for key in _device_claims_of(pod):
             claim = self.device_claims.get(key)
@@ -111,7 +111,8 @@ class ClaimBooks:
         return self.pools.get(device[:2], "")
 
     def left_over(self, living: set[str]) -> Iterator[Problem]:
-        """What nobody gave back, once the system is at rest; `living`: uids of pods that have not ended."""
+        """Yield the claims that were not released, once the system is at rest; `living`: uids of pods that have not
+        ended."""
         for key, claim in self.device_claims.items():
             if gone := sorted(claim.users - living):
                 yield "claims-come-back", f"resource claim {key} is still reserved for {', '.join(gone)}"

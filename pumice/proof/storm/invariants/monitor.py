@@ -94,7 +94,7 @@ class EvictionBook:
         self.victims.add(evict.uid)
 
     def outcome(self, outcome: Ended, truth: StormTruth) -> str:
-        """What is wrong with an outcome, in words."""
+        """Return the problem of an outcome, in words."""
         ordered, pod = self._ordered.get(outcome.cause), f"{outcome.namespace}/{outcome.name}"
         if ordered is None:
             return f"the journal has an outcome of the eviction {outcome.cause} of {pod}, which nobody decided"
@@ -107,7 +107,7 @@ class EvictionBook:
         return ""
 
     def pod(self, obj: Object) -> str:
-        """What is wrong with what a pod says of its eviction, in words."""
+        """Return the problem of the eviction that a pod's status states, in words."""
         at = next((each for each in section(obj, "status").get("conditions") or () if each["type"] == SAID), None)
         if at is None or at["status"] != "True" or at.get("reason") != BY_SCHEDULERS:
             return ""
@@ -138,7 +138,7 @@ def partial_gangs(truth: StormTruth, binds: Iterable[Bind], decided: Set[str], r
 def broken_gangs(
     truth: StormTruth, victims: Iterable[Evict], decided: Set[str], leaving: Set[str], revision: int
 ) -> list[str]:
-    """What is wrong with the gangs that a cycle's victims are of."""
+    """Return the problems of the gangs that a cycle's victims belong to."""
     return [words for job in _jobs(victims) if (words := broken_gang(truth, job, decided, leaving, revision))]
 
 
@@ -176,7 +176,7 @@ def _needed(truth: StormTruth, job: str, revision: int) -> int:
 
 
 def _counts(truth: StormTruth, pod: PodBook, decided: Set[str], revision: int) -> bool:
-    """Whether the pod counts for its gang as Volcano's ready tasks do."""
+    """Return whether the pod counts for its gang as Volcano's ready tasks do."""
     if pod.ended:
         return pod.phase == "Succeeded"
     return bool(pod.node or pod.uid in decided) and truth.stayed(pod.uid, revision)
@@ -191,7 +191,7 @@ MOST: Final = 3
 
 
 class NominationBook:
-    """What the newest cycle of each scheduler had seen."""
+    """Revision that the newest cycle of each scheduler had seen."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
@@ -350,7 +350,8 @@ class Monitor:
     # --- records
 
     def see(self, records: Sequence[Record]) -> None:
-        """What has just been written. Raises ViolationFoundError, for a bug of its own too: it is no lost disk."""
+        """Check the records that were just written. Raises ViolationFoundError, also for a bug of the monitor: the
+        failure must not look like a lost disk."""
         if self.found is not None:
             raise ViolationFoundError(self.found)
         try:
@@ -438,7 +439,8 @@ class Monitor:
             self._judge_statuses(self._cycle)
 
     def _believe(self, operation: ViewOperation) -> None:
-        """What the scheduler's view held to be on its way: a bind that failed is, until the cache has looked again."""
+        """Note the decisions that the scheduler's view held to be in flight: a failed bind still counts until the cache
+        looks again."""
         decided = self._decisions.get(operation.cycle, []) if isinstance(operation, AssumedCycle) else []
         self._held.operate(operation, decided)
 

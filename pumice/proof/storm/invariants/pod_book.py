@@ -39,16 +39,16 @@ class PodBook(Struct):
 
     @property
     def leaves(self) -> bool:
-        """Whether it has ended, or somebody has begun to delete it."""
+        """Return whether the pod has ended or is being deleted."""
         return self.ended or self.deleting
 
     @property
     def stays(self) -> bool:
-        """Whether it is on a node, and not on its way out."""
+        """Return whether the pod is on a node and is not being deleted."""
         return self.on_node and not self.deleting
 
     def counts_as(self, other: PodBook) -> bool:
-        """Whether no sum tells them apart."""
+        """Return whether both books give the same sums."""
         return (
             self.node == other.node
             and self.on_node == other.on_node
@@ -67,9 +67,9 @@ class BookedPodReader:
         self._asks: tuple[Amounts, tuple[HostPort, ...]] = ({}, ())
 
     def read(self, key: str, obj: Object, before: PodBook | None) -> PodBook:
-        """What the object says; what never changes of a pod is taken from `before` when that is the same pod.
+        """Read the object; facts that never change are taken from `before` when that is the same pod.
 
-        It is `before` itself when nothing has changed that matters here: conditions, say.
+        Returns `before` itself when no fact that matters here has changed: conditions do not.
         """
         meta, spec = obj["metadata"], obj["spec"]
         annotations: Object = meta.get("annotations") or {}
@@ -104,7 +104,8 @@ def unscheduled(pod: Object) -> str:
 
 
 def share_port(some: tuple[HostPort, ...], others: tuple[HostPort, ...]) -> bool:
-    """Whether two pods cannot be on one node: the same port and protocol, at the same address or at all of them."""
+    """Return whether two pods cannot share a node: the same port and protocol, at the same address or at all of
+    them."""
     return any(
         mine[1:] == theirs[1:] and (mine[0] == theirs[0] or ANY_ADDRESS in (mine[0], theirs[0]))
         for mine in some
@@ -129,7 +130,7 @@ def _requests(spec: Object) -> Amounts:
 
 
 def _asked(container: Object) -> Amounts:
-    """What is limited and not asked for is asked for up to the limit."""
+    """Return the requests of a container; a resource that has a limit and no request counts with its limit."""
     resources = section(container, "resources")
     return amounts({**section(resources, "limits"), **section(resources, "requests")})
 

@@ -1,4 +1,4 @@
-"""What the scheduler says that each queue has allocated, against the sum of the queue's pods, parents included.
+"""Allocation that the scheduler states for each queue, against the sum of the queue's pods, parents included.
 
 Counted are pods on a node, or on their way to it, that neither end nor leave (source: Volcano `updateQueueStatus`). A
 cycle is judged by what it could know: it must count what was there all the time since, and nothing that had gone.
@@ -36,7 +36,8 @@ def add_up(sums: Sums, name: str, requests: Amounts, sign: int) -> None:
 
 
 def what_is_over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[tuple[str, str]]:
-    """What is too much, and in words. `unnamed`: the limit of what `allowed` does not name; None: there is none."""
+    """Yield each resource that exceeds its limit, with words. `unnamed`: the limit of resources not in `allowed`; None:
+    no limit."""
     for resource, amount in totals.items():
         limit = allowed.get(resource, unnamed)
         if limit is not None and amount > limit:
@@ -57,7 +58,8 @@ COUNTED: Final = ("cpu", "memory", "pods", "nvidia.com/gpu")
 
 
 def wrong_sums(truth: StormTruth, said: Iterable[QueueStatus], revision: int, leaving: Set[str]) -> Iterator[str]:
-    """What is wrong with statuses of a cycle that had seen `revision`; `leaving`: uids of pods that cycles evicted.
+    """Yield the problems of the statuses of a cycle that had seen `revision`; `leaving`: uids of pods that cycles
+    evicted.
 
     A gang that waits for the rest of its room is counted, too (Volcano keeps what it has allocated until the session
     ends), so what waits may be counted or not.

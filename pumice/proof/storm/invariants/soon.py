@@ -52,7 +52,7 @@ class Failure(NamedTuple):
 
 
 class Failures:
-    """What has failed and was not looked at since."""
+    """Failures that the cache has not looked at since."""
 
     def __init__(self) -> None:
         self._open: dict[str, Failure] = {}
@@ -132,7 +132,7 @@ async def _agree_soon(
 
 
 async def _caught_up(system: System, view: Callable[[], View]) -> ViewChecked | None:
-    """What the cache says of itself when it has heard of everything; None when it does not hear of something."""
+    """Return the cache's own check once it has seen all changes; None when it does not get there."""
     newest = _newest(system)
     glances = 0
     while glances < MOST_GLANCES:
@@ -156,7 +156,8 @@ def _newest(system: System) -> int:
 
 
 async def _answer_of(system: System) -> ViewChecked | None:
-    """What the cache says of itself. Waits while it or the api, from which it lists, is away: crashed, or writing.
+    """Return the cache's own check. Waits while the cache or the api, from which it lists, is away: crashed, or
+    writing.
 
     None: one of them crashed over it.
     """

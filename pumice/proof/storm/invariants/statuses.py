@@ -151,7 +151,7 @@ def wrong_statuses(truth: StormTruth, *, gang: bool) -> list[str]:
 
 
 def phases(truth: StormTruth) -> dict[str, str]:
-    """What each group says, by "namespace/name"."""
+    """Return the phase of each group, by "namespace/name"."""
     return {job: _status(truth, job).get("phase") or "" for job in _groups(truth)}
 
 

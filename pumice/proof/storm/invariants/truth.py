@@ -121,7 +121,8 @@ class StormTruth:
         return None
 
     def _may_differ(self, key: tuple[str, str, str], obj: Object | None) -> bool:
-        """Whether the spec may be another than was read last: who writes a status leaves the very same one there."""
+        """Return whether the spec may have changed since the last read: a status writer leaves the very same spec
+        object."""
         spec = None if obj is None else obj.get("spec")
         before, self._specs[key] = self._specs.get(key), spec
         return spec is None or spec is not before
@@ -161,7 +162,7 @@ class StormTruth:
         return None if mutation.type == "ADDED" else (pod, was)  # it came with its node: nobody decided that
 
     def is_ours(self, pod: PodBook) -> bool:
-        """Whether the pod is for a scheduler here to place."""
+        """Return whether a scheduler of this system must place the pod."""
         return self.object_of(pod)["spec"].get("schedulerName") in SCHEDULERS
 
     def object_of(self, pod: PodBook) -> Object:
@@ -246,7 +247,7 @@ class StormTruth:
     def judge(
         self, pod: PodBook, revision: int, leaving: frozenset[str] = frozenset(), upheld: frozenset[str] = ALL
     ) -> Iterator[tuple[str, str]]:
-        """What is wrong with this pod on its node, decided on what `revision` said: invariant and words.
+        """Yield the problems of this pod on its node, decided on the state at `revision`: invariant and words.
 
         Volcano does not count against a queue what it is evicting: `leaving`, by uid. A pod that has ended takes up no
         room; and a pod is asked about what it requests only: one that asks for no cpu may join a node that was made
@@ -308,7 +309,7 @@ class StormTruth:
         return [uid for at, uid in self._losses.get(job, ()) if at > revision]
 
     def stayed(self, uid: str, revision: int) -> bool:
-        """Whether nobody had begun to delete a pod at `revision`."""
+        """Return whether the deletion of a pod had not begun at `revision`."""
         return self._deleted_at.get(uid, revision + 1) > revision
 
 

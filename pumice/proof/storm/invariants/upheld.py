@@ -90,13 +90,13 @@ def upheld(config: SchedulerConfig) -> frozenset[str]:
 
 
 def asks_budgets(config: SchedulerConfig) -> bool:
-    """Whether no victim comes about without the pdb plugin: it has the last word in every tier."""
+    """Return whether no victim is chosen without the pdb plugin: it has the last word in every tier."""
     asked = all(tier.plugins and tier.plugins[-1].name == "pdb" for tier in config.tiers)
     return asked and ASKING.issuperset(config.actions)
 
 
 def asks_gangs(config: SchedulerConfig) -> bool:
-    """Whether no victim comes about without what the gang plugin says of it, in every tier.
+    """Return whether no victim is chosen without the gang plugin's vote, in every tier.
 
     An answer before the last one is forgotten when later ones leave nothing of it: Volcano lets the next plugin start
     anew (fix intersection-stays-empty: it does not).
@@ -112,12 +112,12 @@ def _asks_gang(tier: Tier, stays: bool) -> bool:
 
 
 def _asked(config: SchedulerConfig, names: tuple[str, ...], point: str) -> bool:
-    """Whether one of these plugins has a say at an extension point where all must agree."""
+    """Return whether one of these plugins votes at an extension point where all must agree."""
     return any(option.name in names and option.is_enabled(point) for option in _options(config))
 
 
 def _filtered(config: SchedulerConfig, *switches: str) -> bool:
-    """Whether the predicates plugin is asked about nodes, with these of its filters on."""
+    """Return whether the predicates plugin filters nodes, with these of its filters on."""
     return any(
         all(Arguments(option.name, option.arguments).get_bool(f"predicate.{switch}", True) for switch in switches)
         for option in _options(config)
@@ -126,7 +126,7 @@ def _filtered(config: SchedulerConfig, *switches: str) -> bool:
 
 
 def _must_be_heeded(option: PluginOption) -> bool:
-    """Whether the storm's own extender is asked about nodes and its silence counts as a no."""
+    """Return whether the storm's own extender filters nodes and its silence counts as a no."""
     arguments = Arguments(option.name, option.arguments)
     if arguments.get_string("extender.urlPrefix", "") != STORM_URL:
         return False

@@ -1,1 +1,1 @@
-"""What happens in a storm, as data: made from a seed, read, checked and cut down."""
+"""Events of a storm, as data: made from a seed, read, checked and cut down."""

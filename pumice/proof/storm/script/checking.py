@@ -1,5 +1,5 @@
-"""What a list of events that somebody hands in must say. What an event is about may be missing from the list: a storm
-that was cut down names nodes and jobs whose own events were left out. It must not be something else, though.
+"""Rules for a list of events that a user passes in. The subject of an event may be missing from the list: a storm that
+was cut down names nodes and jobs whose own events were left out. But it must not be an object of another kind.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def own_claims(namespace: str, details: Object) -> Iterator[Object]:
 
 
 def offers(node: str, details: Object) -> Iterator[Object]:
-    """What a node has to be claimed: `devices`, and local `volumes`, so many of each."""
+    """Yield the objects of a node that pods can claim: `devices`, and local `volumes`, so many of each."""
     if details.get("devices"):
         devices = [{"name": f"gpu{number}"} for number in range(int(details["devices"]))]
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}

@@ -1,4 +1,4 @@
-"""What happens in a storm, as a list of events: it can be generated, recorded, cut down, written down and run again.
+"""Events of a storm, as a list: it can be generated, recorded, cut down, written down and run again.
 
 An event either comes at a time (`at`, virtual seconds) and does something to the cluster, or waits for an occasion
 (`on`, such as "bind default/j1-0 #2": the second attempt to bind that pod) and is a fault.
@@ -56,7 +56,7 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
     @property
     def order_seed(self) -> int:
-        """What decides the order in which everything runs."""
+        """Return the seed that decides the order in which tasks run."""
         return self.seed if self.order is None else self.order
 
 

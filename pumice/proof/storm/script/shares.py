@@ -54,7 +54,7 @@ def notes(node: str, details: Object) -> dict[str, str]:
 
 
 def quantities(details: Object) -> dict[str, str]:
-    """What the kubelet of a node counts of its NPUs."""
+    """Return the NPU resources that the kubelet of a node counts."""
     npus, chips = int(details.get("npus", 0)), int(details.get("chips", 0))
     counted = {NPU: npus * CARD["split"], NPU_MEMORY: npus * NPU_MIB, CORE: chips * CHIP_CORES}
     return {name: str(amount) for name, amount in counted.items() if amount}
@@ -69,7 +69,7 @@ def labels(details: Object) -> dict[str, str]:
 
 
 def reports(node: str, details: Object) -> list[Object]:
-    """What MindCluster's device plugin says of a node's chips."""
+    """Return the report of MindCluster's device plugin about a node's chips."""
     if not details.get("chips"):
         return []
     said = {"DeviceInfo": {"DeviceList": {NPU: ",".join(_chips(details))}, "UpdateTime": 1}}
@@ -99,7 +99,7 @@ def _config_map(named: Object, key: str, text: str) -> Object:
 
 
 def limits(details: Object) -> dict[str, str]:
-    """What a container asks for: a `share` of a card in MiB and its `cores` in per cent, `gpu-memory` in MiB or
+    """Return the limits of a container: a `share` of a card in MiB and its `cores` in per cent, `gpu-memory` in MiB or
     `gpu-number` of shared ones, `npu` in MiB of an NPU, `npu-cores` of it.
     """
     found: dict[str, str] = {}

@@ -1,4 +1,5 @@
-"""Who has and who asks for shares of what in a storm: as much as the scheduler's configuration hands out."""
+"""Shares of devices that nodes offer and pods ask for in a storm: as many as the scheduler's configuration hands
+out."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ _ASK: Final[dict[str, tuple[Object, ...]]] = {
 
 
 def kind_of(config: str) -> str:
-    """What a scheduler configuration hands out shares of: a key of what is asked for; cards and cells by default."""
+    """Return the kind of share that a scheduler configuration hands out; cards and cells by default."""
     option = parse_scheduler_config(config, source="the profile", lenient=True).plugin(PLUGIN) if config else None
     arguments = {} if option is None else option.arguments
     read = Arguments(PLUGIN, arguments)

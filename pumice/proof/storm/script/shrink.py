@@ -53,7 +53,7 @@ class Search:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no storm may be run any more."""
+        """Return whether no more storms may be run."""
         return self._run >= self._runs * (PATIENCE if len(self.script.events) > FEW else 1)
 
     def take(self, events: Sequence[Event]) -> bool:

@@ -186,7 +186,7 @@ def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Ev
 
 
 def _wish(random: Random, job: Event) -> dict[str, Any]:
-    """What each pod of a job claims. Small jobs may share one claim, and with it a node."""
+    """Return the claims of each pod of a job. Small jobs may share one claim, and with it a node."""
     wishes: list[dict[str, Any]] = [{"devices": 1}, {"devices": MOST_DEVICES}, {"storage": LOCAL}, {"storage": MADE}]
     if int(job.details["pods"]) <= MOST_SHARING:
         wishes.append({"shared": f"{job.target}-gpus"})

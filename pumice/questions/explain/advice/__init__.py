@@ -1,1 +1,1 @@
-"""What would help a job that waits: changes that were tried, each by deciding the cycle again with it."""
+"""Advice for a job that waits: changes that were tried, each by deciding the cycle again with it."""

@@ -172,8 +172,8 @@ class Granted(NamedTuple):
 
 
 def search_on(bench: Bench, search: AdviceSearch, candidates: Candidates) -> None:
-    """Where nothing of a search brings all pods of the job: what does beside all objects that are missing. They are
-    made with the least that they may be worth, then with the most.
+    """Search with all missing objects added, if no change alone brings all pods of the job. They are made with the
+    lowest value that they may have, then with the highest.
     """
     if _brings_all(search.found):
         return
@@ -240,7 +240,7 @@ def _whole(bench: Bench, found: Found, made: Sequence[Change]) -> Found:
 
 
 def _alone(bench: Bench, changes: Sequence[Change]) -> tuple[int, ...]:
-    """How far each change comes by itself: 0 for one that edits pods that only other changes make."""
+    """Return how far each change helps by itself: 0 for one that edits pods that only other changes make."""
     if len(changes) < 2:
         return ()
     return tuple(bench.attempt(each).kept if _can_be_tried(bench, [each]) else 0 for each in changes)
@@ -413,8 +413,8 @@ class Advice:
 
 
 def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
-    """What brings the job of that pod, or of that name, further. An empty one for what is nobody's or waits not.
-    `seconds`: as work (see `pumice.work`), what it took to get there included.
+    """Return the changes that bring the job of that pod, or of that name, further. Empty for a pod without a job or a
+    job that does not wait. `seconds`: as work (see `pumice.work`), what it took to get there included.
     """
     job = next(iter(jobs_of(scene.view, kind, name)), None)
     if job is None or scene.view.jobs.by_key[job].spec is None:

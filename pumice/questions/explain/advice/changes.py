@@ -13,7 +13,7 @@ Identity = tuple[str, str, str]
 
 
 def identity_of(obj: Object) -> Identity:
-    """Who it is."""
+    """Return the identity of an object."""
     metadata: Object = obj.get("metadata") or {}
     return str(obj.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
@@ -28,10 +28,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What people would do, and what it does to objects and to the configuration. `remade`: controllers then make of
-    the objects what they could not make before. `amount`: how much it adds or takes, as a part of what the job asks
-    for, or of what there was; 0 where nothing is counted. `subject`: what `words` begin with, where a change of the
-    same thing can go on from there.
+    """Action of a person, and its edits of objects and of the configuration. `remade`: controllers then make of the
+    objects what they could not make before. `amount`: how much it adds or takes, as a part of what the job asks for, or
+    of what there was; 0 where nothing is counted. `subject`: what `words` begin with, where a change of the same thing
+    can go on from there.
     """
 
     words: str

@@ -37,7 +37,7 @@ class WaitingGroup:
 
     @property
     def preempts(self) -> bool:
-        """Whether anybody may be evicted for it."""
+        """Return whether other pods may be evicted for the group."""
         return bool(EVICTING & set(self.actions))
 
     @property
@@ -53,7 +53,7 @@ class WaitingGroup:
 
 
 def amounts_in(resource: Resource) -> dict[str, float]:
-    """What it consists of: cpu in milli-cores, memory in bytes, scalars as the scheduler counts them."""
+    """Return the amounts of a resource: cpu in milli-cores, memory in bytes, scalars as the scheduler counts them."""
     found = {"cpu": resource.milli_cpu, "memory": resource.memory, **(resource.scalars or {})}
     return {name: value for name, value in found.items() if value > 0}
 

@@ -26,8 +26,9 @@ TAINTED, CORDONED, ELSEWHERE = "TaintToleration", "NodeUnschedulable", "NodeAffi
 
 @dataclass(frozen=True)
 class NodeRefusals:
-    """What keeps tasks alike off the nodes. `against`: node -> the names of all filters that refuse it; `waiting`: the
-    pods of that template that wait; `grain`: of what all amounts that pods ask for are multiples, by resource.
+    """Refusals that keep equal tasks off the nodes. `against`: node -> the names of all filters that refuse it;
+    `waiting`: the pods of that template that wait; `grain`: of what all amounts that pods ask for are multiples, by
+    resource.
     """
 
     task: Task

@@ -16,7 +16,7 @@ Sizes = tuple[int, ...]
 
 
 class TrialBench(Protocol):
-    """Where changes are tried. Raises TimeOverError."""
+    """Bench on which changes are tried. Raises TimeOverError."""
 
     def attempt(self, *changes: Change) -> TrialResult: ...
 
@@ -34,12 +34,13 @@ class Found:
 
     @property
     def in_pair(self) -> bool:
-        """Whether it is different things together."""
+        """Return whether the changes concern different things."""
         return len({each.subject or each.words for each in self.changes}) > 1
 
     @property
     def size(self) -> tuple[int, float, int]:
-        """How many changes, how much is added in all, and of how many objects; pods come of one template."""
+        """Return the number of changes, the sum of their amounts, and the number of objects; pods of a template count
+        once."""
         changes = self.changes
         objects = {edit.who if edit.who[0] != "Pod" else ("Pod", "", "") for each in changes for edit in each.edits}
         return len(changes), sum(each.amount for each in changes), len(objects)
@@ -76,7 +77,7 @@ class AdviceSearch:
         self._sort()
 
     def add(self, found: Iterable[Found], further: AdviceSearch) -> None:
-        """What another search, which went on from this one, came to."""
+        """Add the results of another search that went on from this one."""
         self.found += found
         self.tried, self.known = self.tried + further.tried, self.known + further.known
         self._sort()
@@ -142,7 +143,7 @@ class AdviceSearch:
         return (family,), descent, sizes, least
 
     def _alone(self, changes: Sequence[Change]) -> tuple[int, ...]:
-        """How far each of several comes by itself, where there is time to try."""
+        """Return how far each of several changes helps by itself, as time permits."""
         try:
             return tuple(self.bench.attempt(change).kept for change in changes) if len(changes) > 1 else ()
         except TimeOverError:
@@ -210,7 +211,7 @@ class Descent:
         return best, True
 
     def may_be_less(self, sizes: Sizes) -> bool:
-        """Whether one less does as well; so too when the time is over first, for then nobody knows."""
+        """Return whether one less may do as well; also true when the time is over first, for then it is unknown."""
         try:
             return self._less(sizes, self.result(sizes)) is not None
         except TimeOverError:
@@ -233,7 +234,7 @@ def _with(sizes: Sizes, place: int, size: int) -> Sizes:
 
 
 def _helps(after: TrialResult, before: TrialResult) -> bool:
-    """Whether more of the job may stay; of a job without pods, whether it is admitted."""
+    """Return whether more tasks of the job keep their places; of a job without pods, whether it is admitted."""
     if after.kept != before.kept:
         return after.kept > before.kept
     return not before.pods and after.admitted > before.admitted

@@ -117,7 +117,8 @@ def _is_job(obj: Object) -> bool:
 
 
 def around(obj: Object, owners: set[str]) -> bool:
-    """Whether an object counts for what the owners of these uids make: they, what is theirs, and what is nobody's."""
+    """Return whether an object counts for the owners of these uids: they, objects they own, and objects without an
+    owner."""
     if obj["kind"] in OWNED:
         return not owners.isdisjoint(_controllers(obj))
     return stored_as(obj) not in MAKERS or section(obj, "metadata").get("uid") in owners
@@ -138,7 +139,7 @@ Changed = dict[Identity, Object | None]
 
 
 class TrialResult(NamedTuple):
-    """How far a job came, the further the greater: tasks that kept their places, tasks that found some at all (of a
+    """Progress of a job, ordered by how far it came: tasks that kept their places, tasks that found some at all (of a
     gang they may have been taken back), whether it is admitted, and less the pods that were evicted for it. `pods`: how
     many tasks it has.
     """
@@ -151,7 +152,7 @@ class TrialResult(NamedTuple):
 
 
 class TrialMoment(NamedTuple):
-    """When a cycle is decided, and from what."""
+    """Moment at which a cycle is decided, and its input."""
 
     objects: Mapping[Identity, Object]
     clock: CycleClock
@@ -164,9 +165,9 @@ class TrialMoment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where changes are tried. `objects` by identity, as the cycle saw them; `scene` has a view of its own; `untold`:
-    Jobs whose policies for evictions were not followed. Whatever it does raises TimeOverError when the time is `spent`,
-    and leaves all as it was.
+    """Bench on which changes are tried. `objects` by identity, as the cycle saw them; `scene` has a view of its own;
+    `untold`: Jobs whose policies for evictions were not followed. Whatever it does raises TimeOverError when the time
+    is `spent`, and leaves all as it was.
     """
 
     scene: Scene
@@ -279,7 +280,7 @@ class Bench:
         return close_session(session)
 
     def _carried_out(self, now: TrialMoment, result: CycleResult) -> Changed:
-        """What other objects are then; None: those who go."""
+        """Return the objects after the cycle's decisions; None: those that are deleted."""
         going = {("Pod", one.namespace, one.name) for one in self.scene.in_flight if isinstance(one, Evict)}
         given = [obj for who, obj in now.objects.items() if who not in going]
         remaining = {identity_of(obj): obj for obj in next_objects(given, result, now.clock.now)}
@@ -287,7 +288,7 @@ class Bench:
         return gone | {who: obj for who, obj in remaining.items() if now.objects.get(who) is not obj}
 
     def after(self, changes: Sequence[Change]) -> dict[Identity, Object]:
-        """What the changed objects become."""
+        """Return the objects after their changes."""
         after: dict[Identity, Object] = {}
         for edit in (edit for change in changes for edit in change.edits):
             obj = after.get(edit.who)

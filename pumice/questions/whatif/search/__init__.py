@@ -1,1 +1,1 @@
-"""What must change for a job to start: the least of something, tried; see `starting`."""
+"""Searches for the smallest change that lets a job start; see `starting`."""

@@ -79,7 +79,7 @@ class Stock:
         return Stock(free, pods, self.asked, self.needed)
 
     def enough(self, gone: Sequence[str] = ()) -> bool:
-        """Whether the gang may find room, were these pods nowhere. That it may not is certain."""
+        """Return whether the gang may find room without these pods. Only a negative answer is certain."""
         free = {node: dict(amount) for node, amount in self.free.items()}
         for pod in gone:
             node, amount = self.pods[pod]
@@ -142,7 +142,7 @@ def _smallest(asked: Sequence[Amount]) -> Amount:
 
 
 def fits(free: Amount, amount: Amount) -> int:
-    """How many of it at once."""
+    """Return how many of an amount fit at once."""
     counts = [int((free.get(name, 0.0) + SLACK) // value) for name, value in amount.items() if value > 0]
     return max(min(counts, default=NEVER), 0)
 
@@ -193,7 +193,7 @@ def plans(question: StartQuestion) -> Iterator[StartAnswer]:
 
 
 def stock_of(question: StartQuestion) -> Stock:
-    """What there is, by amounts."""
+    """Return the free amounts, and the pods that could move."""
     objects = question.fork.objects
     free: dict[str, dict[str, float]] = {
         obj["metadata"]["name"]: dict(allocatable_of(section(obj, "status")))
@@ -280,7 +280,7 @@ def _one_more(stock: Stock, node: str, asked: Amount, closed: set[str]) -> list[
 
 
 def _best_target(stock: Stock, pod: str, asked: Amount, closed: set[str]) -> str:
-    """Where it fits, costs the gang nothing, and leaves the least."""
+    """Return the node where the pod fits, takes no place of the gang, and leaves the least free."""
     amount = stock.pods[pod][1]
     found: list[tuple[int, float, str]] = []
     for node, free in stock.free.items():
@@ -299,7 +299,7 @@ def _size(stock: Stock, pod: str) -> float:
 
 
 def works(question: StartQuestion, moves: Sequence[Move]) -> float | None:
-    """When the job starts once these moves are made; None: it does not, or a node does not take its pod."""
+    """Return when the job starts once these moves are made; None: it does not, or a node refuses its pod."""
     words = ", ".join(f"{move.pod} to {move.target}" for move in moves)
     made = {move.pod: _on(move.target) for move in moves}
     starts_s = question.starts(ForkChange(words, lambda fork: _replaced(fork, made)))
@@ -307,7 +307,7 @@ def works(question: StartQuestion, moves: Sequence[Move]) -> float | None:
 
 
 def _taken_in(question: StartQuestion, moves: Sequence[Move]) -> bool:
-    """Whether the scheduler itself puts the pods there, were they to be placed anew, each on its node or none."""
+    """Return whether the scheduler itself binds the pods there, if each may go to its target node or none."""
     own = set(belongings(question.fork.objects)[question.job].places)
     others = tuple(obj for place, obj in enumerate(question.fork.objects) if place not in own)
     fork = _replaced(replace(question.fork, objects=others), {move.pod: _pinned(move.target) for move in moves})

@@ -206,7 +206,7 @@ class _Lowering:
         return {key: self._now.get(key, 0) + count * more for key, more in step.items()}
 
     def does(self, values: Units) -> bool:
-        """Whether the job starts with them."""
+        """Return whether the job starts with these values."""
         self.tried += 1
         return self._question.starts(self.change(values)) is not None
 

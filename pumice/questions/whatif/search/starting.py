@@ -1,4 +1,4 @@
-"""Whether a job starts, and when: as much of a future is lived through as that takes."""
+"""Trial of whether a job starts, and when: a future is lived through only as far as needed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StartWatch:
 
     @property
     def started(self) -> bool:
-        """Whether it has them now."""
+        """Return whether a group of the job has its minimum of pods on nodes now."""
         placed = self._placed
         return any(len(placed[group]) >= self._minima.get(group, 1) for group in self.groups if placed[group])
 
@@ -121,7 +121,8 @@ class StartQuestion:
                     self._ahead[words] = executor.submit(lived_start, *asked, self.work.units)
 
     def starts(self, *changes: ForkChange) -> float | None:
-        """When it does with these changes, in seconds; None: it does not, or they cannot be made. Tried once each."""
+        """Return when the job starts with these changes, in seconds; None: it does not, or they cannot be made. Each
+        set is tried once."""
         words = tuple(change.words for change in changes)
         if words not in self.known:
             self.tries += 1
@@ -170,7 +171,7 @@ class LivedStart(NamedTuple):
 
 
 def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | None:
-    """When the job has its minimum on nodes, in seconds; None: not within that time."""
+    """Return when the job has its minimum on nodes, in seconds; None: not within that time."""
     return lived_start(fork, job, within_s, seed).starts_s
 
 
