@@ -247,5 +247,11 @@ def _unreachable(server: str, error: Exception) -> RemoteError:
     return RemoteError(f"{server}: no answer: {_words(error)}")
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _words(error: BaseException) -> str:
+    """Return the first words in an error and its causes: over trio only the cause names a refused certificate."""
+    each: BaseException | None = error
+    while each is not None:
+        if str(each):
+            return str(each)
+        each = each.__cause__ or each.__context__
+    return type(error).__name__

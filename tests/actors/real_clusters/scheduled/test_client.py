@@ -1,5 +1,6 @@
 """The connections of writers: used again, replaced where they are no more, and what goes over them."""
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -38,13 +39,25 @@ class Scripted:
 
     async def _answer(self, stream: SocketStream) -> bool:
         """Whether the connection goes on after it."""
-        heard = await stream.receive()
+        heard = await _request(stream)
         answer = self.left.pop(0)
         if answer is None:
             return False
         self.heard.append(heard)
         await stream.send(answer)
         return b"last" not in answer
+
+
+async def _request(stream: SocketStream) -> bytes:
+    """Return one request, whole: a client may send head and body by themselves."""
+    heard = b""
+    while b"\r\n\r\n" not in heard:
+        heard += await stream.receive()
+    length = re.search(rb"content-length: (\d+)", heard, re.IGNORECASE)
+    whole = heard.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
+    while len(heard) < whole:
+        heard += await stream.receive()
+    return heard
 
 
 @asynccontextmanager
