@@ -1,9 +1,9 @@
 """The users of a cluster, as a trace or a manifest says when they come: objects are created at their time.
 
-Owns: nothing; what is to come (`Coming`) outlives it, and is nobody else's.
+Owns: nothing; what is to come (`Coming`) outlives it, and has no other owner.
 Accepts: `Announce`.
 Sends: asks the api.
-When full: whoever announces waits.
+When full: the actor that announces waits.
 Stops: at once. After a crash the next one goes on, and what was in hand is created again, which the api knows already.
 
 What is to come counts as timers on the activity board, so a system with arrivals ahead is not idle.

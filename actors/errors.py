@@ -9,7 +9,7 @@ WorldError
 InternalError
 ├── UnknownMessageError       a message that its receiver does not know
 ├── UnexpectedReplyError      an answer of another type than the one asked for
-├── ActorStoppedError         the receiver has stopped: nobody reads that mailbox any more
+├── ActorStoppedError         the receiver has stopped: its mailbox has no reader any more
 ├── ActorFailedError          the receiver crashed while the message was with it
 ├── HungActorError            an actor gave no sign of life and was taken away
 ├── CycleLostError            an action, or the core, raised in the middle of a cycle; the session is dropped
@@ -30,7 +30,7 @@ class RecorderFailedError(WorldError):
 
 
 class ListenError(WorldError):
-    """The gateway cannot listen where it was told to."""
+    """The gateway cannot listen on the address it was given."""
 
 
 class RemoteError(WorldError):
@@ -52,7 +52,7 @@ class RemoteError(WorldError):
 
 
 class BrokenAnswerError(RemoteError):
-    """An answer began and did not come to its end."""
+    """An answer began and did not finish."""
 
 
 class CredentialsError(WorldError):
@@ -60,7 +60,7 @@ class CredentialsError(WorldError):
 
 
 class LeaseLostError(WorldError):
-    """The Lease could not be renewed in time, or somebody else has it."""
+    """The Lease could not be renewed in time, or another holder has it."""
 
 
 class UnknownMessageError(InternalError):
@@ -90,7 +90,7 @@ class ActorFailedError(InternalError):
         super().__init__(f"actor {actor} crashed over this message: {error}")
 
     def __str__(self) -> str:
-        return self.problem  # a bug or not, the crash is told of where it was
+        return self.problem  # a bug or not, the crash is reported where it happened
 
 
 class HungActorError(InternalError):

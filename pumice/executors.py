@@ -170,7 +170,7 @@ def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
     except (EOFError, OSError):
         future.set_exception(WorkerDiedError("the process died (out of memory?)"))
         return False
-    except Exception as error:  # noqa: BLE001 (what cannot be sent is told to who wanted it sent)
+    except Exception as error:  # noqa: BLE001 (the caller learns of what cannot be sent)
         future.set_exception(error)
         return False
     (future.set_result if good else future.set_exception)(found)
@@ -178,7 +178,7 @@ def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
 
 
 def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -> None:
-    """Until nobody is at the other end."""
+    """Until the other end closes."""
     gc.freeze()
     begin()
     with suppress(EOFError, ConnectionError):
@@ -186,7 +186,7 @@ def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -
             work, arguments, named = line.recv()
             try:
                 found = True, work(*arguments, **named)
-            except Exception as error:  # noqa: BLE001 (whatever it is, it is raised where somebody sees it)
+            except Exception as error:  # noqa: BLE001 (whatever it is, it is raised in the caller)
                 found = False, error
             line.send(found)
 
@@ -224,7 +224,8 @@ def executors(workers: int, address: str | None, begin: Callable[[], None] = not
 def as_ended(
     work: Callable[..., Any], tasks: Mapping[K, tuple[Any, ...]], executor: Executor
 ) -> Generator[tuple[K, Future[Any]]]:
-    """Key and future of each task as it ends; what has not begun when somebody leaves is not begun any more."""
+    """Key and future of each task as it ends; tasks that have not begun when the caller leaves are not begun any
+    more."""
     running = {executor.submit(work, *task): key for key, task in tasks.items()}
     try:
         for future in as_completed(running):

@@ -52,7 +52,7 @@ def milli(value: float) -> str:
 
 
 def byte_count(value: float) -> str:
-    """Bytes in the largest unit of which there is one, to three digits: `8Gi`, `1.5Gi`, `512Mi`."""
+    """Bytes in the largest unit that is not above them, to three digits: `8Gi`, `1.5Gi`, `512Mi`."""
     for unit, size in BYTES:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}" if abs(value) < 1000 * size else f"{value / size:.0f}{unit}"
@@ -60,7 +60,7 @@ def byte_count(value: float) -> str:
 
 
 def time_span(seconds: float) -> str:
-    """Seconds in the two largest units of which there are any: `40s`, `3m20s`, `1h5m`, `2d3h`."""
+    """Seconds in the two largest units that they fill: `40s`, `3m20s`, `1h5m`, `2d3h`."""
     whole = round(seconds)
     parts = [(whole // 86400, "d"), (whole % 86400 // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
     first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)

@@ -1,4 +1,4 @@
-"""Questions that take long, answered by a process of their own: so many at a time, for as long as somebody waits.
+"""Questions that take long, answered by a process of their own: so many at a time, for as long as a client waits.
 
 The gateway knows what may be asked; the adviser that it is given knows the answers. The serving loop only waits.
 """
@@ -24,7 +24,7 @@ from pumice.actors.gateway.problems import ApiError, internal, too_many, unavail
 from pumice.core.messages.replies import Refused
 
 # --- Worker processes: each answers one question after another
-# A process is ended with a question that nobody waits for any more. `anyio.to_process` is not enough: whoever is
+# A process is ended with a question that no client waits for any more. `anyio.to_process` is not enough: whoever is
 # cancelled while it starts a process leaves that process behind for good.
 
 LINGER_S: Final = 1.0
@@ -75,7 +75,7 @@ class Workers:
             tasks.start_soon(self._ask, request, found, kept, done)
             try:
                 await done.wait()
-            finally:  # nothing to do, or nobody waits any more
+            finally:  # nothing to do, or no client waits any more
                 kept.deadline = min(kept.deadline, anyio.current_time() + LINGER_S)
         if kept.cancelled_caught:
             raise TimeoutError
@@ -88,7 +88,7 @@ class Workers:
         return answer
 
     async def _ask(self, request: bytes, found: list[bytes], kept: CancelScope, done: anyio.Event) -> None:
-        """Not to be cancelled but by `kept`: a process that is being started would be nobody's."""
+        """Not to be cancelled but by `kept`: a process that is being started would have no owner."""
         with CancelScope(shield=True):
             process = await self._process()
             with kept, suppress(*BROKEN):
@@ -135,7 +135,7 @@ async def _end(process: Process) -> None:
 
 def answer_all() -> None:
     """Until there are no more questions. Whatever else is printed goes nowhere: it would be read as an answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asker ends this process
     told, nowhere = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     asked = sys.stdin.buffer

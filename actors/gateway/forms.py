@@ -121,7 +121,7 @@ def list_kind(kind: Kind) -> str:
 
 
 def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Query) -> Writer:
-    """Raises ApiError (400) for an `includeObject` nobody knows."""
+    """Raises ApiError (400) for an unknown `includeObject`."""
     read = kinds.reading(kind.key)
     if form.shape != "Table":
         return Writer(kind, api_version, form, read=read)

@@ -34,8 +34,8 @@ from pumice.actors.runtime.longest import Longest
 from pumice.config.errors import WorldError
 
 # --- The door: who may come in
-# A page in somebody's browser can send requests to the loopback as well. It gives itself away by its Origin, or
-# (after its name was made to point here) by a Host that is no address of this server.
+# A page in a user's browser can send requests to the loopback as well. It gives itself away by its Origin, or
+# (after its name was made to point here) by a Host that is not an address of this server.
 
 COOKIE: Final = "pumice"
 READS: Final = ("GET", "HEAD")
@@ -80,7 +80,7 @@ class Doorkeeper:
         self._check(exchange)
 
     def admit_strangers(self, exchange: Exchange) -> None:
-        """Whoever may see the form that asks for the token, and what it is made of. Raises ApiError (403)."""
+        """Let in clients that may see the form that asks for the token, and its parts. Raises ApiError (403)."""
         self._from_no_other_page(exchange)
         if not self._token:
             self._from_here(exchange)

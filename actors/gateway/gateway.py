@@ -2,9 +2,9 @@
 
 Owns: the connections, the rings of what changed lately, the listings that are read in pages.
 Accepts: `Poke`.
-Sends: asks the api, of whoever reads metrics the session runner (if there is one) and the metrics actor, and the
+Sends: asks the api, for a reader of metrics the session runner (if there is one) and the metrics actor, and the
 cache, for those who look on.
-When full: clients wait; a watch that does not read falls behind and is told so. Bodies and watches are bounded.
+When full: clients wait; a watch that does not read falls behind and gets an error. Bodies and watches are bounded.
 Stops: takes no more requests, ends the watches, then what is still being answered, then the connections.
 
 The listening socket is not its own: a crash closes the connections, and the next instance accepts again.
@@ -171,8 +171,8 @@ def build_app(site: Site) -> Application:
 
 
 class Gateway(Actor[Poke, Done]):
-    """`listings`: those that the api has opened, by handle. `runner`: where anybody runs cycles. `stormy`: somebody
-    makes faults, which the api counts.
+    """`listings`: those that the api has opened, by handle. `runner`: where cycles run. `stormy`: faults are
+    injected, and the api counts them.
     """
 
     def __init__(
@@ -209,12 +209,12 @@ class Gateway(Actor[Poke, Done]):
         self._stopped = anyio.Event()
 
     async def handle(self, message: Poke) -> Done:
-        """Nothing to look at again: it serves whoever comes."""
+        """Nothing to look at again: it serves every client."""
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """The server, the hub that reads for the watches, who answers questions, the count of jobs that wait, and what
-        pages are told.
+        pages receive.
         """
         return (self._pull, self._serve_http, self.site.desk.keep, self.site.waiting.keep, self.site.pages.keep)
 
@@ -228,7 +228,7 @@ class Gateway(Actor[Poke, Done]):
         await self.site.hub.run(self.name, lambda: [row.key for row in self.site.kinds.rows()], self.site.definition)
 
     async def _serve_http(self) -> None:
-        """Shielded: hypercorn on asyncio does not bear to be cancelled. It is told to stop instead."""
+        """Shielded: hypercorn on asyncio does not bear to be cancelled. It is asked to stop instead."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_when_cancelled)
             try:

@@ -1,7 +1,7 @@
 """The one who reads the api's changes for all watches: into one ring a kind.
 
 It also remembers the traits of every object (labels, and the fields that can be selected by), for a watch with a
-selector has to be told when an object stops matching.
+selector must learn when an object stops matching.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
 
 
 class Hub:
-    """`revision`: what it has seen. `told`: it has told of what there was when it began; `ready`: it knows all objects.
-    `definition` is told of every change of a CustomResourceDefinition and of the configurations of webhooks and
-    policies, and says which kind is defined by it.
+    """`revision`: what it has seen. `told`: it has delivered the objects that existed when it began; `ready`: it knows
+    all objects. `definition` is called with every change of a CustomResourceDefinition and of the configurations of
+    webhooks and policies, and says which kind is defined by it.
 
     `start` is the revision that it begins at; watches from before it are gone.
     """

@@ -111,7 +111,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class KeptListing(msgspec.Struct):
-    """One listing; `at` is when somebody last got further in it than before, which is to `reached`."""
+    """One listing; `at` is when a client last got further in it than before, which is to `reached`."""
 
     revision: int
     blobs: tuple[bytes, ...]
@@ -120,7 +120,7 @@ class KeptListing(msgspec.Struct):
 
 
 class KeptListings:
-    """At most `MOST` of them, none in which nobody gets on for longer than `AGE_S`."""
+    """At most `MOST` of them, each for `AGE_S` at most without progress of its client."""
 
     def __init__(self) -> None:
         self._listings: OrderedDict[int, KeptListing] = OrderedDict()

@@ -37,7 +37,7 @@ class MalformedBodyError(RequestError):
 
 
 class UnknownProtobufKindError(RequestError):
-    """Nobody described the kind's messages; the text names it."""
+    """The kind's messages have no description; the text names the kind."""
 
     code = 415
     reason = "UnsupportedMediaType"
@@ -110,7 +110,7 @@ def _slice(data: memoryview, at: int, size: int) -> memoryview:
 
 
 # --- Messages by the schema table, as JSON that Go would print
-# Go writes every field that is no pointer, empty ones too, and leaves out of JSON what is empty and marked so;
+# Go writes every field that is not a pointer, empty ones too, and leaves out of JSON what is empty and marked so;
 # structs are never empty to it. Where nothing is on the wire, nothing but such structs and always printed zeros
 # appear.
 

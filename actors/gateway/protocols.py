@@ -45,7 +45,7 @@ class LastingWrapper(ProtocolWrapper):
     """
 
     async def handle(self, event: WireEvent) -> None:
-        """Hypercorn's own, but for its errors. The application runs in another task: its errors do not come here."""
+        """Hypercorn's own, except for its errors. The application runs in another task: its errors do not come here."""
         try:
             await super().handle(event)
         except Exception as error:  # noqa: BLE001 - h2, hpack, wsproto and hypercorn itself each have their own
@@ -109,10 +109,10 @@ class BoundedH11(H11Protocol):
 
 
 class TalkativeWebSocket(WSStream):
-    """Says in a Status why there is no WebSocket, and compresses nothing, as a kube-apiserver."""
+    """Says in a Status why WebSockets are refused, and compresses nothing, as a kube-apiserver."""
 
     async def handle(self, event: StreamEvent) -> None:
-        """Hypercorn's own, but for the request."""
+        """Hypercorn's own, except for the request."""
         if isinstance(event, Request):  # compression would be work for every event and every watch
             headers = [each for each in event.headers if each[0].lower() != b"sec-websocket-extensions"]
             event = Request(event.stream_id, headers, event.http_version, event.method, event.raw_path, event.state)

@@ -1,7 +1,7 @@
 """The latest changes of one kind, for all who watch it.
 
 Each change is decoded and encoded once, however many watch. A watcher keeps a position; one that falls behind the end
-of the ring is told so and lists again. So memory is bounded by the ring and by one chunk a watcher.
+of the ring gets an error and lists again. So memory is bounded by the ring and by one chunk a watcher.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ MOST: Final = 200
 
 
 class RingEntry:
-    """One change. `before` and `after` are the object's traits; None: it was not, or is no longer, there."""
+    """One change. `before` and `after` are the object's traits; None: the object did not exist before, or was
+    deleted."""
 
     __slots__ = ("_line", "after", "before", "blob", "revision", "type")
 
@@ -43,7 +44,7 @@ class RingEntry:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about: MessagePack, JSON once somebody has asked for it, and itself."""
+        """Bytes that it holds, about: MessagePack, JSON once a client has asked for it, and itself."""
         return len(self.blob) * 5 // 2 + 400
 
     def obj(self) -> Object:
@@ -124,7 +125,7 @@ class Ring:
             self.bytes = sum(entry.size for entry in self._entries)
 
     def reset(self, revision: int) -> None:
-        """Something was missed: whoever watches has to list again."""
+        """Something was missed: every watcher has to list again."""
         self._first = self.end + 1  # no position before this one is good any more
         self._entries.clear()
         self.bytes = 0
@@ -173,7 +174,7 @@ class Ring:
 
 class RingPart:
     """The entries of a ring that are of one namespace, for those who watch no other: a change elsewhere wakes none of
-    them, and what falls off the ring meanwhile, none of it theirs, is no loss to them.
+    them, and what falls off the ring meanwhile, none of it theirs, does not matter to them.
 
     Positions are the ring's. It is the ring that fills it.
     """
@@ -198,7 +199,7 @@ class RingPart:
             del self._positions[:number], self._entries[:number]
 
     def reset(self, first: int) -> None:
-        """Something was missed: whatever somebody has read before this position is no good any more."""
+        """Something was missed: everything read before this position is out of date."""
         self._gone = first
         self._positions.clear()
         self._entries.clear()

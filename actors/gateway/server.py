@@ -1,4 +1,4 @@
-"""The application on hypercorn, on either backend, until it is told to stop."""
+"""The application on hypercorn, on either backend, until it is asked to stop."""
 
 from __future__ import annotations
 
@@ -68,13 +68,14 @@ class Complaints:
 
 
 class BoundedListener(socket.socket):
-    """Closes at once what it accepts beyond `most` descriptors; whoever accepts is told that nobody was there."""
+    """Closes at once what it accepts beyond `most` descriptors; the caller of accept learns that no connection was
+    waiting."""
 
     most: int
     complaints: Complaints
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection and its address, as of any socket; running out of descriptors is told once a while."""
+        """The next connection and its address, as of any socket; running out of descriptors is logged once a while."""
         try:
             connection, address = super().accept()
         except OSError as error:
@@ -256,7 +257,7 @@ async def _keep_some_free(listener: socket.socket, complaints: Complaints) -> No
 
 
 async def _break_off_late(listener: socket.socket, stop: anyio.Event) -> None:
-    """Connections that are still open when hypercorn is about to end keep nobody waiting."""
+    """Connections that are still open when hypercorn is about to end delay nothing."""
     await stop.wait()
     while True:
         await anyio.sleep(SHUTDOWN_S / 4)
@@ -273,7 +274,7 @@ def _config(settings: GatewaySettings, descriptor: int, complaints: Complaints) 
     config.keep_alive_max_requests = 2**62
     config.h11_max_incomplete_size = HEADERS
     config.h2_max_header_list_size = HEADERS
-    config.websocket_max_message_size = HEADERS  # nobody listens to what a client says there
+    config.websocket_max_message_size = HEADERS  # what a client sends there has no reader
     config.graceful_timeout = SHUTDOWN_S
     config.alpn_protocols = ["http/1.1"]
     if settings.certificate is not None:

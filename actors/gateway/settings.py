@@ -19,8 +19,8 @@ class GatewaySettings:
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
-    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: nobody
-    may write, whoever it is.
+    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: no client
+    may write.
     """
 
     listener: socket.socket

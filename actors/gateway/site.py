@@ -33,7 +33,7 @@ from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 # --- Metrics of jobs that wait
-# The adviser counts them while somebody reads metrics, so seldom that it costs little.
+# The adviser counts them while a client reads metrics, so seldom that it costs little.
 
 LEAST_S: Final = 15.0
 """Between two counts."""
@@ -56,7 +56,7 @@ class WaitingGauges:
         return self._text
 
     async def keep(self) -> None:
-        """Count whenever somebody has read, until cancelled."""
+        """Count after each read of the metrics, until cancelled."""
         while True:
             await self._read.wait()
             self._read = anyio.Event()
@@ -92,7 +92,7 @@ Listings = HandleTable[tuple[bytes, ...]]
 @dataclass(kw_only=True)
 class Site(Front):
     """`listings`: those that the api has opened, by handle; `kinds` and `hooks` follow what the hub sees;
-    `cache` is None where nobody schedules; `stormy`: somebody makes faults.
+    `cache` is None where no scheduler runs; `stormy`: faults are injected.
     """
 
     api: ApiPort

@@ -1,9 +1,10 @@
-"""The checkpointer: states from which a restart needs only what follows, and the cutting of what nobody needs.
+"""The checkpointer: states from which a restart needs only the later records, and the cutting of records that are not
+needed.
 
 Owns: a state folded from the journal (`pumice.storage.checkpoint.CheckpointState`); it reads the journal, and cuts it.
 Accepts: `Poke` (take one now).
 Sends: asks the recorder to keep a checkpoint. That there is something to read is a level signal, which it raises.
-When full: whoever pokes waits.
+When full: the actor that pokes waits.
 Stops: at once; a checkpoint that is not finished is as if it had never been begun.
 
 Nothing waits for it: it reads the journal in small pieces, and packs in a thread. A checkpoint that cannot be written

@@ -1,13 +1,12 @@
-"""The recorder: everything of consequence, written to the journal before anybody acts on it.
+"""The recorder: everything of consequence, written to the journal before any actor acts on it.
 
-Owns: the journal (nobody else writes it).
-Accepts: `Append` and `SaveCheckpoint`. Asked, it answers `Appended` once the records are on disk; told, it writes them
-all the same. A checkpoint that cannot be kept is said, and nothing else comes of it.
-Sends: nothing.
-When full: whoever has something to record waits; that is what makes the journal the throttle of the system.
-Stops: last of all actors, after everything queued is on disk. When the journal fails it crashes with
-RecorderFailedError, and the supervisor stops the process rather than run unlogged. So it does when the journal's file
-is removed or replaced: every append finds out, and a look now and then while there is nothing to append.
+Owns: the journal (no other actor writes it). Accepts: `Append` and `SaveCheckpoint`. Asked, it answers `Appended` once
+the records are on disk; as a message without an answer, it writes them all the same. A checkpoint that cannot be kept
+is said, and nothing else comes of it. Sends: nothing. When full: an actor with something to record waits; that is what
+makes the journal the throttle of the system. Stops: last of all actors, after everything queued is on disk. When the
+journal fails it crashes with RecorderFailedError, and the supervisor stops the process rather than run unlogged. So it
+does when the journal's file is removed or replaced: every append finds out, and a look now and then while there is
+nothing to append.
 
 Group commit: all that waits in the mailbox goes to disk in one transaction.
 """
@@ -42,7 +41,7 @@ log = logging.getLogger(__name__)
 class Recorder(Actor[RecorderCommand, Appended]):
     """`last` is the sequence number of the newest record in the journal; `written` is raised to it.
 
-    `look_s`: seconds between two looks whether the journal is still there; 0: nobody looks.
+    `look_s`: seconds between two looks whether the journal is still there; 0: never.
     """
 
     cap = 4096
@@ -68,7 +67,7 @@ class Recorder(Actor[RecorderCommand, Appended]):
         return (self._look,) if self._look_s else ()
 
     def at_once(self, message: RecorderCommand) -> bool:
-        """A journal on virtual time lets nobody else run (see `pumice.storage.memory`)."""
+        """A journal on virtual time lets no other task run (see `pumice.storage.memory`)."""
         return True
 
     async def _look(self) -> None:

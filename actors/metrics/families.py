@@ -1,4 +1,4 @@
-"""Prometheus families made when somebody asks: jobs that wait for nodes, and how alike a shadow decides."""
+"""Prometheus families made on demand: jobs that wait for nodes, and how alike a shadow decides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST: Final = 1_000
 
 
 class PendingFamilies(Collector):
-    """A job that is pending no more is shown no more, but for how often it was tried: the newest `MOST` are."""
+    """A job that is no longer pending is no longer shown, except for how often it was tried: the newest `MOST` are."""
 
     def __init__(self) -> None:
         self._tasks: Mapping[str, int] = {}

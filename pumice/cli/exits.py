@@ -78,7 +78,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
 
 def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
-    """A task group's errors: an interrupt wins; one that nobody expected is shown whole."""
+    """A task group's errors: an interrupt wins; an unexpected one is shown whole."""
     leaves = _leaves(group)
     if interrupts(group):
         return Exit.INTERRUPTED

@@ -103,7 +103,7 @@ def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: boo
 def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, Any]]:
     """Everything behind the paths that an API takes; what it refuses is said as an error, with the API's words.
 
-    Whoever lives through a future reads objects before the API of that future has judged them.
+    A caller that lives through a future reads objects before the API of that future has judged them.
     """
     loaded = load_manifests(paths, terminal)
     accepted = list[dict[str, Any]]()
@@ -117,7 +117,7 @@ def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, An
 
 
 def warn_of_token(token: str | None, terminal: Terminal) -> None:
-    """A token among a command's words is no secret."""
+    """A token among a command's words is not secret."""
     if token and token != os.environ.get("PUMICE_TOKEN"):
         terminal.warn("--token is shown to everybody on this machine by ps; use --token-file or PUMICE_TOKEN")
 
@@ -161,7 +161,7 @@ def newest_of(objects: Iterable[dict[str, Any]]) -> float:
         try:
             newest = max(newest, parse_time(told))
         except (ValueError, TypeError, AttributeError):
-            continue  # whoever takes the object says so
+            continue  # the reader of the object reports it
     return newest
 
 
@@ -178,7 +178,7 @@ def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """None of what is no mapping: whoever takes the object says so."""
+    """None for a value that is not a mapping: the reader of the object reports it."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 

@@ -169,7 +169,7 @@ def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
 
 
 def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: WaitsNow | None) -> int:
-    """One story; a usage error when nobody ever heard of that name."""
+    """One story; a usage error when no record has that name."""
     if not told:
         raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
     ended = end_of(name, told)

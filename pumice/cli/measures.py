@@ -1,4 +1,4 @@
-"""`pumice measures`: what a recorded run came to, as tables."""
+"""`pumice measures`: measures of a recorded run, as tables."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def report(
     quiet: Quiet = False,
     log_level: Level = LogLevel.WARNING,
 ) -> int:
-    """What ran, who waited and why, what was used, who evicted whom; opens in any browser without a network.
+    """Write a report of one run, or of two compared; it opens in any browser without a network.
 
     Without vl-convert (pip install 'pumice[report]') it has tables and no plots.
     """

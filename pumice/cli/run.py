@@ -1,4 +1,4 @@
-"""`pumice run`: the whole system in one process, until told to stop."""
+"""`pumice run`: the whole system in one process, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def run(
     leader_elect_resource_name: Annotated[str | None, _option("leader_elect_resource_name")] = None,
     leader_elect_resource_namespace: Annotated[str | None, _option("leader_elect_resource_namespace")] = None,
 ) -> int:
-    """Run until told to stop; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
+    """Run until a signal; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
     flags: dict[str, object] = {name: given for name, given in locals().items() if name in _SETTINGS}
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
@@ -186,7 +186,7 @@ def plan_of(
 ) -> RunPlan:
     """The settings checked against each other, and the configuration tried before anything is opened.
 
-    `backend` is what somebody asked for, None when it is only the default.
+    `backend` is the user's choice, None when it is only the default.
     """
     virtual = settings.time == "virtual"
     if virtual and backend == "asyncio":
@@ -317,7 +317,7 @@ def say_standing(terminal: Terminal, standing: Sequence[WaitRow]) -> None:
 
 
 def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
-    """On stderr: what is left pending and why, the first of them; and whom nobody here serves."""
+    """On stderr: what is left pending and why, the first of them; and the schedulers that do not run here."""
     if waiting.why:
         terminal.say(f"{len(waiting.why)} pending:")
     for name, why in list(waiting.why.items())[:MOST_WAITING]:

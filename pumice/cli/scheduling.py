@@ -41,7 +41,7 @@ WARNING: Final = (
 
 
 def schedule_there(settings: ProcessSettings, given: Mapping[str, object], terminal: Terminal) -> Exit:
-    """Until it is told to stop. Raises ConfigError, UsageError, or what a vital actor died of."""
+    """Run until a signal. Raises ConfigError, UsageError, or what a vital actor died of."""
     for name in PLAYED:
         if given.get(name) is not None:
             flag = "-f" if name == "manifests" else "--" + name.replace("_", "-")
@@ -68,7 +68,7 @@ def _access(settings: ProcessSettings) -> ClusterAccess:
 
 
 def refuse_context(context: str | None) -> None:
-    """Raises UsageError when one is named: there is no kubeconfig."""
+    """Raises UsageError when one is named: no kubeconfig exists."""
     if context:
         raise UsageError("a context is one of a kubeconfig: name that with --kubeconfig", path="--context")
 

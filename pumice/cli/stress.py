@@ -119,7 +119,7 @@ def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal)
 
 @contextmanager
 def ended_like_ctrl_c(number: signal.Signals) -> Generator[None]:
-    """In the block this signal does what Ctrl-C does there: nobody is left behind, and what was found is told."""
+    """In the block this signal does what Ctrl-C does there: no process is left behind, and the findings are printed."""
 
     def handle(_: int, frame: FrameType | None) -> None:
         ctrl_c = signal.getsignal(signal.SIGINT)  # trio has one of its own while a storm runs

@@ -1,4 +1,4 @@
-"""The terminal: a command's result alone to stdout, everything else to stderr; tables of which nothing is cut off."""
+"""The terminal: a command's result alone to stdout, everything else to stderr; tables without cut cells."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WholeTable(Table):
 
 
 def show_lines(console: Console, rows: Sequence[Sequence[str]]) -> None:
-    """A line a row, whatever the width of the terminal: the columns but for the last stand below each other."""
+    """A line a row, whatever the width of the terminal: all columns except the last stand below each other."""
     widths = [max(cell_len(cell) for cell in column) for column in zip(*(row[:-1] for row in rows), strict=True)]
     for row in rows:
         cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row[:-1], widths, strict=True)]
@@ -54,8 +54,8 @@ _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u20
 
 
 class PlainConsole(Console):
-    """A console on which texts stand as they are: what is in brackets or colons is no style and no picture, and what is
-    not printable is spelled out and cannot move the cursor.
+    """A console on which texts stand as they are: what is in brackets or colons is neither style nor picture, and what
+    is not printable is spelled out and cannot move the cursor.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`pumice view`: the page over a journal that nobody runs."""
+"""`pumice view`: the page over the journal of a run that is over."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def view(
     def tell(url: str) -> None:
         said = ViewResult(url=url, journal=str(file), cycles=newest)
         terminal.emit(said, lambda console: console.print(f"{file} on {url}", markup=False, soft_wrap=True))
-        sys.stdout.flush()  # somebody waits for the address
+        sys.stdout.flush()  # the caller waits for the address
 
     view_journal(file, None if plugins_dir is None else str(plugins_dir), *_address(http), tell)
     return Exit.DONE

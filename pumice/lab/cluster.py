@@ -65,7 +65,7 @@ class Cluster:
     """A cluster on virtual time.
 
     `objects`: manifests, as `pumice.nodes` and its kin make them. `config`: Volcano's scheduler.conf as its path, its
-    text or what that text comes to (None: the stock one; a text without a line end or a colon is a path). `plugins`:
+    text or the value of that text (None: the stock one; a text without a line end or a colon is a path). `plugins`:
     plugins of one's own by name, which the configuration may name. `default_duration` is how long a pod runs that does
     not say (`"0"`: for ever). Raises ConfigError, InputError.
     """
@@ -170,7 +170,7 @@ class Cluster:
         return LivedRun(rows, measuring.end(round(self._life.now, 3)))
 
     def objects(self, kind: str) -> list[Object]:
-        """All objects of a kind as the API has them; nobody may change them."""
+        """All objects of a kind as the API has them; callers must not change them."""
         tables = self._life.kernel.store.tables
         return [tables.seen(record) for _, record in tables.of_kind(kind)]
 
@@ -272,7 +272,7 @@ def _flat(given: Any) -> Iterator[Object]:
 
 
 def _checked(obj: Object) -> Object:
-    """With the namespace that kubectl would have filled in. InputError for what is no object."""
+    """With the namespace that kubectl would have filled in. InputError for a value that is not an object."""
     kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
     if kind is None or not is_mapping(obj.get("metadata")):
         what = f"{obj.get('apiVersion')} {obj.get('kind')}"

@@ -1,7 +1,7 @@
 """Manifests and `kubectl get` dumps to Kubernetes objects.
 
 One bad document does not stop the others: what cannot be used is a problem in the result, named by file, document and
-line; kinds nobody here knows are skipped and named.
+line; unknown kinds are skipped and named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pumice.load.traces.read import is_trace, read_trace
 
 
 def still_running(objects: Sequence[Object]) -> list[Object]:
-    """Pods that were running run for ever, unless they say for how long: how long they have left nobody knows."""
+    """Pods that were running run for ever, unless they say for how long: their remaining time is unknown."""
     return [_for_ever(obj) if _was_running(obj) else obj for obj in objects]
 
 

@@ -15,7 +15,7 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 class JsonLines:
-    """The lines of one JSON document in `text`, which begins at or after `begin`: found when somebody asks, for the
+    """The lines of one JSON document in `text`, which begins at or after `begin`: found on demand, for the
     readers of JSON, quick as they are, count none.
     """
 

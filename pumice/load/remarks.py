@@ -54,7 +54,8 @@ def _named(files: Sequence[str]) -> str:
 
 
 def remarks(loaded: Loaded, *, controllers: bool = True) -> list[str]:
-    """Fields that a kind does not have, and kinds that nobody runs; `controllers`: whether Volcano's own are here."""
+    """Fields that a kind does not have, and kinds that no controller serves; `controllers`: whether Volcano's own are
+    here."""
     fields = list(_fields(loaded))
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
     unserved = _counted(loaded, UNSERVED, NO_CONTROLLER)

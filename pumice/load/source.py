@@ -47,7 +47,8 @@ def read_texts(path: str, stdin: TextIO) -> Iterator[tuple[str, str | InputError
 
 
 def _read_stdin(stdin: TextIO) -> str | InputError:
-    """By its bytes, where it has them: in some locales Python reads any bytes as a text that nobody can write again."""
+    """By its bytes, where it has them: in some locales Python reads any bytes as a text that cannot be written
+    again."""
     buffer: BinaryIO | None = getattr(stdin, "buffer", None)
     if buffer is None:
         return stdin.read()

@@ -70,7 +70,7 @@ AT_WORK: Final = PluginQuestion()
 """Which of the installed plugins is at work."""
 _identities: dict[str, str] = {}
 _files: dict[str, Path] = {}  # of plugins from a folder: the module
-_warned: set[tuple[str, str]] = set()  # of which plugin, and for which of its lines or sentences
+_warned: set[tuple[str, str]] = set()  # which plugin, and which of its lines or sentences
 
 
 def identities() -> dict[str, str]:

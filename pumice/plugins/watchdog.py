@@ -1,7 +1,7 @@
 """Looks on while users' plugins work, from a thread of its own: one that does not come back would hold everything.
 
-Nobody can stop a function from outside. So the process ends, and says whose doing it is: what has been acknowledged is
-in the journal, the cycle that hangs is not, and the next start goes on from there.
+A function cannot be stopped from outside. So the process ends, and says whose doing it is: what has been acknowledged
+is in the journal, the cycle that hangs is not, and the next start goes on from there.
 """
 
 from __future__ import annotations

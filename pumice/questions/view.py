@@ -1,4 +1,4 @@
-"""Serves the page over a journal: read only, to this machine only, until told to stop."""
+"""Server of the page over a journal: read only, for this machine only, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTIONS = 3
 
 
 def view_journal(db: Path, plugins_dir: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM; `tell` is told the address. Raises ConflictError, ListenError."""
+    """Serve until Ctrl-C or SIGTERM; `tell` receives the address. Raises ConflictError, ListenError."""
     if not is_loopback(host):
         raise ConflictError(f"a journal is shown to its own machine only, and {host} is not it", path="--http")
     with listen(host, port) as listener:

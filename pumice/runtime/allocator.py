@@ -1,8 +1,8 @@
-"""The C library's allocator, told what kind of process this is: one that lives long.
+"""Settings of the C library's allocator for a process that lives long.
 
 Of what comes and goes here the largest are pieces of megabytes (checkpoints, listings, columns), among small things
 that stay. glibc learns to take ever larger ones from the heap, where holes are left between what stays, and gives each
-thread a heap of its own, of which Python's threads, one of which runs at a time, have nothing. After eight minutes of
+thread a heap of its own, which brings nothing to Python's threads, since one runs at a time. After eight minutes of
 churn on 5,000 nodes (docs/soak.md) the main heap was 174 MB with these settings and 213 without, of which 130 to 140
 were in use.
 
@@ -35,7 +35,7 @@ in the environment nothing is changed.
 
 
 def live_long() -> bool:
-    """Set it. False where there is no such allocator: then nothing is to be done."""
+    """Set it. False where the allocator does not exist: then nothing needs to be done."""
     mallopt = _function("mallopt")
     if mallopt is None:
         return False

@@ -2,7 +2,8 @@
 
 trio shuffles ready tasks on purpose. With its random source seeded and its switch on (what Hypothesis does), a program
 that waits for nothing outside runs the same way every time, in every process. Nor need it ask at every turn of its loop
-what has come from outside, which costs as much as the turn, or at every step whether anybody looks on: nobody does.
+what has come from outside, which costs as much as the turn, or at every step whether it is observed or not, and it is
+not.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _replaced(name: str, value: Any) -> Generator[None]:
 
 
 def _kind_of(parent: type, **methods: Any) -> type:
-    """A class of which only loops that begin in the block have an object."""
+    """A class whose instances belong only to loops that begin in the block."""
     return type(parent.__name__, (parent,), methods)
 
 

@@ -26,7 +26,7 @@ class LeapingClock(trio.abc.Clock):
     """It stands still while anybody can run, and leaps to the next deadline when everybody waits.
 
     So does trio's MockClock with an `autojump_threshold` of 0, but it lets the loop turn once more before, in case that
-    something comes from outside. `stuck_s`: how long the loop may sleep where nobody has anything ahead (seconds).
+    something comes from outside. `stuck_s`: how long the loop may sleep where no task has a deadline (seconds).
     """
 
     def __init__(self, stuck_s: float = inf) -> None:

@@ -151,7 +151,7 @@ def nothing_yet() -> RunResult:
 @dataclass(slots=True)
 class RunOutcome:
     """Outcome of a run. `refused`: objects that the API would not have, with its answer; `known`: objects it had
-    already, `differing`: those among them ("Queue q") of which it has another spec. `continued`: the journal held a
+    already, `differing`: those among them ("Queue q") that have another spec there. `continued`: the journal held a
     cluster.
     """
 
@@ -198,7 +198,7 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     from pumice.runtime.determinism import deterministic  # noqa: PLC0415 - Trio is a tenth of a start
     from pumice.runtime.leaping import leaping  # noqa: PLC0415
 
-    settings, options = leaping(replace(plan.settings, retention=Retention()))  # what nobody keeps is cut at the end
+    settings, options = leaping(replace(plan.settings, retention=Retention()))  # cut at the end instead
     whole = replace(plan, settings=settings)
     with file_in_pieces(plan.db, plan.settings.retention) as journal:
         clock = _clock(plan, journal.last_at, options["clock"].current_time)

@@ -45,13 +45,13 @@ class MirrorOutcome:
     seen: bool
 
     def demand_seen(self) -> None:
-        """Raises RemoteError when nobody interrupted it and it has seen nothing."""
+        """Raises RemoteError when it was not interrupted and has seen nothing."""
         if not self.interrupted and not self.seen:
             raise RemoteError(f"the cluster was not seen as a whole in that time: {self.db} has nothing new of it")
 
 
 def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
-    """Until it is told to stop. Raises OpenError, ConfigError, or what a vital actor died of."""
+    """Run until a signal. Raises OpenError, ConfigError, or what a vital actor died of."""
     demand_output(plan.db)
     live_long()
     gateway = plan.settings.gateway

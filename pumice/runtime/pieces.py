@@ -1,6 +1,6 @@
 """The journal of a run on virtual time: its newest records in memory, all before them in the file, in pieces.
 
-Virtual time jumps whenever every task waits, and a wait for the disk looks like any other. So nobody awaits the file:
+Virtual time jumps whenever every task waits, and a wait for the disk looks like any other. So no task awaits the file:
 who brings a piece there, or reads from it, holds up the whole loop until that is done. What a process that is killed
 leaves behind is a whole journal, as far as it had been written.
 """
@@ -56,7 +56,7 @@ class PieceJournal(MemoryJournal):
         return head
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Hold the records, which lets nobody else run; all go to the file when there are too many."""
+        """Hold the records, without a turn for other tasks; all go to the file when there are too many."""
         last = await super().append(records)
         self._bytes += sum([len(record.payload) for record in records])
         if self._bytes >= self._most:
@@ -115,13 +115,13 @@ class PieceJournal(MemoryJournal):
         return cut
 
     async def confirm(self) -> None:
-        """Raises GoneError when the file is no longer where it was opened."""
+        """Raises GoneError when the file has left the place where it was opened."""
         self._portal.call(self._file.confirm)
 
 
 @contextmanager
 def file_in_pieces(path: Path, retention: Retention | None = None, held: int = HELD) -> Generator[PieceJournal]:
-    """The journal in a file, made or continued; at the end all of it is there, but for what nobody keeps.
+    """The journal in a file, made or continued; at the end all of it is there, except records that are not kept.
 
     Raises OpenError.
     """

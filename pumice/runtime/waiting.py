@@ -51,7 +51,7 @@ async def reached(until: Until, system: System) -> None:
 
 
 async def _cycles(system: System, last: int) -> None:
-    """Wait for the cycle of that number. An idle system would never come to it, so it is made to run its cycles."""
+    """Wait for the cycle of that number. An idle system would never reach it, so it is made to run its cycles."""
     async with anyio.create_task_group() as tasks:
 
         async def push() -> None:
@@ -72,7 +72,7 @@ UNGROUPED: Final = "there is no PodGroup that it names, and nobody made one"
 @dataclass(slots=True)
 class LeftWaiting:
     """`why`: reason by "ns/pod", and by "PodGroup ns/name" of groups that wait without any pod; `strangers`: how many
-    pods wait for each scheduler that nobody here is.
+    pods wait for each scheduler that does not run here.
     """
 
     why: dict[str, str] = field(default_factory=dict[str, str])

@@ -214,7 +214,7 @@ def group_list(kinds: KindTable) -> Object:
 
 
 def api_group(kinds: KindTable, name: str) -> Object | None:
-    """/apis/GROUP; None when there is no such group."""
+    """/apis/GROUP; None when the group does not exist."""
     found = _plain_groups(kinds).get(name)
     return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **found}
 
@@ -233,7 +233,7 @@ def _plain_group(name: str, versions: Iterable[str]) -> Object:
 
 
 def resource_list(kinds: KindTable, group: str, version: str) -> Object | None:
-    """/api/v1 and /apis/GROUP/VERSION; None when there is no such version."""
+    """/api/v1 and /apis/GROUP/VERSION; None when the version does not exist."""
     listed = _listed(kinds, group, version)
     if not listed:
         return None

@@ -227,7 +227,7 @@ def _text(paths: Object, schemas: Object) -> bytes:
 
 
 def _parts(rows: Sequence[Kind], version: str) -> tuple[Object, Object]:
-    """Paths and schemas of built-in kinds; one that nobody described has no schema."""
+    """Paths and schemas of built-in kinds; one without a description has no schema."""
     paths: Object = {}
     described = {row: found for row in rows if (found := of_kind(row.group, version, row.kind))}
     schemas: Object = schemas_of(described.values())

@@ -34,7 +34,7 @@ async def _question(site: Front, exchange: Exchange, target: Target) -> AdviserQ
         raise no_such_path()
     if exchange.method not in METHODS[row.verb]:
         raise wrong_method(exchange.method)
-    body = await exchange.body(site.settings.body_limit)  # whoever watches for the end must not find its beginning
+    body = await exchange.body(site.settings.body_limit)  # the watcher for the end must not read the beginning
     return AdviserQuestion(target.plural, target.namespace, target.name, exchange.query.pairs(), body)
 
 

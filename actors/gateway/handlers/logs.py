@@ -1,4 +1,4 @@
-"""`kubectl logs`: what a container's command has printed by now; of one that nobody here knows, a line that says so."""
+"""`kubectl logs`: what a container's command has printed by now; of an unknown one, a line that says so."""
 
 from __future__ import annotations
 

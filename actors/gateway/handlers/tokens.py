@@ -1,4 +1,4 @@
-"""POST of serviceaccounts/NAME/token: a token that says whose it is. It opens nothing: nobody is asked for one.
+"""POST of serviceaccounts/NAME/token: a token that says whose it is. It opens nothing: no client is asked for one.
 
 Source: Kubernetes' TokenRequest; the claims are those of its service account issuer.
 """

@@ -1,11 +1,11 @@
 """GET with watch=true: one JSON object a line, or over a WebSocket one a text frame, for as long as the client stays.
 
 What is there already is sent first when the client asks for it (`sendInitialEvents`, or no revision, or revision 0),
-then what changes, from the ring of the kind. A client that does not read fills its connection and stops nobody; when it
-reads again and has fallen off the ring it is told 410 and lists again.
+then what changes, from the ring of the kind. A client that does not read fills its connection and stops no other
+client; when it reads again and has fallen off the ring it gets 410 and lists again.
 
 As with a kube-apiserver's watch cache (`apiserver/pkg/storage/cacher`) a watch is open once its request is understood:
-what cannot be watched is told in it, by one event of type ERROR, after which it ends.
+what cannot be watched is reported in it, by one event of type ERROR, after which it ends.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Stream:
         self._after = 0
 
     async def run(self) -> None:
-        """Send until the client leaves, its time is up, or it cannot be told what has changed."""
+        """Send until the client leaves, its time is up, or the changes cannot be sent to it."""
         seconds = self._options.timeout_s
         lasts = min(seconds, LONGEST_S) if seconds and seconds > 0 else LONGEST_S
         await self._exchange.begin(self._write.form.content_type, frames=lines)

@@ -38,7 +38,7 @@ def fitting(
     shape = schema.shape_of_kind(row.group, row.version, row.kind, site.kinds.schema(row.key))
     if patch == APPLY and (places := schema.misplaced_fields(obj, shape)):
         raise bad_request(_untyped(row, obj, [path for path, _ in places]))
-    # what is applied was gone through just now; most that is not patched is told to be sound by its compiled type
+    # what is applied was gone through just now; most that is not patched is checked by its compiled type
     sound = patch == APPLY or (not patch and schema.is_described(obj, row.group, row.version, row.kind))
     unknown = [] if sound else schema.unknown_fields(obj, shape, patch=bool(patch))
     found = unknown + (schema.duplicate_fields(exchange.json_text) if form in ("Strict", "Warn") else [])

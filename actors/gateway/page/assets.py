@@ -47,7 +47,7 @@ class Asset(NamedTuple):
 
 @cache
 def asset(name: str) -> Asset:
-    """Raises ApiError (404) for what is no file of the page."""
+    """Raises ApiError (404) for a name that is not a file of the page."""
     media = TYPES.get(name.rpartition(".")[2])
     if media is None or "/" in name:
         raise no_such_path()

@@ -1,6 +1,6 @@
 """Broadcast of the state to all open pages: read once, encoded once, four times a second at most.
 
-Nothing is read while nobody listens. What a look costs the process is rested for: until it has worked a hundred times
+Nothing is read while no page listens. What a look costs the process is rested for: until it has worked a hundred times
 as long, but no longer than three seconds, unless that were more than a fiftieth of the event loop. The first picture is
 made once for who comes. Who does not read falls behind and is shown everything anew.
 """
@@ -81,7 +81,7 @@ def rest_s(spent: float, busy: float) -> float:
 
 
 class Broadcast:
-    """`cache` and `runner` are None where nobody schedules: there is no board then."""
+    """`cache` and `runner` are None where no scheduler runs: there is no board then."""
 
     def __init__(self, cache: CachePort | None, metrics: MetricsPort, runner: RunnerPort | None) -> None:
         self._cache, self._metrics, self._runner = cache, metrics, runner

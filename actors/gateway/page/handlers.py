@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.actors.gateway.front import Doorkeeper
 
 # --- The form that asks a browser for a token
-# The token is given once and never stands in an address. The cookie is no token: it lets somebody read, from pages of
+# The token is given once and never stands in an address. The cookie is not one: it lets its holder read, from pages of
 # this server only, and ends with the token it was made of.
 
 FORM: Final = 8192

@@ -27,7 +27,7 @@ LEFTOVER_PATIENCE_S: Final = 1.0
 
 
 class ClientGoneError(Exception):
-    """The client has hung up; nobody is there to be answered."""
+    """The client has hung up; an answer would reach no reader."""
 
 
 class Exchange:

@@ -54,7 +54,7 @@ class Socket:
                 return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """A part of the answer, as frames if somebody took the offer."""
+        """A part of the answer, as frames if a handler took the offer."""
         if self.frames is None:
             await self._refuse(message)
         elif message["type"] == "http.response.start":

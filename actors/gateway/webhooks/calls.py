@@ -1,6 +1,6 @@
-"""Asking a webhook over HTTPS, and whom: a URL, or a Service whose Endpoints somebody has written by hand.
+"""Asking a webhook over HTTPS, and whom: a URL, or a Service whose Endpoints were written by hand.
 
-Behind a Service with a selector stand simulated pods: nobody listens there.
+Behind a Service with a selector stand simulated pods: no process listens there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OK: Final = 200
 
 
 class CallError(Exception):
-    """Nobody has answered, in the words of Go's client."""
+    """The webhook has not answered, in the words of Go's client."""
 
 
 @dataclass(frozen=True, slots=True)

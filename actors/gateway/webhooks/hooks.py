@@ -78,7 +78,7 @@ class HookTable:
 
     def about(self, operation: str, row: Kind, version: str, subresource: str) -> bool:
         """Return whether a webhook or policy may match such a request."""
-        if row.group == _GROUP:  # nobody may lock everybody out of changing this
+        if row.group == _GROUP:  # no webhook may lock all users out of changing this
             return False
         every = [rows(hook, "rules") for kind in (MUTATING, VALIDATING) for hook in self.of(kind)]
         if self._held[BINDING]:
@@ -194,7 +194,7 @@ def all_hold(conditions: list[Object], names: dict[str, Any]) -> bool:
 
 
 def told(request: AdmissionRequest) -> Object:
-    """The request as webhooks and conditions are told of it, without the objects."""
+    """The request as webhooks and conditions see it, without the objects."""
     row = request.row
     kind = {"group": row.group, "version": row.version, "kind": row.kind}
     resource = {"group": row.group, "version": row.version, "resource": row.plural}

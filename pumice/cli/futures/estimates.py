@@ -57,7 +57,7 @@ def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
 
 
 def range_of(estimate: Estimate | None) -> str:
-    """In words, "" for a job of which nothing was estimated."""
+    """In words, "" for a job without an estimate."""
     if estimate is None:
         return ""
     if not estimate.known:

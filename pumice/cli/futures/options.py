@@ -46,7 +46,7 @@ def refuse_beside_search(
     budget_s: float,
     works: tuple[int, str | None],
 ) -> None:
-    """`kept`: --save, --against and --horizon, of which a search for `job` knows nothing; the others are of it alone
+    """`kept`: --save, --against and --horizon, which a search for `job` does not have; the others are of it alone
     (`works`: --workers and --dask). Raises UsageError.
     """
     unknown = {"--save": kept[0] is not None, "--against": kept[1] is not None, "--horizon": kept[2] is not None}

@@ -131,7 +131,7 @@ LOSSES: Final[dict[str, Told]] = {
 
 
 def _show_moved(console: Console, found: FutureDifference) -> None:
-    """Pods that come to other nodes, though nothing else may become of that."""
+    """Pods that are placed on other nodes, though nothing else may change by that."""
     moved = found.moved_pods
     if not moved:
         return

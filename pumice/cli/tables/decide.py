@@ -85,7 +85,7 @@ def _show_gangs(console: Console, cycle: Cycle, result: DecideResult | None) -> 
 
 
 def _gangs(cycle: Cycle, pending: Mapping[str, LeftPending]) -> dict[str, GangRow]:
-    """Those of which a pod was placed, promised a place, or waits."""
+    """Those with a pod that was placed, promised a place, or waits."""
     jobs = {object_key(obj): _job_of(obj) for obj in cycle.objects if obj["kind"] == "Pod"}
     gangs: dict[str, GangRow] = {}
     for bind in cycle.result.binds:

@@ -69,7 +69,7 @@ WIDE: Final = 120
 class TopResult(Result, kw_only=True, tag="top/1"):
     """The newest cycle as the page shows it: its `standings` (as of `pumice queue`), its `board` of nodes, and of the
     last `cycles` each number, moment (seconds since the epoch) and count of decisions. `cycle_ms`: how long a cycle
-    takes on average; null: nobody measures.
+    takes on average; null: not measured.
     """
 
     standings: Plain
@@ -81,7 +81,7 @@ class TopResult(Result, kw_only=True, tag="top/1"):
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Answers of the adviser about the newest cycle: `standings`, its `board`, and the `course` of all cycles.
-    `cycle_ms`: how long a cycle takes on average, None where nobody measures. `screen`: which part of it a terminal
+    `cycle_ms`: how long a cycle takes on average, None where it is not measured. `screen`: which part of it a terminal
     shows, None for all of it.
     """
 
@@ -258,7 +258,7 @@ BARS: Final = 12
 
 
 def held_lately(db: Path | None, server: Server | None, until: float) -> dict[str, str]:
-    """By queue: the resource of which it held the largest part, against the most it held, up to a moment (seconds since
+    """By queue: the resource that it held the largest part of, against the most it held, up to a moment (seconds since
     the epoch). Nothing where no journal is whole, or the server has none.
     """
     try:

@@ -53,7 +53,7 @@ class TraceRow:
         return value
 
     def number(self, column: str, default: float | None = None) -> float:
-        """A number ≥ 0. InputError for anything else, and for nothing where there is no default."""
+        """A number ≥ 0. InputError for anything else, and for an empty cell without a default."""
         text = self.text(column)
         if not text and default is not None:
             return default
@@ -172,7 +172,7 @@ def _jobs(rows: Iterable[TraceRow]) -> Iterator[TraceJob]:
 
 
 def _look_for_slips(cells: TraceRow) -> None:
-    """Columns that nobody reads are no matter, but what is meant for one that is read would be missed."""
+    """Unknown columns do no harm, but a misspelt one that should be read would be missed."""
     for name in cells.row:
         near = None if name in COLUMNS or "/" in name else get_close_matches(name.lower(), COLUMNS, 1, CLOSE)
         if near:

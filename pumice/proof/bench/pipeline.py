@@ -54,7 +54,7 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
 
 
 async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
-    """Whoever submits keeps nothing of what is accepted: it is not the system's memory that is measured then."""
+    """The submitter keeps no accepted objects: their memory would be measured as the system's."""
     objects.reverse()
     while objects:
         batch = [objects.pop() for _ in range(min(BATCH, len(objects)))]

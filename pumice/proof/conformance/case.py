@@ -69,7 +69,7 @@ def misshapen(case: object) -> str:
 
 
 def _counted(story: _Story) -> str:
-    """Every story that is expected must be as long as the one that is told."""
+    """Every expected story must be as long as the actual one."""
     expect = story.expect
     if expect.cycles is None and expect.anyOf is None:
         return "expect: expected cycles or anyOf, found neither"

@@ -57,7 +57,7 @@ class Difference:
 
 
 def compare_outcome(expected: Mapping[str, Any], found: Mapping[str, Any], where: str = "") -> list[Difference]:
-    """Differences over the keys that the expectation has; others are not checked. KeyError: a key nobody knows."""
+    """Differences over the keys that the expectation has; others are not checked. KeyError: an unknown key."""
     differences: list[Difference] = []
     for key, value in expected.items():
         wanted: Any = sorted(value) if key == "evictions" else value

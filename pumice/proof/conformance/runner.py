@@ -286,7 +286,7 @@ def run_suites(
     kept: ActionArguments | None = None,
     lenient: bool = False,
 ) -> list[Verdict]:
-    """Run every case whose "suite: name" contains `wanted`; `progress` is told how many cases a slice held.
+    """Run every case whose "suite: name" contains `wanted`; `progress` receives the number of cases in a slice.
 
     `executors`: who runs them, None: this process. `kept`: see `pumice.proof.conformance.case`.
     `lenient`: names in the cases' configurations that do not exist are left out.

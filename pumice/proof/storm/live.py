@@ -175,9 +175,9 @@ class LiveStorm:
         return self.views[-1]
 
     async def rest(self, system: System, journal: Journal, *, interrupted: bool, cut: bool = False) -> None:
-        """Stop the faults, let the system come to rest, compare the books.
+        """Stop the faults, let the system settle, compare the books.
 
-        Who interrupts is kept waiting for a moment only: what is not at rest by then is no violation. A run that is
+        After Ctrl-C the wait is short: what is not at rest by then is not a violation. A run that is
         `cut` off has work ahead: pods that run, others that are to come.
         """
         self.faults.stop()
@@ -197,7 +197,7 @@ class LiveStorm:
             self.monitor.violated(*problem)
 
     def found(self) -> FaultsFound:
-        """Return what it has come to so far."""
+        """Return the results so far."""
         struck = Counter(fault.what for fault in self.faults.struck)
         broken = [BrokenInvariant(invariant, words) for invariant, words in self.monitor.violations]
         return FaultsFound(dict(sorted(struck.items())), broken)

@@ -1,6 +1,6 @@
 """Report of `pumice stress`: sums, and for each storm that broke an invariant a list of events that breaks it again.
 
-A list is run once more as it stands in its file before anybody is told that it shows what was found.
+A list is run once more as it stands in its file before the report says that it shows the violation.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Finding:
 def report(tally: Tally, seconds: float, folder: Path, advance: Callable[[int], None] = lambda _: None) -> StressResult:
     """The result of `pumice stress`; failing storms are cut down and written into the folder.
 
-    Ctrl-C ends the cutting down, not the report. `advance` is told how many more storms are dealt with.
+    Ctrl-C ends the cutting down, not the report. `advance` receives the number of further storms that are done.
     """
     violations: list[BrokenStorm] = []
     for number, (script, outcome) in enumerate(tally.failures):
@@ -107,7 +107,7 @@ def report(tally: Tally, seconds: float, folder: Path, advance: Callable[[int], 
 
 
 def result_of(tally: Tally, seconds: float, violations: list[BrokenStorm]) -> StressResult:
-    """Return what all storms came to."""
+    """Return the result of all storms."""
     return StressResult(
         seeds=tally.seeds,
         seeds_lost=tally.lost,
@@ -163,7 +163,7 @@ def _run_again(script: Script, outcome: StormOutcome, folder: Path, *, cut: bool
     path, problem = _write(script, folder)
     try:
         found = simulate(read_script(path) if path else script).violations
-    except ConfigError as error:  # a file that nobody can run is told as such, beside all that was found
+    except ConfigError as error:  # a file that cannot be run is reported, beside all that was found
         found, problem = [], str(error)
     again = bool(found) and found[0].invariant == script.invariant
     words = (found if again else outcome.violations)[0].words

@@ -144,7 +144,7 @@ AGAIN_S: Final = 0.5
 
 
 class TooLongError(BaseException):
-    """Time is up. Not an Exception: nobody may take it for the crash of an actor."""
+    """Time is up. Not an Exception: no handler may take it for the crash of an actor."""
 
 
 class WallAlarm:
@@ -163,7 +163,7 @@ class WallAlarm:
 def at_most(seconds: float) -> Generator[WallAlarm]:
     """Raise TooLongError in the block after so many seconds of the processor.
 
-    Only where a timer can be set: in the main thread, where nobody has set one.
+    Only where a timer can be set: in the main thread, where no other timer is set.
     """
     alarm = WallAlarm()
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:

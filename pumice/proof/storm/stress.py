@@ -107,7 +107,7 @@ def between_storms() -> None:
 
 
 def run_storms(plan: StressPlan, executors: Executors, advance: Callable[[int], None]) -> Tally:
-    """All of them; `advance` is told how many more are done. Failures come in the order of their seeds.
+    """All of them; `advance` receives the number that are newly done. Failures come in the order of their seeds.
 
     Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,
     for the sake of Ctrl-C.

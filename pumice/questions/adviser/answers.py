@@ -324,7 +324,7 @@ def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
 
 
 def _unsaid(sentence: str) -> None:
-    """Nobody reads what this process would warn of."""
+    """The warnings of this process have no reader."""
 
 
 # --- Questions

@@ -67,7 +67,7 @@ LAST_TIME: Final = 253402300799.0
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The job that comes just before another in their queue: told apart `by` this plugin ("creation" or "name" where
+    """The job that comes just before another in their queue: ordered `by` this plugin ("creation" or "name" where
     none does), with the numbers of that job and of the other where it goes by numbers, and in words.
     """
 
@@ -140,7 +140,7 @@ class QueueLoan(NamedTuple):
 
 
 def lending(standings: Mapping[str, QueueStanding]) -> dict[str, list[QueueLoan]]:
-    """By resource, of those of which anybody has more than deserved; loans by lender and borrower."""
+    """By resource, of the resources that some queue has more of than it deserves; loans by lender and borrower."""
     names = sorted({name for one in standings.values() for name in one.borrowed if name != WHOLE})
     found = {name: loans(standings, name) for name in names}
     return {name: listed for name, listed in found.items() if listed}
@@ -193,7 +193,7 @@ EVERY_TASK: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCA
 
 
 class NoSuchQueueError(RequestError):
-    """There is no queue of that name."""
+    """No queue has that name."""
 
     code = 404
     reason = "NotFound"
@@ -249,7 +249,7 @@ class WaitingJob:
     """A PodGroup with pods that have no node, or no pods yet. `position`: from 1, over all queues; None: no action
     takes it up.
 
-    `pods` wait, of which `needed` so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
+    `pods` wait, `needed` of them so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
     have a node. `place`: what the order says of it. `made_for`: the job that owns the PodGroup, "" where none does.
     """
 
@@ -385,7 +385,7 @@ def _who_waits(session: Session) -> list[Job]:
 
 
 def _refused(session: Session, scene: Scene) -> dict[str, WaitFinding]:
-    """Jobs all of whose waiting pods have a node in this cycle, and of which a bind was refused before: by name."""
+    """Jobs all of whose waiting pods have a node in this cycle, and that had a bind refused before: by name."""
     found: dict[str, WaitFinding] = {}
     counts = session.jobs.counts
     for job in session.jobs.where(session.jobs.columns.counts[TaskStatus.BINDING] > 0):

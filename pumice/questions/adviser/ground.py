@@ -202,7 +202,7 @@ class NodeRoom:
         return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
 
     def _held_empty(self, task: Task) -> BoolArray:
-        """The nodes whose devices would do, were nobody on them [N]."""
+        """The nodes whose devices would do, if no pod held any [N]."""
         concerned = [family for family in self._devices if family.concerns(task)]
         would = np.ones(self._session.nodes.count, dtype=np.bool_)
         for family in concerned:

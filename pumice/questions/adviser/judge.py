@@ -366,7 +366,7 @@ def _detail(ended: list[Ended], ending: Ending) -> str:
 
 
 def _beyond(gauges: Mapping[str, float], limit: str, asked: Amounts, whole: Amounts) -> str:
-    """Say for each resource of which the queue would exceed its limit: "asks 4 cpu, has 8 of 10, 2 left". A limit that
+    """Say for each resource whose limit the queue would exceed: "asks 4 cpu, has 8 of 10, 2 left". A limit that
     is the `whole` cluster is none.
     """
     told: list[str] = []

@@ -69,7 +69,7 @@ class GangLives(Listener):
 
 @dataclass
 class RecordsNaming:
-    """Reads the records that name the job, once, for whoever wants them as lives and as entries."""
+    """Reads the records that name the job, once, for readers of lives and of entries."""
 
     journal: Journal
     name: str
@@ -92,7 +92,7 @@ class RecordsNaming:
             after = batch[-1].sequence
 
     def _newest(self) -> int:
-        """The number of the newest cycle, read only where somebody asks."""
+        """The number of the newest cycle, read only on demand."""
         if self._cycle is not None:
             self._number, self._cycle = codec.decode(self._cycle.payload, CycleRecord).cycle, None
         return self._number
@@ -127,8 +127,8 @@ async def story_as_data(db: Path, name: str) -> Plain:
 
 
 def tries_of(events: Sequence[Plain]) -> list[Plain]:
-    """The answers among the events: each with what was `said`, and of which `pods` (none: of the gang). What one cycle
-    says of several pods is one answer; what only points to another pod's is none.
+    """The answers among the events: each with what was `said`, and for which `pods` (none: for the gang). What one
+    cycle says of several pods is one answer; what only points to another pod's is none.
     """
     of_gang, found = "", dict[tuple[Any, str], Plain]()
     for each in events:
@@ -215,7 +215,7 @@ async def measures_of(db: Path) -> Plain:
     """Return the measures of the run so far and over time, and its jobs, the newest first."""
     rows: list[JobRow] = []
     async with await SqliteJournal.open(db, read_only=True) as journal:
-        found = await measure(journal, rows.append, shares=False)  # somebody looks again every few seconds
+        found = await measure(journal, rows.append, shares=False)  # a page asks again every few seconds
     plain: Plain = msgspec.to_builtins(found)
     rows.sort(key=lambda row: (-row.submitted, row.job))
     return {**plain, "jobs": [{"job": row.job, "queue": row.queue, "state": row.state} for row in rows]}

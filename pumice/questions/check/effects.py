@@ -55,7 +55,7 @@ def _twice(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """A flag is on where nobody says otherwise, but for two: what differs was written."""
+    """A flag is on by default, except for two: a flag that differs was written."""
     for number, option in places:
         known = LISTENS.get(option.name)
         if known is None:

@@ -1,4 +1,4 @@
-"""A configuration told: what its actions, plugins and flags will do, in the order in which they are asked."""
+"""Review of a configuration: the effects of its actions, plugins and flags, in the order in which they are asked."""
 
 from __future__ import annotations
 

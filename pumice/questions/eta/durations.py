@@ -198,7 +198,7 @@ def _weights(chance: np.random.Generator, seen: Seen) -> Floats:
     number = len(seen.began)
     weights: Floats = chance.standard_exponential(number)
     kinds, whose = np.unique(np.array(seen.templates[:-1]), return_inverse=True)
-    if len(kinds) > 1:  # the last one, which nobody has seen, is of no kind
+    if len(kinds) > 1:  # the last one, which was not seen, has no kind
         weights[:-1] *= chance.standard_exponential(len(kinds))[whose]
     size = math.ceil(math.sqrt(number))  # of a stretch of runs, and about as many stretches
     stretch = np.argsort(np.argsort(np.array(seen.began[:-1]), kind="stable"), kind="stable") // size

@@ -68,7 +68,7 @@ def lived_s(sampling: FutureSampling) -> int:
 
 
 class _LivedSeconds:
-    """Tells of whole seconds of one future after the other; of one that ends early the rest is told at its end."""
+    """Reports whole seconds of one future after the other; if one ends early, the rest is reported at its end."""
 
     def __init__(self, advance: Callable[[int], None], horizon_s: float) -> None:
         self._advance, self._whole, self._told = advance, int(horizon_s), 0

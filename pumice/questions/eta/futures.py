@@ -53,7 +53,7 @@ class Middle:
         self._beliefs = knowledge.drawn()
 
     def lasts_s(self, pod: Lasting) -> float | None:
-        """None: nobody knows."""
+        """None: unknown."""
         return self._beliefs.lasts(pod.keys, HALF, pod.elapsed_s, pod.deadline_s)
 
 
@@ -65,7 +65,7 @@ class Draw:
         self._common = _NORMAL.inv_cdf(_chance(self._salt))
 
     def lasts_s(self, pod: Lasting) -> float | None:
-        """None: nobody knows."""
+        """None: unknown."""
         return self._beliefs.lasts(pod.keys, self._part(pod.keys.job), pod.elapsed_s, pod.deadline_s)
 
     def _part(self, job: str) -> float:
@@ -115,7 +115,7 @@ class PodsOfFork:
         return Lasting(keys, elapsed_s, deadline_of(spec), runs)
 
     def unknown(self) -> int:
-        """Running pods of which nothing is known."""
+        """Running pods without any known duration."""
         return sum(pod.runs and not self.knowledge.source(pod.keys, pod.deadline_s) for pod in self.pods.values())
 
     def unsaid(self) -> int:
@@ -228,7 +228,7 @@ def _name(obj: Object) -> str:
 
 
 class _EveryoneStartedError(Exception):
-    """Nobody is waited for any more."""
+    """No job is waited for any more."""
 
 
 class Starts:

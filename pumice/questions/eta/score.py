@@ -187,7 +187,7 @@ def _inside(scored: Scored) -> bool:
 def score(
     forks: Iterable[Fork], book: RunBook, sampling: FutureSampling, advance: Callable[[int], None] = lambda step: None
 ) -> list[Scored]:
-    """At each of these moments of one run, of which `book` knows all: the jobs that had been asked for and had not
+    """At each of these moments of one run, which `book` knows whole: the jobs that had been asked for and had not
     started, as far as they did later. What comes after the moment is not in a fork, and ended runs are cut there.
     """
     found: list[Scored] = []
@@ -245,7 +245,7 @@ class _Work:
                     self._whole[name] = self._whole.get(name, 0.0) + value
 
     def of(self, pod: Lasting, spec: Object, count: int) -> float | None:
-        """None: nobody knows how long."""
+        """None: the duration is unknown."""
         lasts_s = self._middle.lasts_s(pod)
         if lasts_s is None:
             return None

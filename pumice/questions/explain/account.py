@@ -179,12 +179,12 @@ class Account(Result, tag="explain/1"):
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
     job as the cycle found it. `differs`: the first decision of a recorded cycle that came out otherwise now; then what
-    is told is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods asked
-    about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for want
-    of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside, in
-    sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `class`: whose turn it
-    is, where it waits, and then `reason` is one of `WaitReason`; `alias`: another word for that reason, such as that of
-    the pod's condition.
+    the account says is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods
+    asked about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for
+    want of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside,
+    in sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `class`: whose turn it is,
+    where it waits, and then `reason` is one of `WaitReason`; `alias`: another word for that reason, such as that of the
+    pod's condition.
     """
 
     kind: str
@@ -223,7 +223,7 @@ class Account(Result, tag="explain/1"):
             self.reason, self.message = reason, f"{message}; {self.message}" if self.message else message
 
     def add_refused(self, refused: Mapping[str, RefusedBind]) -> None:
-        """Binds that failed: that a node was found is no news then. Other pods that wait for a node count first."""
+        """Binds that failed: that a node was found is not news then. Other pods that wait for a node count first."""
         if not refused:
             return
         pod, bind = next(iter(refused.items()))
@@ -312,7 +312,7 @@ def _say_would(account: Account, state: str) -> None:
 
 
 def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
-    """The job's own reason is told where its pods have none, or there are none."""
+    """The job's own reason is stated where its pods have none, or it has no pods."""
     look = next(iter(watched.jobs.values()), None)
     if look is None:
         return
@@ -325,7 +325,7 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     account.job = msgspec.convert(msgspec.to_builtins(look), JobTold)
     account.state = account.state or look.phase or "Pending"
     reason, message = look.reason()
-    for obstacle in look.obstacles.values():  # it is told once, where the job's own reason is
+    for obstacle in look.obstacles.values():  # it is stated once, beside the job's own reason
         account.message = account.message.replace(f" ({obstacle})", "")
     if not account.tasks:
         account.reason, account.message = reason, message or f"{look.name} is {look.phase}"
@@ -399,7 +399,7 @@ def _count_nodes(account: Account, look: Look | None) -> None:
 
 
 def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> None:
-    """Room to come. Where nobody goes none will: then what counts is why a pod of the job found no node."""
+    """Room to come. Without pods that leave none will: then what counts is why a pod of the job found no node."""
     node, status = watched.result.report.pipelined[pod], view.tasks.status
     going = {evict.node for evict in watched.result.evicts}
     here = (task for task in view.tasks.by_key.values() if view.tasks.resides[task.row] == node)

@@ -78,7 +78,7 @@ async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Call
 
 
 def with_owners(scene: Scene, db: Path) -> Scene:
-    """A recorded cycle saw pods; with the objects beside, of the same moment, of which controllers make pods."""
+    """A recorded cycle saw pods; with the objects of the same moment that controllers make pods from."""
     assert scene.recorded is not None
     objects = [*scene.objects(), *anyio.run(owners_at, db, scene.recorded.sequence)]
     return replace(scene, objects=lambda: objects)

@@ -25,7 +25,7 @@ ENDS: Final = {
 
 
 class JobEnd(TypedDict):
-    """The state of a Job that has come to an end or cannot make its pods, and why: a word, and a sentence."""
+    """The state of a Job that has ended or cannot make its pods, and why: a word, and a sentence."""
 
     state: str
     reason: str
@@ -33,7 +33,7 @@ class JobEnd(TypedDict):
 
 
 def end_of(name: str, story: Iterable[StoryEntry]) -> JobEnd | None:
-    """State, reason and message of the Job "namespace/name" as the story leaves it: when it has come to an end, or its
+    """State, reason and message of the Job "namespace/name" as the story leaves it: when it has ended, or its
     pods cannot be made; None otherwise, or when it is gone.
     """
     last: dict[str, Any] = {}

@@ -33,7 +33,7 @@ class JobLook:
     here, and are none of its `tasks`; `confined`: what is against it where a network topology is, and `rooms`: how
     many of its pods each HyperNode could take then. `obstacles`: plugin -> why it refuses every job; `passed_over`:
     minimums of tasks that do not count. `queue_state` is "missing" where
-    there is no such queue.
+    the queue does not exist.
     """
 
     name: str

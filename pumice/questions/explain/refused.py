@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.core.state.view import View
 
 # --- Locks of nodes
-# A lock names nobody (it is an annotation with a moment): it is of the pod that was given devices of that kind there
+# A lock names no pod (it is an annotation with a moment): it is of the pod that was given devices of that kind there
 # at that moment, by this session, a bind that is on its way, or what the pod's annotations say.
 
 MOMENTS: Final = ("volcano.sh/vgpu-time", "volcano.sh/bind-time", "volcano.sh/predicate-time", "hami.io/bind-time")
@@ -33,7 +33,7 @@ _LATER: Final = 1e12  # no moment in seconds is so large
 
 
 def standing_locks(session: Session) -> dict[str, str]:
-    """Node -> a sentence on the lock that was in somebody's way there."""
+    """Node -> a sentence on the lock that blocked a pod there."""
     locks = next((family.locks for family in session.devices if family.locks is not None), None)
     found = {} if locks is None else locks.in_the_way
     return {session.nodes.names[row]: _told(session, row, lock) for row, lock in sorted(found.items())}
@@ -81,7 +81,7 @@ WAITING: Final = (TaskStatus.PENDING, TaskStatus.BINDING)
 @dataclass(frozen=True, slots=True)
 class RefusedBind:
     """`node`: where the pod was to go, "" where that is not known; `times`: how often in a row that failed, 0 where
-    nobody counted; `why`: what was said the last time.
+    the count is unknown; `why`: what was said the last time.
     """
 
     node: str
@@ -121,7 +121,7 @@ def refused_among(view: View, pods: Iterable[str], counted: Mapping[str, Refused
 
 
 async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
-    """By uid: the pods of which the last bind did not come true, in a journal, which is only read. `cycle`: as far as
+    """By uid: the pods whose last bind failed, in a journal, which is only read. `cycle`: as far as
     its decisions and those before it go; None: all.
     """
     last: dict[str, RefusedBind] = {}

@@ -59,7 +59,7 @@ def of_namespace(session: Session, job: Job) -> str:
 
 
 def sentence(asked: Amounts, left: Amounts, total: Amounts, parts: Sequence[tuple[str, Amounts]] = ()) -> str:
-    """ "asks 54 cpu, 24 left of 60", for each resource of which there is too little; "" if there was enough. `parts`:
+    """ "asks 54 cpu, 24 left of 60", for each resource that falls short; "" if there was enough. `parts`:
     of what the difference between the two numbers consists.
     """
     short = [

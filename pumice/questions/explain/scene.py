@@ -100,8 +100,8 @@ def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
 
 
 def made_for(job: Job) -> str:
-    """Return the job that owns a PodGroup; the PodGroup itself, where nobody does. Its name says nothing: in a redacted
-    journal the names of both are other pseudonyms.
+    """Return the job that owns a PodGroup; the PodGroup itself, where it has no owner. Its name says nothing: in a
+    redacted journal the names of both are other pseudonyms.
     """
     return job.key if job.spec is None else owner_of(job.spec.pod_group)
 

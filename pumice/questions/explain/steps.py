@@ -96,7 +96,7 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
     told = ActionSteps(action)
     look = watched.jobs[job.key]
     ended = [each for each in watched.trail.of_job(job.key) if each.action == action and _counts(each, job)]
-    if look.valid:  # whatever it has of what it needs: nobody would look at it
+    if look.valid:  # whatever it has of what it needs: no reader would look at it
         ended = [each for each in ended if each.ending is not Ending.NOT_STARVING]
     if not ended:
         _tell_unseen(told, look, job)
@@ -141,7 +141,7 @@ def _lone(ended: Sequence[Ended]) -> list[str]:
 
 
 def _counts(ended: Ended, job: Job) -> bool:
-    """Of room for a gang the job is told of, not each task that was tried."""
+    """Room for a gang is stated of the job, not of each task that was tried."""
     return ended.action not in GANGS or ended.who in (job.key, job.pod_group.queue)
 
 
@@ -185,7 +185,8 @@ def _tell_victims(
 
 
 def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
-    """The nodes that a task may not use whoever goes, each with what is against it, as an action found them last."""
+    """The nodes that a task may not use whatever is evicted, each with what is against it, as an action found them
+    last."""
     look = next((each for each in reversed(watched.trail.looks.get(pod, ())) if each.action == action), None)
     if look is None:
         return {}

@@ -219,7 +219,7 @@ class Room(NamedTuple):
 class Watched:
     """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about. `cards`:
     of pods that were refused for want of cards, what speaks against each card, by node. `locks`: by node, a sentence on
-    the lock that was in somebody's way there.
+    the lock that blocked a pod there.
     """
 
     result: CycleResult
@@ -256,7 +256,7 @@ def watch_cycle(
     ask: Ask | None = None,
 ) -> Watched:
     """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over. `ask`:
-    without it nobody outside is asked.
+    without it no outside process is asked.
     """
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
@@ -296,7 +296,7 @@ def watch_other(
 
 
 def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
-    """The turn of Kubernetes' own scheduler after that cycle of Volcano's; that cycle where nobody waits for it."""
+    """The turn of Kubernetes' own scheduler after that cycle of Volcano's; that cycle where no pod waits for it."""
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     own = fill(scene.objects(), scene.in_flight)
     other = decide_others(own, scene.config, scene.clock, first.result, trail)

@@ -149,7 +149,7 @@ def newest_of_volcano(record: CycleRecord) -> int:
 
 
 def warn_of_damage(past: Rewound, db: Path, warn: Callable[[str], None]) -> None:
-    """Say so when what is told rests on records that were changed."""
+    """Warn when the answer rests on records that were changed."""
     if past.first_bad is not None:
         bad = past.first_bad
         warn(f"{db}: not as it was written: record {bad.sequence} is bad ({bad.why}); what follows rests on it")

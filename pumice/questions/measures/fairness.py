@@ -20,7 +20,7 @@ def bounded_slowdown(wait_s: float, run_s: float) -> float:
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Jain's index of fairness: 1 when all have the same, 1/n when one has all; None of nobody or nothing.
+    """Jain's index of fairness: 1 when all have the same, 1/n when one has all; None without members or amounts.
 
     Source: Jain, Chiu, Hawe, "A Quantitative Measure of Fairness" (DEC TR-301, 1984).
     """

@@ -30,12 +30,12 @@ MILLI_GPU: Final = "/gpu-milli"
 class JobRow:
     """Outcome of one job. Times are seconds after the beginning of the run; None: not (yet).
 
-    A job is a Volcano Job, else who owns a PodGroup, else the PodGroup, else a pod of nobody. `pods`: names of pods it
-    had, `attempts`: pods, counting one that was made again. `cpu` (cores), `memory` (bytes) and `gpu` (cards): what all
-    its pods ask for. `started`: when for the first time as many pods ran at once as it needs (`min_available`).
-    `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its submission to its
-    start, which is `admission_s`, until its PodGroup was let in, and `scheduling_s`, from there on; `run_s` from its
-    start to its end, `response_s` wait and run; `bounded_slowdown` is `fairness.bounded_slowdown`.
+    A job is a Volcano Job, else the owner of a PodGroup, else the PodGroup, else a pod without an owner. `pods`: names
+    of pods it had, `attempts`: pods, counting one that was made again. `cpu` (cores), `memory` (bytes) and `gpu`
+    (cards): what all its pods ask for. `started`: when for the first time as many pods ran at once as it needs
+    (`min_available`). `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its
+    submission to its start, which is `admission_s`, until its PodGroup was let in, and `scheduling_s`, from there on;
+    `run_s` from its start to its end, `response_s` wait and run; `bounded_slowdown` is `fairness.bounded_slowdown`.
     `evictions`: pods that the scheduler took off their nodes. `killed`: pods beside those that a restart, an abort or
     the failure of the job ended, or that were made again. `restarts`: how often the job began again. `lost_*`: what
     pods had run for that were evicted, failed or were killed, × what they held.
@@ -107,7 +107,7 @@ class Jobs(Listener):
         self._jobs.clear()
 
     def rows(self) -> dict[str, JobRow]:
-        """The row of each job of which there still is something, by name, with its times not yet finished."""
+        """The row of each job that still exists in part, by name, with its times not yet finished."""
         return {name: life.row for name, life in self._jobs.items()}
 
     # --- owners

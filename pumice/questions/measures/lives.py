@@ -1,7 +1,7 @@
 """The lives of pods, read from a journal: created, bound, run, evicted, ended.
 
 One pass over the records, in memory that grows with the pods there are, not with those that ever were: a pod that is
-deleted is handed to whoever listens and forgotten.
+deleted is passed to the listeners and forgotten.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class GroupLife:
 class Listener:
     """Hears of everything in the order of the journal, of a pod right after its fields have changed.
 
-    Whoever listens overrides what it wants to know.
+    Subclass and override the events you need.
     """
 
     def pod_created(self, pod: PodLife) -> None:
@@ -111,7 +111,7 @@ class Listener:
         """It succeeded, failed, or is deleted before it could."""
 
     def pod_gone(self, pod: PodLife) -> None:
-        """It is deleted; it has ended before, be it at the same moment."""
+        """It is deleted; it has ended before, or at the same moment."""
 
     def group(self, group: GroupLife) -> None:
         """A PodGroup came or changed."""
@@ -227,7 +227,7 @@ class Lives:
                 listener.pod_moved(pod, *before)
 
     def _belongs(self, pod: PodLife, obj: Object) -> None:
-        """Its job: what it names itself, who owns its PodGroup, that group, or nobody but itself."""
+        """Its job: what it names itself, who owns its PodGroup, that group, or the pod itself."""
         pod.group = group_of(pod.namespace, obj) or pod.group
         known = self.groups.get(pod.group)
         pod.queue = known.queue if known else ""
@@ -246,7 +246,7 @@ class Lives:
         pod.phase = phase
         if phase in ENDED and pod.ended is None:
             if section(obj, "metadata").get("deletionTimestamp"):
-                self._told_to_go(pod)  # its last phase is that of a pod that was told to go
+                self._told_to_go(pod)  # its last phase is that of a pod that was asked to stop
             self._end(pod, at)
 
     def _told_to_go(self, pod: PodLife) -> None:
@@ -321,7 +321,7 @@ def _ran_since(obj: Object, at: float) -> float:
 
 
 def _readable(read: Any, obj: Object, part: str) -> Amount:
-    """Nothing, of quantities that nobody can read."""
+    """Nothing, for quantities that are not valid."""
     try:
         found: Amount = read(section(obj, part))
     except QuantityError:

@@ -59,7 +59,7 @@ class Deserved:
         self._last = clock
 
     def until(self, at: float, view: View, config: SchedulerConfig) -> None:
-        """Time comes to this moment, and all before it is in the view: where that ends the stretch of a cycle, open a
+        """Time reaches this moment, and all before it is in the view: where that ends the stretch of a cycle, open a
         session and hear what the plugins have reckoned.
         """
         last = self._last
@@ -272,7 +272,7 @@ class Stages:
 
 
 class Measuring(Listener):
-    """Listens to lives, and hands job rows on as they end. `end` says what it all came to."""
+    """Listens to lives, and hands job rows on as they end. `end` returns the measures."""
 
     def __init__(self, began: float, each: Callable[[JobRow], None] | None = None) -> None:
         self.grid = Grid(began)

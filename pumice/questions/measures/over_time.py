@@ -48,7 +48,7 @@ class Steps:
         self.value = value
 
     def to(self, at: float) -> None:
-        """Time has come to this moment."""
+        """Time has reached this moment."""
         since = self.grid.began if self._since is None else self._since
         self._since = at
         if at <= since:

@@ -57,7 +57,7 @@ class PointRow:
 
 
 def queue_resources(found: Measures) -> Iterator[QueueResourceRow]:
-    """A row for each queue and resource that somebody of it asked for."""
+    """A row for each queue and resource that a job of it asked for."""
     for row in found.queues:
         for resource, of in row.resources.items():
             yield QueueResourceRow(

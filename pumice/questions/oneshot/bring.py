@@ -60,7 +60,7 @@ def _said_of(queues: Sequence[Object]) -> list[str]:
 
 def as_controllers_leave(objects: Sequence[Object], beside: Sequence[Object], now: float) -> list[Object]:
     """Return the objects as controllers of a running cluster would leave them: nodes that are not well are tainted, and
-    budgets of disruptions that nobody has counted yet have a status.
+    budgets of disruptions that no controller has counted yet have a status.
     """
     machines: list[Machine] = [NodeTaintsMachine(agents=True)]
     if any(map(_is_uncounted, objects)):
@@ -94,7 +94,7 @@ def _left(obj: Object, patch: Object | None) -> Object:
 
 
 def _is_uncounted(obj: Object) -> bool:
-    """Return whether it is a budget of which no controller has said anything; what a cluster said of one stays."""
+    """Return whether it is a budget without a status; one from a cluster keeps its status."""
     return obj["kind"] == "PodDisruptionBudget" and not section(obj, "status")
 
 

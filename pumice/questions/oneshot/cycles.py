@@ -46,7 +46,7 @@ def has_others(view: View, config: SchedulerConfig) -> bool:
 def decide_others(
     view: View, config: SchedulerConfig, clock: CycleClock, first: CycleResult, trail: Silence = SILENCE
 ) -> OtherCycle | None:
-    """Its cycle after that of Volcano's which came to `first`, on a view that is used up by it: what was decided is
+    """Its cycle after that of Volcano's which gave `first`, on a view that is used up by it: what was decided is
     assumed there, as in a run. None where no pod waits for it.
     """
     for bind in first.binds:

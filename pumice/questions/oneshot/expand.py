@@ -95,7 +95,7 @@ class _Bench:
         """Machines hear of it, unless it is not what they can rely on."""
         kind = stored_as(obj)
         if kind == "Job" and section(section(obj, "status"), "state").get("phase") in OVER:
-            return  # nothing more comes of it, and its status says what it came to
+            return  # it makes no more pods, and its status states its end
         if kind in MAKERS:
             obj, causes = completed(obj, self._lookup)
             if causes:

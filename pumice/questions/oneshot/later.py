@@ -57,7 +57,7 @@ def _of_job(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
 
 
 def _of_flow(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
-    """The Jobs that depend on others, and those whose template is not there; a flow without a name is nobody's."""
+    """The Jobs that depend on others, and those whose template does not exist; a flow without a name owns none."""
     namespace = owner["metadata"]["namespace"]
     for each in section(owner, "spec").get("flows") or ():
         name = each.get("name") or ""

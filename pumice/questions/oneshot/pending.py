@@ -97,7 +97,7 @@ def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
 
 
 def without_pods(objects: Iterable[Object]) -> dict[str, WithoutPods]:
-    """Reason and message of each Volcano Job ("namespace/name") that is not over and of which there is no pod."""
+    """Reason and message of each Volcano Job ("namespace/name") that is not over and has no pod."""
     listed = list(objects)
     owners = (controlling_job(obj["metadata"]) for obj in listed if obj["kind"] == "Pod")
     there = {owner["uid"] for owner in owners if owner is not None}

@@ -170,7 +170,7 @@ def usable(
 ) -> Usable:
     """The objects that a view takes, as the API would hold them, and a problem for each of the others.
 
-    `lookup`: what admission may look at, where that is more than they are; `advance` is told of each that is done;
+    `lookup`: what admission may look at, where that is more than they are; `advance` is called for each that is done;
     `beside`: what is there already.
     """
     view, lookup = View(), lookup or GivenObjects(loaded.objects)

@@ -21,7 +21,7 @@ AskAbout = Callable[[Sequence[Object]], Ask]
 
 
 def of_nobody(_objects: Sequence[Object]) -> Ask:
-    """There is nobody to ask."""
+    """No process can be asked."""
     return nobody
 
 

@@ -55,13 +55,13 @@ class NodeCapacity:
 
 
 def add(total: dict[str, float], amount: Amount, seconds: float) -> None:
-    """Add what an amount comes to in so many seconds."""
+    """Add an amount times so many seconds."""
     for name, value in amount.items():
         total[name] = total.get(name, 0.0) + value * seconds
 
 
 def figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ResourceFigures]:
-    """By resource, those that somebody asked for."""
+    """By resource, those that a pod asked for."""
     return {
         name: ResourceFigures(
             round(requested[name], 3), round(allocated.get(name, 0.0), 3), _share(allocated, capacity, name)
@@ -71,7 +71,7 @@ def figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str,
 
 
 def cluster_figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ClusterFigures]:
-    """By resource, all that there is or that somebody asked for."""
+    """By resource, all that nodes have or that a pod asked for."""
     return {
         name: ClusterFigures(
             round(requested.get(name, 0.0), 3),

@@ -29,10 +29,11 @@ SHORTEST_S: Final = 0.001
 
 
 class Beginnings:
-    """By uid, as the journal's times have it: when pods began to run, and when they were told to go.
+    """By uid, as the journal's times have it: when pods began to run, and when they were asked to stop.
 
     `default_duration_s`: how long one runs that does not say so itself: as the journal says (`known`), else as the last
-    one did; where another cluster was mirrored, whose nodes nobody plays, for ever (0) until one was seen to end.
+    one did; where another cluster was mirrored, whose nodes no kubelet here plays, for ever (0) until one was seen to
+    end.
     """
 
     def __init__(self) -> None:

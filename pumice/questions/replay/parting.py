@@ -32,7 +32,7 @@ UNSEEN: Final = "Pending"
 
 @dataclass(frozen=True)
 class Parting:
-    """The first cycle that comes to something else, and when (seconds since the epoch)."""
+    """The first cycle with other decisions, and when (seconds since the epoch)."""
 
     cycle: int
     at: float

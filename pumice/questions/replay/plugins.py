@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def recorded_plugins(journal: Journal) -> dict[str, set[str]]:
-    """Name -> identities, over all configurations that were in force and are still told of."""
+    """Name -> identities, over all configurations that were in force and are still recorded."""
     found: dict[str, set[str]] = {}
     for loaded in await _configurations(journal):
         for name, identity in loaded.plugins.items():

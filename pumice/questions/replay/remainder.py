@@ -43,8 +43,8 @@ class Arrival:
 @dataclass
 class Remainder:
     """`arrivals` and `restarts` in order; `done`: decisions, by their number in the journal, that were carried out;
-    `ended`: when a pod came to its end by itself, and `gone` when it was removed, by uid; `stopped`: the exit code of
-    one that ended because it was told to go.
+    `ended`: when a pod ended by itself, and `gone` when it was removed, by uid; `stopped`: the exit code of
+    one that ended because it was asked to stop.
     """
 
     arrivals: list[Arrival] = field(default_factory=list[Arrival])

@@ -236,7 +236,7 @@ def _utilisation(runs: Sequence[RecordedRun]) -> Spec | None:
 
 
 def _scarce(runs: Sequence[RecordedRun]) -> str | None:
-    """The resource of which the greatest part was held."""
+    """The resource with the greatest part held."""
     summaries = [run.measures.summary["resources"] for run in runs]
     of: dict[str, float] = {
         name: max((each[name]["utilisation"] for each in summaries if name in each), default=0.0)
@@ -254,7 +254,7 @@ class Stacked(NamedTuple):
     color: str
     title: str
     legend: Spec = SHORT_WORDS
-    more: Spec = {}  # noqa: RUF012  # nobody writes into it
+    more: Spec = {}  # noqa: RUF012  # no code writes into it
 
 
 def _stacked(runs: Sequence[RecordedRun], name: str, of: Stacked) -> dict[str, Spec | None]:

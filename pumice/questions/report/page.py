@@ -1,4 +1,4 @@
-"""The report as one HTML file, with the JavaScript that draws it inside; it asks nobody for anything."""
+"""The report as one HTML file, with the JavaScript that draws it inside; it sends no requests."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def reason_of(pod: Object) -> str:
 
 
 def short(message: str) -> str:
-    """Words that are alike for one reason, whatever the counts and whoever it is about."""
+    """Words that are alike for one reason, whatever the counts and whichever pod it is about."""
     if (nodes := _NODES.search(message)) is not None:
         counted = [(int(found[1]), found[2]) for part in nodes[1].split(",") if (found := _COUNTED.match(part))]
         if counted:
@@ -95,7 +95,7 @@ class PodSlice:
 
 
 class Outside(NamedTuple):
-    """A PodGroup that is not admitted: of which job, why, and since when (seconds since the epoch)."""
+    """A PodGroup that is not admitted: its job, why, and since when (seconds since the epoch)."""
 
     job: str
     why: str

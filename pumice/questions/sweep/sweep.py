@@ -43,7 +43,7 @@ def read_part(text: str) -> SweepPart:
 @dataclass(frozen=True, slots=True)
 class Swept:
     """`rows` in the order of the specification; `fresh`: how many were run now, `missing`: how many of the rest have no
-    result yet, of which there are no rows.
+    result yet, and so no rows.
     """
 
     rows: list[dict[str, Any]]

@@ -145,7 +145,7 @@ class SystemTracks:
 
 
 async def draw(journal: Journal, writer: PerfettoWriter) -> Measures:
-    """Draw a whole journal; says what it came to. Raises DamagedError."""
+    """Draw a whole journal; return its measures. Raises DamagedError."""
     begun = await beginning(journal)
     rows: list[JobRow] = []
     measuring, pods, system = Measuring(begun.at, rows.append), PodSlices(writer), SystemTracks(writer)

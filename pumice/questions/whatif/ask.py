@@ -145,7 +145,7 @@ class Chronicle:
 
     def had_to_go(self, pod: Object, at: float, action: str) -> None:
         """Not for another pod, but for what is done to its node: `DRAIN` or `REMOVAL`."""
-        # on its way out it comes to its last phase: who was told to go before that had to go
+        # a pod that is being deleted reaches its last phase, too: it counts if its deletion began before
         if section(pod, "status").get("phase") in ENDED and not pod["metadata"].get("deletionTimestamp"):
             return
         metadata, node = pod["metadata"], str(section(pod, "spec").get("nodeName"))
@@ -250,7 +250,7 @@ class Chronicle:
         return {**groups, **{pod.full_name: job for job, pods in by_job.items() for pod in pods}}
 
     def placements(self) -> dict[str, str]:
-        """Pod -> the node it came to last, of those that found one in this future or had it."""
+        """Pod -> its last node, for pods that found one in this future or had it."""
         return {pod.full_name: pod.node for pod in self.measured.pods() if pod.node}
 
 
@@ -287,7 +287,7 @@ def live(fork: Fork, horizon_s: float, seed: int = 0, advance: Advance = lambda 
 
 
 class Witness:
-    """One life that is watched. Whoever lost a pod to a job that had lost one to it has its votes taken down."""
+    """One life that is watched. The votes are recorded for an eviction by a job that had lost a pod to this one."""
 
     def __init__(self, fork: Fork, horizon_s: float, seed: int = 0) -> None:
         self._fork, self._horizon_s, self._seed = fork, horizon_s, seed
@@ -400,7 +400,7 @@ def _asked(ask: StoreRequest) -> str:
 
 
 def ignored(_seconds: float) -> None:
-    """Nobody looks on."""
+    """No caller watches."""
 
 
 def what_if(

@@ -237,7 +237,7 @@ def set_field(text: str) -> ForkChange:
 
 
 def _judged(fork: Fork, who: tuple[str, str, str], assignment: Assignment) -> Fork:
-    """Set a field as somebody would write it: the api will judge the change. What came first stays as `before`, so that
+    """Set a field as a user would write it: the api will judge the change. What came first stays as `before`, so that
     changes of one object are judged together.
     """
     place = found(fork.objects, who)
@@ -255,7 +255,7 @@ def _is_still_itself(before: Object, after: Object) -> None:
 
 
 def _known_fields(before: Object, after: Object) -> None:
-    """A field that the kind does not have would come to nothing."""
+    """A field that the kind does not have would have no effect."""
     kind = kind_of(str(after.get("apiVersion")), after["kind"])
     if kind is None:
         return
@@ -295,7 +295,7 @@ def assign(who: tuple[str, str, str], assignments: Sequence[Assignment], words: 
 
 
 def cordon(name: str) -> ForkChange:
-    """Nothing new comes to the node."""
+    """The node takes no new pods."""
     return assign(("Node", "", name), (assignment_of("spec.unschedulable=true"),), f"--cordon {name}")
 
 

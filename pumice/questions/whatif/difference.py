@@ -69,7 +69,7 @@ class JobChange:
 
 
 class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that is evicted in the changed future: see `EvictedPod`. `for`: the job that needs the room, "" for nobody;
+    """A pod that is evicted in the changed future: see `EvictedPod`. `for`: the job that needs the room, "" for none;
     `new`: it is not evicted for that as it is.
     """
 
@@ -100,7 +100,7 @@ class Unknown(msgspec.Struct, frozen=True):
 class FutureChanges(Result, kw_only=True, tag="whatif/1"):
     """Differences between the future as it is and the changed one, over `horizon_s` seconds: jobs that differ; pods
     evicted in the changed one, and `spared` ones; eviction loops that are there then, and those that are over; the
-    parts of resources that are used; who waits at the end; pods that come to other nodes.
+    parts of resources that are used; who waits at the end; pods that are placed on other nodes.
 
     `denied`: what was asked of the cluster in vain. `supposed`: what was not asked of processes outside, in sentences.
     """
@@ -125,9 +125,9 @@ class FutureChanges(Result, kw_only=True, tag="whatif/1"):
 
 @dataclass(frozen=True, slots=True)
 class FutureDifference:
-    """`jobs`: those of which something differs; `loops` of the second future, `ended`: those of the first alone.
+    """`jobs`: those that differ; `loops` of the second future, `ended`: those of the first alone.
 
-    `moved`: pods that come to other nodes.
+    `moved`: pods that are placed on other nodes.
     """
 
     before: Future
@@ -150,7 +150,7 @@ class FutureDifference:
 
     @property
     def moved_pods(self) -> dict[str, tuple[str, str]]:
-        """Pod -> the nodes that it comes to in the one and in the other, where these differ."""
+        """Pod -> its nodes in the one and in the other, where these differ."""
         was, now = self.before.placements, self.after.placements
         return {pod: (was[pod], now[pod]) for pod in sorted(now) if pod in was and was[pod] != now[pod]}
 

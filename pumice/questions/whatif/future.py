@@ -11,9 +11,9 @@ from pumice.questions.replay.measure import QueueFigures
 @dataclass(frozen=True, slots=True)
 class JobFuture:
     """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `all_placed_s`: when all
-    were that it has, or as a Volcano Job asks for, but for those that had succeeded; `end_s`: when all its pods had
+    were that it has, or as a Volcano Job asks for, except those that had succeeded; `end_s`: when all its pods had
     ended, of a Volcano Job those that it will not make again. None: not within the horizon. `known`: whether every pod
-    of it says how long it runs. `gone_s`: when it was deleted before it had come to its end, None: not. `evictions`:
+    of it says how long it runs. `gone_s`: when it was deleted before it had ended, None: not. `evictions`:
     pods that had to go for others, or with their node; `killed`: pods beside those that a restart, an abort or the
     failure of the job ended, or that were made again; `restarts` of the job; `lost_pod_s`: how long all these, and
     those that failed, had run, the time before this future included.
@@ -35,7 +35,7 @@ class JobFuture:
 
 @dataclass(frozen=True, slots=True)
 class EvictedPod:
-    """`pod`, `job` (its own) and `by` (the job that needed the room, "" for nobody) are "namespace/name"; `preemptor`
+    """`pod`, `job` (its own) and `by` (the job that needed the room, "" for none) are "namespace/name"; `preemptor`
     is the pod, or the PodGroup, it was done for. `returns_s`: when the pod, or one in its place, was on a node again;
     `ran_s`: how long it had run until it ended, None: it never ran, or has not ended within the horizon.
     `votes`: what the plugins said of it, where that was asked.

@@ -36,7 +36,7 @@ UNTOLD: Final = frozenset(("Event", "Lease"))
 
 async def journaled(file: Path, cycle: int | None = None, default_duration_s: float | None = None) -> Fork:
     """The cluster as that cycle found it (None: at the end of the journal). `default_duration_s` None: as pods ran
-    there that did not say. ConfigError when there is no such cycle; DamagedError, OpenError.
+    there that did not say. ConfigError when the cycle does not exist; DamagedError, OpenError.
     """
     async with await SqliteJournal.open(file, read_only=True) as journal:
         found = _Folded()

@@ -99,7 +99,7 @@ def _wrong_tasks(view: View, store: Store) -> Iterator[str]:
 
 
 def _known_of(view: View, task: Task) -> tuple[Any, ...]:
-    """All that the view knows of a task, in flight or not, but for its row: `KNOWN` names it."""
+    """All that the view knows of a task, in flight or not, except its row: `KNOWN` names it."""
     row, job = task.row, view.jobs.by_key.get(task.job)
     member = job is not None and job.tasks.get(task.uid) is task
     template = view.templates.asking_for(task.template, ())  # volumes follow at the next snapshot
@@ -196,7 +196,7 @@ def never_ending(store: Store) -> list[str]:
 
 
 def without_reason(store: Store, monitor: Monitor) -> list[str]:
-    """Pods that wait for this scheduler and nobody says why."""
+    """Pods that wait for this scheduler without a stated reason."""
     problems: list[str] = []
     for pod in monitor.truth.pods.values():
         if pod.node or pod.phase != "Pending" or pod.deleting:
@@ -216,7 +216,7 @@ def _group_says_why(store: Store, job: str) -> bool:
     namespace, _, name = job.partition("/")
     record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
-        return True  # a pod of another scheduler's, or of a group that has gone: nobody was asked to place it
+        return True  # a pod of another scheduler's, or of a group that has gone: no scheduler was asked to place it
     status: dict[str, Any] = store.tables.seen(record).get("status") or {}
     conditions: list[dict[str, Any]] = status.get("conditions") or []
     return any(

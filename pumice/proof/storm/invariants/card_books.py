@@ -31,7 +31,8 @@ MODELS: Final = tuple(model.word for model in DEFAULT)
 
 
 def shared_too_much(node: Object, pods: Iterable[Object]) -> Iterator[str]:
-    """Cards that have more memory asked of them than they have, or one that is had whole and somebody else beside."""
+    """Cards that have more memory asked of them than they have, or a card that one pod has whole and another pod
+    shares."""
     capacity = section(section(node, "status"), "capacity")
     count = amount(capacity, NUMBER)
     each = amount(capacity, MEMORY) // count if count else 0

@@ -1,7 +1,7 @@
 """Watches a storm from the journal: after every record that is written, what must always hold is checked.
 
 The monitor keeps books of its own, from the api's mutations alone; what the scheduler could know when it decided is the
-revision in the cycle's record, so a node that shrank after that is no fault of the scheduler's.
+revision in the cycle's record, so a node that shrank after that is not a fault of the scheduler's.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class EvictionBook:
         return f"pod {key} says twice that it was evicted, at {before} and {said}" if before != said else ""
 
     def unreported(self, life: int) -> Iterator[str]:
-        """Evictions of this life of the process of which the journal does not say what became of them."""
+        """Evictions of this life of the process whose outcome the journal does not state."""
         for cause, ordered in self._ordered.items():
             if ordered.life == life and not ordered.outcome:
                 pod = f"{ordered.evict.namespace}/{ordered.evict.name}"
@@ -159,7 +159,7 @@ def broken_gang(truth: StormTruth, job: str, decided: Set[str], leaving: Set[str
     """Words when a cycle took victims of the job and left it fewer pods than it needs; "" when all is well.
 
     `decided`, `leaving`: uids. What happened after `revision` the scheduler could not know: a pod that has failed or
-    gone since, or that somebody has begun to delete, still counted.
+    gone since, or whose deletion has begun, still counted.
     """
     needed = _needed(truth, job, revision)
     stay = [pod for pod in truth.members(job) if _counts(truth, pod, decided, revision)]
@@ -169,7 +169,7 @@ def broken_gang(truth: StormTruth, job: str, decided: Set[str], leaving: Set[str
 
 
 def _needed(truth: StormTruth, job: str, revision: int) -> int:
-    """The least that it has needed since then; 0 when there is no such gang."""
+    """The least that it has needed since then; 0 when the gang does not exist."""
     history = truth.groups.get(job)
     groups = [] if history is None else [each for each in history.since(revision) if each is not None]
     return min((each[0] for each in groups), default=0)
@@ -203,7 +203,7 @@ class NominationBook:
     def unfounded(self, said: Iterable[PodCondition], truth: StormTruth, revision: int) -> Iterator[str]:
         """Pods that a cycle which saw `revision` nominates to nodes that it cannot have seen.
 
-        Nobody need have been evicted there: Volcano also tells where it would have made room, had the rest of the gang
+        No pod need have been evicted there: Volcano also tells where it would have made room, had the rest of the gang
         found a place, and Kubernetes' own scheduler waits for those who leave anyway.
         """
         for each in said:
@@ -275,7 +275,7 @@ class _Cycle:
 
 
 class Monitor:
-    """Sees every record; `violated` ends the storm at the next event, whoever notices.
+    """Sees every record; `violated` ends the storm at the next event, whichever check notices.
 
     `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
     configuration so far sees to, of what depends on one. `objects`: see `StormTruth`. `exact`: what pods ask for is
@@ -327,7 +327,7 @@ class Monitor:
         self.lives += 1
 
     def faults_stopped(self) -> None:
-        """From now on the system must come to rest."""
+        """From now on the system must settle."""
         self._calm_from = self.cycles
 
     def violated(self, invariant: str, words: str) -> None:
@@ -342,7 +342,7 @@ class Monitor:
             self.upheld &= upheld_by(config.text)
 
     def acknowledged(self, revision: int, whom: str) -> None:
-        """Somebody was told that what he asked for is done, as of a revision: it must be on disk."""
+        """The api acknowledged a request, as of a revision: it must be on disk."""
         if revision > self.truth.revision:
             words = f"{whom} was told of revision {revision} when the journal was at {self.truth.revision}"
             self.violated("nothing-lost", words)

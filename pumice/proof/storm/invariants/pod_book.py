@@ -96,7 +96,7 @@ class BookedPodReader:
 
 
 def unscheduled(pod: Object) -> str:
-    """The reason why it is not scheduled; "" when nobody says one."""
+    """The reason why it is not scheduled; "" when no condition states one."""
     for each in section(pod, "status").get("conditions") or ():
         if each["type"] == "PodScheduled":
             return (each.get("reason") or "") if each["status"] == "False" else ""

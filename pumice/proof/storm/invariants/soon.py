@@ -1,8 +1,8 @@
 """Invariants one cycle after the faults have stopped, long before the system is at rest; binds that failed.
 
 The cache hears of everything in time: what it has not heard of though it was told, and though nobody it needs was away,
-it must know a few seconds later. Then its books are what the api has, but for binds that have not come true: one that
-failed is looked at again after a while, and one that nobody answered is given up after a minute; until then its room
+it must know a few seconds later. Then its books are what the api has, except binds that have not succeeded: one that
+failed is looked at again after a while, and one without an answer is given up after a minute; until then its room
 counts as taken, as in Volcano. Which ones these are the journal says, not the cache.
 """
 
@@ -42,7 +42,7 @@ DOUBLINGS: Final = 4
 
 class Failure(NamedTuple):
     """`by`: when the pod must have been looked at (event-loop time, seconds); `revision`: what the journal had by then,
-    which whoever looks sees.
+    which every reader sees.
     """
 
     pod: str
@@ -59,7 +59,7 @@ class Failures:
         self._counts: dict[str, int] = {}
 
     def outcome(self, outcome: Outcome, clock: Callable[[], float], revision: int) -> None:
-        """A bind ended, when the journal had come to `revision`. `clock` (event-loop time, seconds) is asked only of
+        """A bind ended, when the journal had reached `revision`. `clock` (event-loop time, seconds) is asked only of
         what failed.
         """
         if isinstance(outcome, Bound):
@@ -87,11 +87,11 @@ class Failures:
         return ""
 
     def overdue(self, truth: StormTruth, now: float) -> Iterator[str]:
-        """Those that nobody looked at though they still wait, in words."""
+        """Those that the cache has not looked at though they still wait, in words."""
         for failure in [each for each in self._open.values() if each.by < now]:
             pod = truth.pods.get(failure.pod)
             if pod is None or pod.uid != failure.uid or pod.node or pod.ended or pod.deleting:
-                del self._open[failure.uid]  # the watch has told
+                del self._open[failure.uid]  # the watch has delivered it
             else:
                 yield f"pod {failure.pod} could not be bound, and nobody looked at it for {SLACK_S:g} s too long"
 
@@ -121,7 +121,7 @@ async def until_idle(
 async def _agree_soon(
     system: System, monitor: Monitor, view: Callable[[], View], period_s: float, problems: list[str]
 ) -> None:
-    """Compare books with the cache once it has heard of everything, but for binds that have not come true."""
+    """Compare books with the cache once it has heard of everything, except binds that have not succeeded."""
     await anyio.sleep(period_s)
     checked = await _caught_up(system, view)
     if checked is None:
@@ -170,7 +170,7 @@ async def _answer_of(system: System) -> ViewChecked | None:
 
 
 def may_hold(monitor: Monitor) -> dict[str, str]:
-    """Nodes by uid of pods whose bind this process decided and which have not come to be bound."""
+    """Nodes by uid of pods whose bind this process decided and which are not bound yet."""
     mine = {uid: each for uid, each in monitor.decided.items() if each.life == monitor.lives}
     return {uid: each.bind.node for uid, each in mine.items() if uid not in monitor.truth.bound_at}
 

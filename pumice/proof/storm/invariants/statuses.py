@@ -167,7 +167,7 @@ def _status(truth: StormTruth, job: str) -> Object:
 def _wrong(truth: StormTruth, job: str, *, gang: bool) -> str:
     needed, queue = truth.groups[job].last
     if queue not in truth.queues or truth.queues[queue].last is None:
-        return ""  # no session has such a job, so nobody says anything of it
+        return ""  # no session has such a job, so no actor reports on it
     status = _status(truth, job)
     doing = Counter(map(_group_state, truth.members(job)))
     right = _phases(doing, needed, gang=gang)
@@ -178,7 +178,7 @@ def _wrong(truth: StormTruth, job: str, *, gang: bool) -> str:
 
 
 def _group_state(pod: PodBook) -> str:
-    """Its phase, but for those on their way out and those that have not started; some wait, and ask for nothing."""
+    """Its phase, except for pods being deleted and those that have not started; some wait, and ask for nothing."""
     if pod.ended or (pod.phase == "Running" and not pod.deleting):
         return pod.phase
     if pod.deleting:

@@ -159,7 +159,7 @@ class StormTruth:
         if not pod.node or pod.node == was:
             return None
         self.bound_at[pod.uid] = self.revision
-        return None if mutation.type == "ADDED" else (pod, was)  # it came with its node: nobody decided that
+        return None if mutation.type == "ADDED" else (pod, was)  # it came with its node: no cycle decided that
 
     def is_ours(self, pod: PodBook) -> bool:
         """Return whether a scheduler of this system must place the pod."""
@@ -226,7 +226,7 @@ class StormTruth:
             self._losses.setdefault(pod.job, []).append((self.revision, pod.uid))
 
     def queue_of(self, job: str) -> str:
-        """The queue of a job's group; "" when there is no group."""
+        """The queue of a job's group; "" without a group."""
         group = self.groups.get(job)
         last = group.last if group is not None else None
         return last[1] if last is not None else ""
@@ -237,7 +237,7 @@ class StormTruth:
         return {each[1] if each is not None else "" for each in group.since(revision)} if group is not None else {""}
 
     def last_queue(self, name: str) -> Amounts | None:
-        """The capability of a queue; None when there is no such queue."""
+        """The capability of a queue; None when the queue does not exist."""
         history = self.queues.get(name)
         capability: Amounts | None = history.last if history is not None else None
         return capability

@@ -61,7 +61,8 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
 
 def read_script(path: Path) -> Script:
-    """Raises ConfigError, which names the file and `events[i].key`, for a file that cannot be read or is no storm."""
+    """Raises ConfigError, which names the file and `events[i].key`, for a file that cannot be read or is not a
+    storm."""
     source = str(path)
     try:
         found: object = msgspec.json.decode(read_bytes(path))
@@ -83,7 +84,7 @@ def read_script(path: Path) -> Script:
 
 
 def write_script(script: Script, path: Path) -> None:
-    """Write the script in JSON, one key a line, for people to read and change; the version is always told."""
+    """Write the script in JSON, one key a line, for people to read and change; the version is always written."""
     demand_output(path)
     written = {"version": script.version} | msgspec.to_builtins(script)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")

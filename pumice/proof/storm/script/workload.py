@@ -113,7 +113,7 @@ def _rush(random: Random) -> dict[str, Any]:
 
 
 def _loose(random: Random) -> dict[str, Any]:
-    """Pods that nobody made a group for; every other time they ask for nothing, and are left to backfill."""
+    """Pods without a group of their own; every other time they ask for nothing, and are left to backfill."""
     details: dict[str, Any] = {"pods": random.choice((1, 2, 3)), "seconds": random.choice((0, 3, 8))}
     return details | random.choice(({}, {"cpu": "1", "memory": "1Gi"}))
 

@@ -1,4 +1,4 @@
-"""Advice for what waits: candidates out of the trail, tried, and told in words with how far each helps."""
+"""Advice for a job that waits: candidates from the trail, tried, and described with how far each helps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REMARK: Final = "it has no pods before it is admitted: tried as if they were the
 
 def with_pods(scene: Scene, job: str) -> Scene | None:
     """That moment with the pods that the owner of the PodGroup "namespace/name" makes once it is admitted; None
-    where there are pods, or nobody who would make some.
+    where there are pods, or no controller that would make some.
     """
     handle = scene.view.jobs.by_key[job]
     if handle.tasks or handle.spec is None:
@@ -101,7 +101,7 @@ def _volume(claim: Identity, uid: str) -> Callable[[Object], None]:
 
 
 def about_schedulers(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """Pods of the PodGroup that ask for a scheduler that nobody here is."""
+    """Pods of the PodGroup that ask for a scheduler that does not run here."""
     metadata = pod_group["metadata"]
     strangers: dict[str, list[Edit]] = {}
     pods = (who for who in objects if who[:2] == ("Pod", str(metadata.get("namespace") or "")))
@@ -453,7 +453,7 @@ def searched_on(bench: Bench, job: str) -> AdviceSearch | None:
     search.run(families, joint)
     search_on(bench, search, candidates)
     _add_nodes(bench, search)
-    if any(one.result.kept for one in search.found):  # to be admitted only is no news then
+    if any(one.result.kept for one in search.found):  # to be admitted only is not news then
         search.found = [one for one in search.found if one.result.kept]
     return search
 

@@ -148,7 +148,7 @@ def _priorities(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def _gates(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """Pods that are held back until somebody takes their scheduling gates away."""
+    """Pods that are held back until their scheduling gates are removed."""
     gated = {pod: gates for pod in group.waiting if (gates := _spec(group, pod).get("schedulingGates"))}
     if gated:
         names = sorted({str(gate.get("name")) for gates in gated.values() for gate in gates})

@@ -75,7 +75,7 @@ def about_limits(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def joint_limits(group: WaitingGroup) -> Iterator[Group]:
-    """All limits of one table together, of which some may turn out to be wide enough."""
+    """All limits of one table together, although some may turn out to be wide enough."""
     for table in _tables(group):
         if len(table.listed) > 1:
             yield tuple(replace(table.family(name), least=0) for name in table.listed)

@@ -24,7 +24,7 @@ class TrialBench(Protocol):
 @dataclass(frozen=True, slots=True)
 class Found:
     """Changes (one, or several together) that help, and how far. `least`: with one less of any it is not as far; when
-    the time was over first, nobody knows. `alone`: how many tasks each of several has stay by itself.
+    the time was over first, that is unknown. `alone`: how many tasks each of several has stay by itself.
     """
 
     changes: tuple[Change, ...]
@@ -131,7 +131,7 @@ class AdviceSearch:
         return True
 
     def _otherwise(self, family: ChangeFamily, known: TrialResult) -> tuple[Group, Descent, Sizes, bool]:
-        """The least of other forms that helps as far as the greatest, of which that is `known`; and so on."""
+        """The least of other forms that helps as far as the greatest, where that is `known`; and so on."""
         descent = Descent(self.bench, (family,), {(family.most,): known})
         sizes: Sizes = (family.most,)
         least = True

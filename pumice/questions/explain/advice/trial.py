@@ -240,7 +240,7 @@ class Bench:
 
     def _decide(self, now: TrialMoment, config: SchedulerConfig, later: int) -> TrialResult:
         """Room that was promised counts when its tasks have it, so many cycles `later` at most: those who hold it gone.
-        Where nobody goes, nothing comes of a promise.
+        Where no pod leaves, a promise has no effect.
         """
         trail = TimedTrail(self.job, self.spent, self.view.nodes.count)
         self._charge_cycle()

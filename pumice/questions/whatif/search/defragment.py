@@ -1,5 +1,5 @@
-"""A defragmentation plan: few pods whose move to other nodes lets a job start. Every plan that is told has been lived
-through: the moved pods are taken by their new nodes, and then the job starts.
+"""A defragmentation plan: few pods whose move to other nodes lets a job start. Every plan that is reported has been
+lived through: the moved pods are taken by their new nodes, and then the job starts.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def least(
     ahead: Callable[[Iterable[int]], None] = lambda amounts: None,
 ) -> LeastAmount | None:
     """Of 1 … `most`: one by one at first, then twice as much each time, then halving, and down while one less does.
-    `ahead` is told what will be tried unless an earlier one does.
+    `ahead` receives the values that will be tried unless an earlier one does.
 
     None: nothing that was tried does. When the work is over in the middle of a try, what was found by then counts.
     Raises WorkOverError when that was nothing.
@@ -257,7 +257,7 @@ def _units(amounts: Mapping[str, float]) -> Units:
 
 
 def _dividing(fork: Fork) -> Units:
-    """By resource, the greatest amount of which all requests are multiples."""
+    """By resource, the greatest amount that divides all requests."""
     requests = [request_of(section(obj, "spec")) for obj in fork.objects if obj["kind"] == "Pod"]
     requests += [each for one in belongings(fork.objects).values() for each in asked_by(fork, one)]
     found: Units = {}

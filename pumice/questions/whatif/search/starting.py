@@ -80,10 +80,10 @@ class StartWatch:
 
 @dataclass
 class StartQuestion:
-    """Does the job start within so many seconds? `tries` counts how often that was found out, `told` hears of each.
+    """Does the job start within so many seconds? `tries` counts the trials, `told` is called for each.
 
     `work` is what may be done for what is tried; WorkOverError ends such a future in the middle. As it is, without any
-    change, the job is followed to the end, so that nobody is told that it does not start who only had no work left.
+    change, the job is followed to the end, so that the answer is not "does not start" when only the work ran out.
     `executor`: who lives through what
     will probably be asked; that counts when it is asked for, so that the answer is the same.
     """
@@ -102,7 +102,7 @@ class StartQuestion:
     )
 
     def spent(self) -> bool:
-        """Return whether there is no work left for more."""
+        """Return whether the work is used up."""
         return self.work()
 
     def ahead(self, each: Iterable[ForkChange]) -> None:
@@ -176,7 +176,7 @@ def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | No
 
 
 def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: float = inf) -> LivedStart:
-    """Live through the future until the job starts, or the work comes to so many `units`."""
+    """Live through the future until the job starts, or the work reaches so many `units`."""
     watch, work = StartWatch(job), WorkBudget(units)
     at: list[float] = []
     nodes = sum(obj["kind"] == "Node" for obj in fork.objects)
