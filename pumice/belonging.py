@@ -12,12 +12,12 @@ DEFAULT_QUEUE: Final = "default"
 
 
 def group_of(namespace: str, pod: Object) -> str:
-    """Its PodGroup, "namespace/name"; "" for none."""
+    """Return its PodGroup, "namespace/name"; "" for none."""
     return _named(namespace, pod, GROUP_NAME)
 
 
 def job_of(namespace: str, pod: Object) -> str:
-    """The Volcano Job that it names itself, "namespace/name"; "" for none."""
+    """Return the Volcano Job that it names itself, "namespace/name"; "" for none."""
     return _named(namespace, pod, JOB_NAME)
 
 
@@ -30,7 +30,7 @@ def owner_of(group: Object) -> str:
 
 
 def queue_of(group: Object) -> str:
-    """The queue of a PodGroup or a Job."""
+    """Return the queue of a PodGroup or a Job."""
     return str(section(group, "spec").get("queue") or DEFAULT_QUEUE)
 
 

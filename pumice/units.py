@@ -12,7 +12,8 @@ BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**1
 
 
 def amounts_of(figures: Mapping[str, float], what: str) -> str:
-    """One of a queue's amounts out of its gauges (`allocated_milli_cpu`, …): "4 cpu, 8Gi memory"; zeroes left out."""
+    """Return one of a queue's amounts out of its gauges (`allocated_milli_cpu`, …): "4 cpu, 8Gi memory"; zeroes left
+    out."""
     found: dict[str, float] = {}
     for name, value in figures.items():
         resource = name.removeprefix(f"{what}_")
@@ -52,7 +53,7 @@ def milli(value: float) -> str:
 
 
 def byte_count(value: float) -> str:
-    """Bytes in the largest unit that is not above them, to three digits: `8Gi`, `1.5Gi`, `512Mi`."""
+    """Return bytes in the largest unit that is not above them, to three digits: `8Gi`, `1.5Gi`, `512Mi`."""
     for unit, size in BYTES:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}" if abs(value) < 1000 * size else f"{value / size:.0f}{unit}"
@@ -60,7 +61,7 @@ def byte_count(value: float) -> str:
 
 
 def time_span(seconds: float) -> str:
-    """Seconds in the two largest units that they fill: `40s`, `3m20s`, `1h5m`, `2d3h`."""
+    """Return seconds in the two largest units that they fill: `40s`, `3m20s`, `1h5m`, `2d3h`."""
     whole = round(seconds)
     parts = [(whole // 86400, "d"), (whole % 86400 // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
     first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)

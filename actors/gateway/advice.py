@@ -24,8 +24,8 @@ from pumice.actors.gateway.problems import ApiError, internal, too_many, unavail
 from pumice.core.messages.replies import Refused
 
 # --- Worker processes: each answers one question after another
-# A process is ended with a question that no client waits for any more. `anyio.to_process` is not enough: whoever is
-# cancelled while it starts a process leaves that process behind for good.
+# A process is ended with a question that no client waits for any more. `anyio.to_process` is not enough: a task
+# that is cancelled while it starts a process leaves that process behind for good.
 
 LINGER_S: Final = 1.0
 """A question whose asker has left may still end by itself for so long: a process that knows its journal is worth it."""
@@ -100,7 +100,7 @@ class Workers:
                 await _end(process)
 
     async def _process(self) -> Process:
-        """The one that was asked last, or a new one."""
+        """Return the one that was asked last, or a new one."""
         while self._idle:
             process, _ = self._idle.pop()
             if process.returncode is None:
@@ -231,8 +231,8 @@ class AdviceDesk:
         await self.workers.keep()
 
     async def ask(self, question: AdviserQuestion) -> AdviserAnswer:
-        """The adviser's answer. Raises ApiError: 429 when as many are being answered as may be, 503 when there is no
-        adviser or it takes too long, 500 when its process died.
+        """Return the adviser's answer. Raises ApiError: 429 when as many are being answered as may be, 503 when there
+        is no adviser or it takes too long, 500 when its process died.
         """
         with self._one_more():
             return await self.look(question)

@@ -54,7 +54,7 @@ class Writer:
         return not self.form.shape and not self._other_version and self._read is None
 
     def item(self, obj: Object, now: float) -> Any:
-        """An item of a list: the object, its metadata, or a row."""
+        """Return an item of a list: the object, its metadata, or a row."""
         if self._read is not None:
             obj = self._read(obj)
         if self._printer is not None:
@@ -69,14 +69,14 @@ class Writer:
         return self._partial(obj) if self.form.shape else obj
 
     def one(self, obj: Object, now: float, *, headers: bool = True) -> Any:
-        """An answer of its own, or the object of a watch event; a Table's columns only with `headers`."""
+        """Return an answer of its own, or the object of a watch event; a Table's columns only with `headers`."""
         if self._printer is None:
             return self.item(obj, now)
         shown = {"resourceVersion": section(obj, "metadata").get("resourceVersion", "")}
         return self._table([self.item(obj, now)], shown, headers=headers)
 
     def bookmark(self, metadata: Object) -> Object:
-        """The object of a BOOKMARK event."""
+        """Return the object of a BOOKMARK event."""
         if self._printer is not None:
             return self._table([], metadata, headers=False)
         if self.form.shape:
@@ -93,7 +93,7 @@ class Writer:
 
     @property
     def items(self) -> str:
-        """The name of the list's member that holds the items."""
+        """Return the name of the list's member that holds the items."""
         return "rows" if self._printer is not None else "items"
 
     @property

@@ -147,7 +147,7 @@ async def _nothing(site: Site, exchange: Exchange) -> None:
 
 
 def build_app(site: Site) -> Application:
-    """All routes, hot paths first."""
+    """Return all routes, hot paths first."""
 
     def route(path: str, handler: Handler, *, reads_only: bool = True, admits: bool = False) -> tuple[str, App]:
         return path, Endpoint(site, handler, reads_only=reads_only, admits=admits)
@@ -213,8 +213,8 @@ class Gateway(Actor[Poke, Done]):
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """The server, the hub that reads for the watches, who answers questions, the count of jobs that wait, and what
-        pages receive.
+        """Return the server, the hub that reads for the watches, who answers questions, the count of jobs that wait,
+        and what pages receive.
         """
         return (self._pull, self._serve_http, self.site.desk.keep, self.site.waiting.keep, self.site.pages.keep)
 

@@ -76,14 +76,14 @@ class Hub:
         self._ring_bytes = ring_bytes
 
     def ring(self, kind: str) -> Ring:
-        """The ring of a kind."""
+        """Return the ring of a kind."""
         ring = self._rings.get(kind)
         if ring is None:
             ring = self._rings[kind] = Ring(self._start, self._ring_events)
         return ring
 
     async def newest(self) -> int:
-        """The newest revision that has been published."""
+        """Return the newest revision that has been published."""
         reply = await ask_again(self._api, ReadRevision())
         return reply.revision if isinstance(reply, RevisionRead) else 0
 
@@ -177,7 +177,7 @@ class Hub:
         self.ready.set()
 
     async def _learn(self, kind: str, definition: OnDefinition) -> dict[Key, Traits]:
-        """The traits of all objects of a kind."""
+        """Return the traits of all objects of a kind."""
         learnt: dict[Key, Traits] = {}
         blobs = await self._blobs(kind)
         for first in range(0, len(blobs), SLICE):

@@ -8,7 +8,7 @@ from pumice.actors.errors import ListenError
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any free one. Raises ListenError."""
+    """Return a listening socket; port 0 takes any free one. Raises ListenError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=512)

@@ -27,7 +27,8 @@ Key = tuple[str, str]
 
 
 async def listing_at(site: Site, selected: Selection, revision: int) -> tuple[bytes, ...]:
-    """The objects of a kind at a revision that has been given out. Raises ApiError (410) where that is not known."""
+    """Return the objects of a kind at a revision that has been given out. Raises ApiError (410) where that is not
+    known."""
     current, blobs = await site.listing(selected.kind, selected.namespace or None)
     if revision == current:
         return blobs
@@ -68,7 +69,7 @@ def _since(ring: Ring, revision: int, current: int, namespace: str) -> dict[Key,
 
 
 def _before(entry: RingEntry, last: RingEntry | None, revision: int) -> bytes | None:
-    """The object that the first change after a revision has met."""
+    """Return the object that the first change after a revision has met."""
     if entry.type == "ADDED":
         return None
     if entry.type == "DELETED":
@@ -161,7 +162,7 @@ class KeptListings:
 
 
 def token_of(page: Page) -> str:
-    """The text that a client sends back."""
+    """Return the text that a client sends back."""
     return urlsafe_b64encode(msgspec.json.encode(page)).decode()
 
 

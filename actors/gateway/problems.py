@@ -18,7 +18,7 @@ NOT_FOUND: Final = 404
 
 
 def failure(refused: Refused, token: str = "") -> Object:
-    """The Status of a refusal; `token`: by it a list can go on."""
+    """Return the Status of a refusal; `token`: by it a list can go on."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -33,7 +33,7 @@ def failure(refused: Refused, token: str = "") -> Object:
 
 
 def success(details: Object | None = None, code: int = 200) -> Object:
-    """The Status of something done that has no object to show; `code` is left out when it is 200."""
+    """Return the Status of something done that has no object to show; `code` is left out when it is 200."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = details

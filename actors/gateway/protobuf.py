@@ -57,7 +57,8 @@ _WIDTHS: Final = {_FIXED64: struct.Struct("<d"), _FIXED32: struct.Struct("<f")}
 
 
 def fields(data: memoryview) -> Fields:
-    """Every value by field number, in order: varints as unsigned integers, fixed ones as floats, the rest as bytes.
+    """Return every value by field number, in order: varints as unsigned integers, fixed ones as floats, the rest as
+    bytes.
 
     Raises MalformedBodyError for a truncated run, an unknown wire type or the field number 0.
     """
@@ -84,7 +85,7 @@ def fields(data: memoryview) -> Fields:
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
-    """The unsigned number at `at`, and where the next value stands."""
+    """Return the unsigned number at `at`, and where the next value stands."""
     value = shift = 0
     for place in range(at, min(at + _LONGEST_VARINT, len(data))):
         byte = data[place]
@@ -96,7 +97,7 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def text_of(data: memoryview) -> str:
-    """The text of UTF-8 bytes."""
+    """Return the text of UTF-8 bytes."""
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
@@ -120,7 +121,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def whole(value: Value, bits: int = 64) -> int:
-    """A signed whole number of so many bits."""
+    """Return a signed whole number of so many bits."""
     if not isinstance(value, int):
         raise MalformedBodyError("expected a number")
     low = value & ((1 << bits) - 1)
@@ -128,7 +129,7 @@ def whole(value: Value, bits: int = 64) -> int:
 
 
 def raw(value: Value) -> memoryview:
-    """The bytes of a text, of bytes or of a message."""
+    """Return the bytes of a text, of bytes or of a message."""
     if not isinstance(value, memoryview):
         raise MalformedBodyError("expected bytes, found a number")
     return value
@@ -153,7 +154,7 @@ def _int_or_string(value: Value) -> int | str:
 
 
 def _moment(value: Value) -> tuple[datetime, int] | None:
-    """The time to the second and its nanoseconds; None for Go's zero time."""
+    """Return the time to the second and its nanoseconds; None for Go's zero time."""
     found = fields(raw(value))
     if not found:
         return None
@@ -257,7 +258,7 @@ class Depth:
 
 
 def read_message(name: str, data: memoryview, depth: Depth | None = None) -> Object:
-    """The message's fields as JSON. Raises MalformedBodyError."""
+    """Return the message's fields as JSON. Raises MalformedBodyError."""
     depth = depth or Depth(len(data))
     found = fields(data)
     result: Object = {}
@@ -277,7 +278,7 @@ def read_message(name: str, data: memoryview, depth: Depth | None = None) -> Obj
 
 @cache
 def _plan(name: str) -> tuple[tuple[Field, Object | None], ...]:
-    """The fields of a message, each with what it puts into the JSON when it is not on the wire."""
+    """Return the fields of a message, each with what it puts into the JSON when it is not on the wire."""
     return tuple((field, _absent(field)) for field in message(name).fields)
 
 
@@ -317,7 +318,7 @@ def _read_list(type_: str, values: list[Value], depth: Depth) -> list[Any]:
 
 
 def read_value(type_: str, value: Value, depth: Depth) -> Any:
-    """One value of a type; None for a null."""
+    """Return one value of a type; None for a null."""
     if type_.startswith("@"):
         return [read_value(type_[1:], each, depth) for each in fields(raw(value)).get(1, [])]
     if type_ in READERS:
@@ -328,14 +329,14 @@ def read_value(type_: str, value: Value, depth: Depth) -> Any:
 
 
 def _entry(type_: str, value: Value, depth: Depth) -> tuple[str, Any]:
-    """One entry of a map: a message of a key and a value."""
+    """Return one entry of a map: a message of a key and a value."""
     found = fields(raw(value))
     key = text_of(raw(found[1][-1])) if 1 in found else ""
     return key, read_value(type_, found[2][-1], depth) if 2 in found else zero(type_)
 
 
 def _schema_or(type_: str, value: Value, depth: Depth) -> Any:
-    """A schema of a CRD, or what may stand in its place: a boolean, a list of schemas, a list of names."""
+    """Return a schema of a CRD, or what may stand in its place: a boolean, a list of schemas, a list of names."""
     found = fields(raw(value))
     other: Any
     if type_ == "SchemaOrBool":
@@ -351,7 +352,7 @@ def _schema_or(type_: str, value: Value, depth: Depth) -> Any:
 
 
 def unpacked(value: Value) -> list[Value]:
-    """The numbers of a list that came packed into one run of bytes; a single one as it is."""
+    """Return the numbers of a list that came packed into one run of bytes; a single one as it is."""
     if not isinstance(value, memoryview):
         return [value]
     found: list[Value] = []
@@ -363,7 +364,7 @@ def unpacked(value: Value) -> list[Value]:
 
 
 def joined(values: list[Value]) -> memoryview:
-    """A message that came in several parts: they merge as if they were one."""
+    """Return a message that came in several parts: they merge as if they were one."""
     return raw(values[0]) if len(values) == 1 else memoryview(b"".join(raw(value) for value in values))
 
 
@@ -390,7 +391,7 @@ _ENCODING: Final = 3
 
 
 def decode(body: bytes) -> Object:
-    """The object of a body as its JSON would be, nulls left out.
+    """Return the object of a body as its JSON would be, nulls left out.
 
     Raises MalformedBodyError (400), and UnknownProtobufKindError (415) for a kind that is not in the schema table.
     """

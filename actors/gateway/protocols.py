@@ -130,7 +130,7 @@ class TalkativeWebSocket(WSStream):
 
 
 def status_of(error: ApiError) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """The headers and body of an answer after which the connection ends."""
+    """Return the headers and body of an answer after which the connection ends."""
     body = encode(failure(error.refused))
     return [
         (b"content-type", b"application/json"),

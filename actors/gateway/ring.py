@@ -44,25 +44,25 @@ class RingEntry:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, about: MessagePack, JSON once a client has asked for it, and itself."""
+        """Return bytes that it holds, about: MessagePack, JSON once a client has asked for it, and itself."""
         return len(self.blob) * 5 // 2 + 400
 
     def obj(self) -> Object:
-        """The object after the change (before it, when DELETED), under the revision of the change."""
+        """Return the object after the change (before it, when DELETED), under the revision of the change."""
         obj = cast("Object", codec.unpack(self.blob))
         if self.type == "DELETED":
             obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.revision)}
         return obj
 
     def line(self) -> bytes:
-        """The event as those see it who watch everything."""
+        """Return the event as those see it who watch everything."""
         if self._line is None:
             self._line = event_line(self.type, self.obj())
         return self._line
 
 
 def event_line(type_: str, obj: Any) -> bytes:
-    """One event of a watch stream."""
+    """Return one event of a watch stream."""
     return b'{"type":"%s","object":%s}\n' % (type_.encode(), encode(obj))
 
 
@@ -84,12 +84,12 @@ class Ring:
         return len(self._entries)
 
     def entries(self) -> tuple[RingEntry, ...]:
-        """All that it holds, the oldest first."""
+        """Return all that it holds, the oldest first."""
         return tuple(self._entries)
 
     @property
     def end(self) -> int:
-        """The position after the newest entry."""
+        """Return the position after the newest entry."""
         return self._first + len(self._entries)
 
     def part(self, namespace: str) -> RingPart:
@@ -157,7 +157,8 @@ class Ring:
         return self._first + low
 
     def read(self, position: int) -> tuple[list[RingEntry], int] | None:
-        """The next entries from a position on, a chunk at most, and the position after them; None: they are gone."""
+        """Return the next entries from a position on, a chunk at most, and the position after them; None: they are
+        gone."""
         start = position - self._first
         if start < 0:
             return None
@@ -165,7 +166,8 @@ class Ring:
         return found, position + len(found)
 
     def lines(self, position: int, entries: list[RingEntry]) -> bytes:
-        """The events of what `read` gave, as those see it who watch everything: joined once for all at one position."""
+        """Return the events of what `read` gave, as those see it who watch everything: joined once for all at one
+        position."""
         key = (position, len(entries))
         if self._chunk[:2] != key:
             self._chunk = (*key, b"".join([entry.line() for entry in entries]))
@@ -211,8 +213,8 @@ class RingPart:
             self.news.raise_to(self._positions[-1] + 1)
 
     def read(self, position: int) -> tuple[list[RingEntry], int] | None:
-        """The next entries of this namespace from a position on, a chunk at most, and the position after them, which is
-        after everything there is when none is left; None: they are gone.
+        """Return the next entries of this namespace from a position on, a chunk at most, and the position after them,
+        which is after everything there is when none is left; None: they are gone.
         """
         if position < self._gone:
             return None
@@ -223,7 +225,7 @@ class RingPart:
 
 
 def _a_chunk(entries: list[RingEntry]) -> list[RingEntry]:
-    """The first of them that are sent at once."""
+    """Return the first of them that are sent at once."""
     size = 0
     for number, entry in enumerate(entries, start=1):
         size += len(entry.blob)

@@ -75,7 +75,8 @@ class BoundedListener(socket.socket):
     complaints: Complaints
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection and its address, as of any socket; running out of descriptors is logged once a while."""
+        """Return the next connection and its address, as of any socket; running out of descriptors is logged once a
+        while."""
         try:
             connection, address = super().accept()
         except OSError as error:
@@ -106,7 +107,7 @@ class OneLine(logging.Filter):
 
 
 def bounded(descriptor: int, complaints: Complaints) -> BoundedListener:
-    """The listening socket of this number, which is its own from now on."""
+    """Return the listening socket of this number, which is its own from now on."""
     listener = BoundedListener(fileno=descriptor)
     listener.setblocking(False)
     listener.most = most_descriptors()
@@ -115,7 +116,7 @@ def bounded(descriptor: int, complaints: Complaints) -> BoundedListener:
 
 
 def most_descriptors() -> int:
-    """The first descriptor that a connection may not have."""
+    """Return the first descriptor that a connection may not have."""
     try:
         resource: Any = import_module("resource")
     except ImportError:  # no such limit on this system
@@ -125,9 +126,9 @@ def most_descriptors() -> int:
 
 
 # --- Breaking off connections of clients that do not read
-# Under trio hypercorn shields a send against cancellation, and it gives nobody its sockets: a client that has stopped
-# reading would keep a server that wants to stop waiting for ever. So the open files of the process are looked through
-# for connections of the listening port.
+# Under trio hypercorn shields a send against cancellation, and it has no public access to its sockets: a client that
+# has stopped reading would keep a stopping server waiting for ever. So the open files of the process are searched for
+# connections of the listening port.
 
 DESCRIPTORS: Final = Path("/dev/fd")
 

@@ -71,7 +71,7 @@ class WaitingGauges:
 
 
 def exposed(counted: dict[str, Any]) -> bytes:
-    """The answer about classes as metrics."""
+    """Return the answer about classes as metrics."""
     registry = CollectorRegistry()
     jobs = Gauge("pumice_waiting_jobs", "Jobs that wait, by queue and class", ["queue", "class"], registry=registry)
     cycle = Gauge("pumice_waiting_counted_cycle", "The cycle after which waiting jobs were counted", registry=registry)
@@ -119,7 +119,7 @@ class Site(Front):
         return WaitingGauges(self.desk)
 
     def row(self, target: Target) -> Kind:
-        """The kind behind a path. Raises ApiError (404)."""
+        """Return the kind behind a path. Raises ApiError (404)."""
         row = self.kinds.by_resource(target.group, target.version, target.plural)
         if row is None or (target.namespace and not row.namespaced):
             raise no_such_path()
@@ -143,7 +143,7 @@ class Site(Front):
                 raise
 
     async def chosen(self, selected: Selection, blobs: tuple[bytes, ...]) -> AsyncIterator[Object]:
-        """The selected ones of a listing, with a breath now and then."""
+        """Yield the selected ones of a listing, with a breath now and then."""
         for number, blob in enumerate(blobs):
             obj: Object = codec.unpack(blob)
             if selected.takes(obj):
@@ -152,18 +152,18 @@ class Site(Front):
                 await lowlevel.checkpoint()
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
-        """The object. Raises ApiError (404)."""
+        """Return the object. Raises ApiError (404)."""
         answer = await self.ask(commands.Get(kind, namespace, name))
         found: Object = codec.unpack(answer.blob)
         return found
 
     async def find(self, kind: str, namespace: str, name: str) -> Object | None:
-        """The object, if it is there."""
+        """Return the object, if it is there."""
         reply = await self.api.ask(commands.Get(kind, namespace, name))
         return codec.unpack(reply.blob) if isinstance(reply, replies.Accepted) else None
 
     async def listing(self, kind: str, namespace: str | None) -> tuple[int, tuple[bytes, ...]]:
-        """The revision of a listing and its objects. Raises ApiError."""
+        """Return the revision of a listing and its objects. Raises ApiError."""
         reply = await guarded(self.api.ask(commands.OpenListing(kind, namespace)))
         if isinstance(reply, replies.ListingOpened):
             return reply.revision, self.listings.take(reply.handle)
@@ -206,7 +206,7 @@ async def guarded(asking: Awaitable[A]) -> A:
 
 
 def refused(reply: object) -> ApiError:
-    """The api's refusal as an error; clients wait as long as it says before they try again."""
+    """Return the api's refusal as an error; clients wait as long as it says before they try again."""
     if not isinstance(reply, replies.Refused):
         return internal(f"an answer of type {type(reply).__name__}")
     retry = reply.details.get("retryAfterSeconds")

@@ -113,7 +113,7 @@ class Checkpointer(Actor[Poke, Done]):
             await self._journal.cut(through)
 
     async def _caught_up(self) -> CheckpointState:
-        """The state at the newest record after which no cycle is half written."""
+        """Return the state at the newest record after which no cycle is half written."""
         head = await self._journal.head()
         if self._state is None:
             self._state = await newest_state(self._journal, head) or CheckpointState()

@@ -78,7 +78,7 @@ class QueueFamilies(Collector):
             self._newest = tables
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """A family a metric; without any queue they are empty."""
+        """Yield a family a metric; without any queue they are empty."""
         columns = readable(self._newest)
         for amount, what in AMOUNTS.items():
             for unit in (CPU, MEMORY):
@@ -149,7 +149,7 @@ class HistogramFamily(Collector):
         return begun
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
-        """One family; the time at which each of its histograms began stands after them."""
+        """Yield one family; the time at which each of its histograms began stands after them."""
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
         for labels, histogram in self._histograms.items():
             below = 0
@@ -188,7 +188,7 @@ class ShareFamilies(Collector):
         self._newest = shares
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """One family of jobs, three of namespaces."""
+        """Yield one family of jobs, three of namespaces."""
         newest, shares = self._newest, self._newest.by_job()
         family = GaugeMetricFamily("volcano_job_share", "Share for one job", labels=("job_ns", "job_id"))
         for place in _largest(shares):

@@ -49,7 +49,7 @@ class Definitions:
         return found
 
     def kind(self, definition: Schema, version: Schema) -> tuple[str, str]:
-        """The key `group/version/kind` and the name of a served version's message, which is made."""
+        """Return the key `group/version/kind` and the name of a served version's message, which is made."""
         spec = definition["spec"]
         names = spec["names"]
         name = f"volcano.{spec['group'].split('.')[0]}.{version['name']}.{names['kind']}"
@@ -57,7 +57,7 @@ class Definitions:
         return f"{spec['group']}/{version['name']}/{names['kind']}", name
 
     def message(self, schema: Schema, name: str, top: bool = False) -> str:
-        """The name of the message for an object's schema: a known one, or one made under `name`."""
+        """Return the name of the message for an object's schema: a known one, or one made under `name`."""
         properties: dict[str, Schema] = schema.get("properties", {})
         if not top and len(properties) >= _FEWEST:
             for candidate in self.candidates.get(frozenset(properties), []):
@@ -79,7 +79,7 @@ class Definitions:
         return twin or name
 
     def row(self, field: str, schema: Schema, name: str, required: bool) -> list[Any]:
-        """A field as the data file has it."""
+        """Return a field as the data file has it."""
         type_ = self.type_of(schema, name)
         flags = "" if required else "o"
         flags += "r" if required else ""
@@ -93,7 +93,7 @@ class Definitions:
         return row
 
     def type_of(self, schema: Schema, name: str) -> str:
-        """The data file's spelling of a schema's type."""
+        """Return the data file's spelling of a schema's type."""
         special = scalar(schema)
         if special:
             return special
@@ -104,7 +104,7 @@ class Definitions:
         return self.message(schema, name)
 
     def same(self, schema: Schema, name: str) -> bool:
-        """Whether an object's schema says what the known message says."""
+        """Return whether an object's schema agrees with the known message."""
         fields = self.flat(self.known[name])
         properties: dict[str, Schema] = schema.get("properties", {})
         whole = schema.get("x-kubernetes-map-type") == "atomic"
@@ -115,7 +115,7 @@ class Definitions:
         )
 
     def same_field(self, schema: Schema, row: list[Any]) -> bool:
-        """Whether a field's schema says what the known field says: type, list type and keys."""
+        """Return whether a field's schema agrees with the known field: type, list type and keys."""
         rules: dict[str, Any] = row[4] if len(row) > 4 else {}
         return (
             self.same_type(schema, row[1])
@@ -124,7 +124,7 @@ class Definitions:
         )
 
     def same_type(self, schema: Schema, type_: str) -> bool:
-        """Whether a schema's type is the one that the data file spells so."""
+        """Return whether a schema's type is the one that the data file spells so."""
         special = scalar(schema)
         if special:
             return special == _AS_TIME.get(type_, type_)
@@ -136,7 +136,7 @@ class Definitions:
 
 
 def scalar(schema: Schema) -> str:
-    """The type of a schema that is neither an object nor a list; empty for those."""
+    """Return the type of a schema that is neither an object nor a list; empty for those."""
     if schema.get("x-kubernetes-int-or-string"):
         return "Quantity" if "pattern" in schema else "IntOrString"
     kind, form = schema.get("type", ""), schema.get("format", "")

@@ -64,7 +64,7 @@ SHARED: Final = tuple(
         )
     )
 )
-"""What is held together by reference (`pumice.actors.system.references`), and by whom: at the bottom, without lines."""
+"""Groups held by reference (`pumice.actors.system.references`), and their holders: at the bottom, without lines."""
 
 BOXES: Final = (
     Box("manifests · traces · dumps", "", 340, 60, 240, 40, "outside"),
@@ -194,7 +194,7 @@ HEAD: Final = (
 
 
 def draw_box(box: Box) -> str:
-    """The box, its title, and its note under it; the title of a group stands at its top."""
+    """Return the box, its title, and its note under it; the title of a group stands at its top."""
     left, top = box.x - box.width // 2, box.y - box.height // 2
     shape = f'<rect class="{box.style}" x="{left}" y="{top}" width="{box.width}" height="{box.height}" rx="7"/>'
     if box.style == "group":
@@ -205,7 +205,7 @@ def draw_box(box: Box) -> str:
 
 
 def draw_arrow(arrow: Arrow) -> str:
-    """The line with its heads, and its label."""
+    """Return the line with its heads, and its label."""
     heads = 'marker-end="url(#head)"' + (' marker-start="url(#head)"' if arrow.both else "")
     line = f'<polyline class="line" points="{" ".join(f"{x},{y}" for x, y in arrow.points)}" {heads}/>'
     if not arrow.label:
@@ -215,7 +215,7 @@ def draw_arrow(arrow: Arrow) -> str:
 
 
 def draw() -> str:
-    """The whole picture as SVG text."""
+    """Return the whole picture as SVG text."""
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     return "\n".join(
         [

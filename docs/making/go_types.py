@@ -73,7 +73,7 @@ class Sources:
         self.package = cache(self._package)
 
     def message(self, path: str, name: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """A struct as the data file has it, and the (package, name) of the structs it refers to."""
+        """Return a struct as the data file has it, and the (package, name) of the structs it refers to."""
         package = self.package(path)
         declared = package.declared[name]
         fields: list[list[Any]] = []
@@ -125,7 +125,7 @@ class Sources:
         return (self.package(path) if path and f"{path}.{name}" not in SPECIAL else None), name
 
     def resolve(self, package: Package, type_: str, used: list[tuple[str, str]]) -> str:
-        """The data file's spelling of a Go type."""
+        """Return the data file's spelling of a Go type."""
         if type_ in SCALARS:
             return SCALARS[type_]
         if type_.startswith("[]"):
@@ -165,7 +165,7 @@ def message_name(path: str, name: str) -> str:
 
 
 def with_marker(markers: dict[str, list[str]], line: str) -> dict[str, list[str]]:
-    """The markers with that of a comment line."""
+    """Return the markers with that of a comment line."""
     text = line.strip()
     if text.startswith("// +"):
         name, _, value = text.removeprefix("// +").partition("=")
@@ -176,7 +176,7 @@ def with_marker(markers: dict[str, list[str]], line: str) -> dict[str, list[str]
 
 
 def flags_of(type_: str, options: list[str], markers: dict[str, list[str]]) -> str:
-    """The flags of a field, as cluster/api/schema/table.py explains them."""
+    """Return the flags of a field, as cluster/api/schema/table.py explains them."""
     required = "required" in markers or not ({"omitempty", "inline"} & set(options) or "optional" in markers)
     atomic = "atomic" in markers.get("mapType", []) + markers.get("structType", [])
     told = (

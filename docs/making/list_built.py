@@ -15,12 +15,12 @@ PAGE: Final = Path(__file__).parents[1] / "features.md"
 
 
 def listed(text: str) -> str:
-    """The page's text with both rows as they should be."""
+    """Return the page's text with both rows as they should be."""
     return with_row(with_row(text, "actions", ACTIONS), "plugins", PLUGINS)
 
 
 def with_row(text: str, what: str, names: Iterable[str]) -> str:
-    """The text with the table's row of that name filled anew."""
+    """Return the text with the table's row of that name filled anew."""
     return re.sub(rf"^\| {what} \| .+ \|$", f"| {what} | {', '.join(names)} |", text, flags=re.MULTILINE)
 
 

@@ -27,7 +27,7 @@ DOCUMENTS: Final = ("README.md", "docs/commands.md", "examples/README.md")
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVER: Final = re.compile(r"^pumice (run|view) .*--http (\S+)")
 READY: Final = {"run": "/readyz", "view": "/"}
-"""Where each kind of server answers as soon as it serves."""
+"""Path at which each kind of server answers as soon as it serves."""
 CLIENT: Final = re.compile(r"^(kubectl|pumice kubeconfig) ")
 DIFFERS: Final = re.compile(r"^pumice (replay .*--config|whatif) ")
 BESIDE: Final = " &"
@@ -38,7 +38,7 @@ START_S: Final = 60.0
 
 
 def blocks(document: str) -> Iterator[list[str]]:
-    """The commands of each block; those that the build runs anyway are left out."""
+    """Yield the commands of each block; those that the build runs anyway are left out."""
     for marked, block in BLOCK.findall((ROOT / document).read_text("utf-8")):
         if not marked:
             yield [line for line in block.replace("\\\n", " ").splitlines() if line.strip()]
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def tried(documents: Sequence[str]) -> list[str]:
-    """The commands of documents that failed."""
+    """Return the commands of documents that failed."""
     with tempfile.TemporaryDirectory(prefix="pumice-examples-") as folder:
         place = Path(folder) / "examples"
         shutil.copytree(ROOT / "examples", place)
@@ -64,7 +64,7 @@ def tried(documents: Sequence[str]) -> list[str]:
 
 
 def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> list[str]:
-    """The lines of one block that failed."""
+    """Return the lines of one block that failed."""
     failed: list[str] = []
     server: subprocess.Popen[bytes] | None = None
     beside: list[subprocess.Popen[bytes]] = []
@@ -99,7 +99,7 @@ def stop(server: subprocess.Popen[bytes]) -> None:
 
 
 def ran(line: str, place: Path, environment: dict[str, str]) -> bool:
-    """Whether a command did what it is there for; what it said is shown when it did not."""
+    """Return whether a command did its work; its output is shown when it did not."""
     command = ["bash", "-o", "pipefail", "-c", line]
     try:
         done = subprocess.run(
@@ -114,7 +114,7 @@ def ran(line: str, place: Path, environment: dict[str, str]) -> bool:
 
 
 def answers(url: str) -> bool:
-    """Whether a server does, in time."""
+    """Return whether a server answers in time."""
     until = time.monotonic() + START_S
     while time.monotonic() < until:
         with suppress(httpx.TransportError):

@@ -54,13 +54,13 @@ NOTHING_TO_MEND = {
 
 
 def tail() -> str:
-    """What has no switch."""
+    """Return the table of differences that have no switch."""
     head = "\nWithout a switch:\n\n| Volcano v1.15.1 | why |\n|---|---|\n"
     return head + "".join(f"| {what} | {why} |\n" for what, why in NOTHING_TO_MEND.items())
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return HEAD + table() + tail()
 
 

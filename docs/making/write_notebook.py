@@ -18,12 +18,12 @@ CLIENT: Any = nbclient.NotebookClient
 
 
 def written() -> Any:
-    """The notebook as it is."""
+    """Return the notebook as it is."""
     return FORMAT.read(NOTEBOOK, as_version=4)
 
 
 def executed(notebook: Any) -> Any:
-    """A copy with what its cells say, in a kernel of its own. Raises CellExecutionError when one fails."""
+    """Return a copy with what its cells say, in a kernel of its own. Raises CellExecutionError when one fails."""
     kept: Any = FORMAT.from_dict(notebook)
     CLIENT(kept, timeout=120, record_timing=False).execute()
     for number, cell in enumerate(kept.cells):

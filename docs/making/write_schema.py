@@ -64,7 +64,7 @@ _ROOTS: Final[dict[str, tuple[str, str]]] = {
 
 
 def tables(modules: Path, definitions: Path) -> dict[str, Any]:
-    """The whole content of the data file."""
+    """Return the whole content of the data file."""
     kinds, messages = kubernetes(Sources(modules))
     made = Definitions(messages)
     for path in sorted(definitions.glob("*/bases/*.yaml"), reverse=True):  # jobs before what repeats their spec
@@ -76,7 +76,7 @@ def tables(modules: Path, definitions: Path) -> dict[str, Any]:
 
 
 def kubernetes(sources: Sources) -> tuple[dict[str, str], dict[str, Any]]:
-    """The kinds of Kubernetes that are served, and every message that they reach."""
+    """Return the kinds of Kubernetes that are served, and every message that they reach."""
     kinds: dict[str, str] = {}
     messages: dict[str, Any] = {}
     waiting: list[tuple[str, str]] = []
@@ -94,7 +94,7 @@ def kubernetes(sources: Sources) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def noted(messages: dict[str, Any]) -> dict[str, Any]:
-    """The messages with our sentences about their main fields."""
+    """Return the messages with our sentences about their main fields."""
     for place, sentence in NOTES.items():
         name, _, field = place.partition("#")
         entry = messages[name]
@@ -108,7 +108,7 @@ def noted(messages: dict[str, Any]) -> dict[str, Any]:
 
 
 def text(content: dict[str, Any]) -> str:
-    """The data file: one line a message."""
+    """Return the data file: one line a message."""
     lines = [
         f'"{name}":{json.dumps(entry, separators=(",", ":"))}' for name, entry in sorted(content["messages"].items())
     ]

@@ -47,7 +47,7 @@ Options of `pumice run`. A flag wins over the environment, which wins over the d
 
 
 def write() -> str:
-    """The whole page."""
+    """Return the whole page."""
     ours = pumice_arguments.settings().values()
     options = run_options()
     processes = [one for one in settings.process_settings().values() if one.flag in options]
@@ -70,17 +70,17 @@ def write() -> str:
 
 
 def run_options() -> set[str]:
-    """The options that `pumice run` takes."""
+    """Return the options that `pumice run` takes."""
     return {spelling for parameter in load("run").params for spelling in parameter.opts}
 
 
 def row(first: str, setting: pumice_arguments.Setting | settings.ProcessSetting) -> str:
-    """One row without its outer bars."""
+    """Return one row without its outer bars."""
     return f"{first} | {setting.expected} | {setting.default} | {setting.description}"
 
 
 def own(argument: OwnArgument) -> str:
-    """The row of an argument of a plugin of ours."""
+    """Return the row of an argument of a plugin of ours."""
     kind = kind_of(argument.name)
     assert kind is not None
     what = argument.what.replace("|", "\\|")
@@ -88,7 +88,7 @@ def own(argument: OwnArgument) -> str:
 
 
 def table(head: str, rows: Iterable[str]) -> list[str]:
-    """A table in Markdown, line by line."""
+    """Return a table in Markdown, line by line."""
     rule = " | ".join("---" for _ in head.split(" | "))
     return [f"| {line} |" for line in (head, rule, *rows)]
 

@@ -118,7 +118,7 @@ CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 
 def load(name: str) -> Any:
-    """The command itself, with its options. Imports what it needs. Raises KeyError."""
+    """Return the command itself, with its options. Imports what it needs. Raises KeyError."""
     row = COMMANDS[name]
     with keeping():
         function = getattr(import_module(f"pumice.cli.{name}"), name)
@@ -131,7 +131,7 @@ class LazyCommand(TyperCommand):
     """A command that is loaded when it is called."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The context of the command itself, which is the one that is invoked then."""
+        """Return the context of the command itself, which is the one that is invoked then."""
         assert self.name is not None
         return load(self.name).make_context(info_name, args, parent, **extra)
 
@@ -144,7 +144,7 @@ class Commands(TyperGroup):
         return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
-        """One of them; None: there is none."""
+        """Return one of them; None: there is none."""
         row = COMMANDS.get(cmd_name)
         return None if row is None else LazyCommand(cmd_name, help=row.help)
 

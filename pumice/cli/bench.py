@@ -54,7 +54,7 @@ def bench(
 
 
 def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Parameters:
-    """The scenario's usual size with what was given laid over it. UsageError for an option it does not take."""
+    """Return the scenario's usual size with what was given laid over it. UsageError for an option it does not take."""
     changes = {name: value for name, value in given.items() if value is not None}
     for name in changes:
         if name != "runs" and not getattr(defaults, name):

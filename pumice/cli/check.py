@@ -64,7 +64,7 @@ def check(
 def _settings(
     config: str, server: Server | None, plugins_dir: Path | None, lenient: bool, terminal: Terminal
 ) -> SchedulerConfig:
-    """A file's, stdin's, or that of a ConfigMap on the server. Raises UsageError, ConfigError, ServerError."""
+    """Return a file's, stdin's, or that of a ConfigMap on the server. Raises UsageError, ConfigError, ServerError."""
     named = config_map_of(config)
     if named is None:
         return load_config(Path(config), lenient, terminal, plugins=plugins_dir, stdin=sys.stdin)

@@ -116,7 +116,7 @@ def from_manifests(
 
 
 def with_manifests(setup: Setup, paths: Sequence[str], terminal: Terminal) -> tuple[Setup, bool, InputCounts]:
-    """A recorded state with more objects in it."""
+    """Return a recorded state with more objects in it."""
     objects, whole, _, read = take_manifests(paths, setup.objects, setup.now, terminal)
     known = set(map(identity, setup.objects))
     if setup.view is not None:
@@ -170,7 +170,7 @@ def result_of(decided: Sequence[Cycle], read: InputCounts) -> DecideResult:
 
 
 def cards_of(result: CycleResult) -> Iterator[tuple[str, list[str]]]:
-    """Each pod that was bound to cards, with what it was given of them."""
+    """Yield each pod that was bound to cards, with what it was given of them."""
     for bind in result.binds:
         given = given_cards(bind.annotations)
         if given:
@@ -178,12 +178,12 @@ def cards_of(result: CycleResult) -> Iterator[tuple[str, list[str]]]:
 
 
 def queues_of(report: CycleReport) -> dict[str, dict[str, float]]:
-    """Every queue's numbers: Volcano's gauges, and what it has no gauge for (guarantee, inqueue, elastic)."""
+    """Return every queue's numbers: Volcano's gauges, and what it has no gauge for (guarantee, inqueue, elastic)."""
     return report.queue_amounts.beside(report.queues).by_queue()
 
 
 def with_actions(config: SchedulerConfig, actions: str | None) -> SchedulerConfig:
-    """The configuration with other actions. UsageError for a name that is none."""
+    """Return the configuration with other actions. UsageError for a name that is none."""
     if actions is None:
         return config
     names = tuple(name.strip() for name in actions.split(",") if name.strip())

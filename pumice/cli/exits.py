@@ -78,7 +78,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
 
 def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
-    """A task group's errors: an interrupt wins; an unexpected one is shown whole."""
+    """Return a task group's errors: an interrupt wins; an unexpected one is shown whole."""
     leaves = _leaves(group)
     if interrupts(group):
         return Exit.INTERRUPTED
@@ -111,7 +111,7 @@ def _say(error: BaseException) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """One line a person can act on."""
+    """Return one line a person can act on."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or errno.errorcode.get(error.errno or 0, 'failed')}"
     return str(error) or type(error).__name__

@@ -129,7 +129,7 @@ def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
 
 
 def _known(kind: str) -> str:
-    """The kind that is meant."""
+    """Return the kind that is meant."""
     known = KINDS.get(kind.lower())
     if known is None:
         raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
@@ -214,7 +214,7 @@ def show_steps(console: Console, told: StepsTold) -> None:
 
 
 def _words(value: Any) -> str:
-    """A figure, or figures by node."""
+    """Return a figure, or figures by node."""
     if isinstance(value, dict):
         figures = cast("dict[str, float]", value)
         return ", ".join(f"{node} {figure:g}" for node, figure in figures.items())

@@ -39,7 +39,7 @@ UNTOLD: Final = (
 
 
 def told_of(config: Path | None) -> ConfigLoaded:
-    """A configuration as a journal has it. Raises ConfigError."""
+    """Return a configuration as a journal has it. Raises ConfigError."""
     text = default_text() if config is None else read_text(config)
     return ConfigLoaded("", text, "default.conf" if config is None else str(config), plugins=identities())
 
@@ -130,7 +130,8 @@ def load_config(
     plugins: Path | None = None,
     stdin: TextIO | None = None,
 ) -> SchedulerConfig:
-    """The scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is wrong.
+    """Return the scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is
+    wrong.
 
     Installed plugins, and those in the folder `plugins`, may be named in it. `stdin` is read in place of a file `-`.
     """
@@ -150,7 +151,7 @@ def load_config(
 
 
 def moment_of(objects: Sequence[dict[str, Any]]) -> float:
-    """The moment that manifests stand for (seconds since the epoch)."""
+    """Return the moment that manifests stand for (seconds since the epoch)."""
     return newest_of(objects) or BEGAN
 
 

@@ -174,7 +174,7 @@ def _other(path: Path, config: SchedulerConfig) -> ShadowSettings:
 
 
 def _names(db: Path, *, redact: bool) -> Path:
-    """The file with the pseudonyms of a journal, which goes on as it began: with them or without."""
+    """Return the file with the pseudonyms of a journal, which goes on as it began: with them or without."""
     names, began = db.with_name(f"{db.name}.names"), looks_like_journal(db)
     if redact and began and not names.exists():
         raise UsageError(f"{db} holds names, or {names} is gone: begin another journal", path="--redact")

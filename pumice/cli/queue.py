@@ -64,7 +64,7 @@ def queue(
 
 
 def weights_of(scene: Scene) -> dict[str, int]:
-    """The weights of the queues, by name."""
+    """Return the weights of the queues, by name."""
     return {name: queue.weight for name, queue in scene.view.queues.items() if name != ROOT}
 
 

@@ -55,7 +55,8 @@ _SETTINGS: Final = process_settings()
 
 
 def _option(name: str, more: str = "") -> Any:
-    """A process setting as an option; the environment and the defaults are merged by `pumice.config.settings`."""
+    """Return a process setting as an option; the environment and the defaults are merged by
+    `pumice.config.settings`."""
     setting = _SETTINGS[name]
     expected = "" if setting.expected == "a text" else f" ({setting.expected})"
     return typer.Option(
@@ -67,7 +68,7 @@ def _option(name: str, more: str = "") -> Any:
 
 
 def _switch(name: str) -> Any:
-    """A process setting that is either on or off; it has no opposite flag."""
+    """Return a process setting that is either on or off; it has no opposite flag."""
     setting = _SETTINGS[name]
     return typer.Option(setting.flag, help=f"{setting.description} [{setting.variable}]", show_default=False)
 
@@ -184,7 +185,7 @@ def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) 
 def plan_of(
     settings: ProcessSettings, backend: str | None, loaded: Loaded, terminal: Terminal, *, bare: bool
 ) -> RunPlan:
-    """The settings checked against each other, and the configuration tried before anything is opened.
+    """Return the settings checked against each other, and the configuration tried before anything is opened.
 
     `backend` is the user's choice, None when it is only the default.
     """
@@ -257,7 +258,7 @@ def shown_by(objects: Sequence[Object]) -> float:
 
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:
-    """A profile's faults; UsageError when nothing of it can happen here, a warning when only some can."""
+    """Return a profile's faults; UsageError when nothing of it can happen here, a warning when only some can."""
     chosen = profile(names, Path(settings.profiles) if settings.profiles else None)
     if absent := ", ".join(simulated_only(chosen)):
         if not live_rates(chosen):

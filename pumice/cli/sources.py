@@ -72,8 +72,8 @@ def scene_from(
     lenient: bool,
     terminal: Terminal,
 ) -> Scene:
-    """The cycle that is asked about: a recorded one, or the next one of a server or of manifests. What was loaded is
-    kept from the collector: it stays, and there is much of it.
+    """Return the cycle that is asked about: a recorded one, or the next one of a server or of manifests. What was
+    loaded is kept from the collector: it stays, and there is much of it.
     """
     one_source(db, server, manifests)
     if server is None and not manifests:
@@ -108,7 +108,7 @@ def _recorded(db: Path, at: int | None, config: Path | None, plugins_dir: Path |
 def server_of(
     url: str | None, token: str | None, token_file: str | None, certificate: Path | None, terminal: Terminal
 ) -> Server | None:
-    """The server that is meant, None for none. Raises ConfigError, OSError."""
+    """Return the server that is meant, None for none. Raises ConfigError, OSError."""
     if url is not None:
         warn_of_token(token, terminal)
         return Server(url, token_given(token, token_file), certificate)

@@ -161,7 +161,7 @@ def show(console: Console, found: StressResult) -> None:
 
 
 def lines_of(one: BrokenStorm) -> list[str]:
-    """A violation: what did not hold, the events it takes where they are few, and the command."""
+    """Return a violation: what did not hold, the events it takes where they are few, and the command."""
     listed = one.event_list or []
     lines = [f"seed {one.seed}: {one.invariant}: {one.message}", f"    {one.events} events"]
     lines += [f"        {line_of(event)}" for event in listed[:MOST_LINES]]

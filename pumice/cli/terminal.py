@@ -62,7 +62,7 @@ class PlainConsole(Console):
         super().__init__(**options, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of what is shown, with what is not printable written out."""
+        """Yield the segments of what is shown, with what is not printable written out."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text == "\n" or text.isprintable():
@@ -161,7 +161,7 @@ _TAKEN: Final = (("output", Output, None), ("quiet", Quiet, False), ("log_level"
 
 
 def speaking(command: Callable[..., int]) -> Callable[..., None]:
-    """A guarded command that has a `terminal`: in its place it takes the options that say what goes there."""
+    """Return a guarded command that has a `terminal`: in its place it takes the options that say what goes there."""
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> int:

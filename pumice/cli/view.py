@@ -1,4 +1,4 @@
-"""`pumice view`: the page over the journal of a run that is over."""
+"""`pumice view`: the page over a journal that has no server."""
 
 from __future__ import annotations
 

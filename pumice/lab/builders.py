@@ -50,7 +50,7 @@ def _node(name: str, amounts: Mapping[str, str], labels: Mapping[str, str]) -> O
 
 
 def queue(name: str, *, weight: int = 1, parent: str | None = None, reclaimable: bool = True, **amounts: Any) -> Object:
-    """A queue. `amounts`: capability, deserved or guarantee, each a mapping of resource -> quantity."""
+    """Return a queue. `amounts`: capability, deserved or guarantee, each a mapping of resource -> quantity."""
     spec: Object = {"weight": weight, "reclaimable": reclaimable}
     if parent is not None:
         spec["parent"] = parent
@@ -61,7 +61,7 @@ def queue(name: str, *, weight: int = 1, parent: str | None = None, reclaimable:
 
 
 def priority_class(name: str, value: int) -> Object:
-    """A PriorityClass, for `gang(priority=name)`."""
+    """Return a PriorityClass, for `gang(priority=name)`."""
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
@@ -80,7 +80,7 @@ def gang(
     namespace: str = "default",
     extra: Mapping[str, Quantity] | None = None,
 ) -> Object:
-    """A Volcano Job of so many pods that start together, or `min_available` of them.
+    """Return a Volcano Job of so many pods that start together, or `min_available` of them.
 
     `duration` (`90s`, `1h30m`; None: as the cluster has it) is how long a pod runs, `arrival` when the job comes, after
     the beginning. Raises InputError for less than one pod.
@@ -109,9 +109,10 @@ def gang(
 
 
 def trace(rows: Iterable[Mapping[str, Any]]) -> list[Object]:
-    """Jobs that come at their times, and the queues and priority classes that they name: a row for each job, with the
-    columns of a table of one's own (docs/traces.md): `arrival` and `duration` in seconds, `pods`, `cpu`, `gpu`, `queue`
-    and the rest. Raises InputError, which names the row and the column. `pumice.read` reads the same from files.
+    """Return jobs that come at their times, and the queues and priority classes that they name: a row for each job,
+    with the columns of a table of one's own (docs/traces.md): `arrival` and `duration` in seconds, `pods`, `cpu`,
+    `gpu`, `queue` and the rest. Raises InputError, which names the row and the column. `pumice.read` reads the same
+    from files.
     """
     return list(objects_of(read_rows(rows, "rows")))
 

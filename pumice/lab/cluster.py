@@ -104,7 +104,8 @@ class Cluster:
 
     @classmethod
     def of_journal(cls, file: str | Path, *, cycle: int | None = None, seed: int = 0) -> Cluster:
-        """The cluster as the journal ends, or as that cycle found it. Raises ConfigError, DamagedError, OpenError."""
+        """Return the cluster as the journal ends, or as that cycle found it. Raises ConfigError, DamagedError,
+        OpenError."""
         return cls._of(load_fork(Path(file), cycle), seed)
 
     @classmethod
@@ -114,14 +115,14 @@ class Cluster:
         return made
 
     def fork(self) -> Cluster:
-        """Another cluster that is as this one is now; what becomes of one does not touch the other."""
+        """Return another cluster that is as this one is now; what becomes of one does not touch the other."""
         return self._of(self._life.fork(), self._seed)
 
     # --- what it does
 
     @property
     def time(self) -> float:
-        """Seconds since the beginning."""
+        """Return seconds since the beginning."""
         return round(self._life.now - self._from.now, 3)
 
     def submit(self, *objects: Given) -> None:
@@ -170,7 +171,7 @@ class Cluster:
         return LivedRun(rows, measuring.end(round(self._life.now, 3)))
 
     def objects(self, kind: str) -> list[Object]:
-        """All objects of a kind as the API has them; callers must not change them."""
+        """Return all objects of a kind as the API has them; callers must not change them."""
         tables = self._life.kernel.store.tables
         return [tables.seen(record) for _, record in tables.of_kind(kind)]
 
@@ -192,7 +193,8 @@ class Cluster:
         return account_of(Scene(kernel.view, self._from.config, clock, carry), kind, _full(name))
 
     def what_if(self, *changes: ForkChange, seconds: float = 3600.0) -> FutureDifference:
-        """Both futures of so many seconds, as it is and with the changes (`pumice.changes`), and the difference."""
+        """Return both futures of so many seconds, as it is and with the changes (`pumice.changes`), and the
+        difference."""
         return what_if(self._life.fork(), changes, seconds, seed=self._seed)
 
     def save(self, file: str | Path) -> None:
@@ -231,7 +233,7 @@ _OWN: Final = set[str]()
 
 
 def read(*paths: str | Path) -> list[Object]:
-    """The objects behind paths, as `-f` takes them. InputError for the first that cannot be used."""
+    """Return the objects behind paths, as `-f` takes them. InputError for the first that cannot be used."""
     loaded = load([str(path) for path in paths], io.StringIO())
     for problem in loaded.problems:
         raise problem

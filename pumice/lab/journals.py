@@ -16,7 +16,8 @@ from pumice.storage.sqlite import SqliteJournal
 
 
 def load_fork(file: Path, cycle: int | None) -> Fork:
-    """The cluster of a journal, at its end or as that cycle found it. Raises ConfigError, DamagedError, OpenError."""
+    """Return the cluster of a journal, at its end or as that cycle found it. Raises ConfigError, DamagedError,
+    OpenError."""
     return waited(journaled, file, cycle)
 
 

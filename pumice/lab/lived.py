@@ -34,7 +34,7 @@ class LivedRun:
         return next((row for row in self.jobs if row.job == full), None) or _none_of(full)
 
     def rows(self, table: TableName = "jobs") -> list[Any]:
-        """The rows that `pumice measures --table` writes. KeyError for a table that there is not."""
+        """Return the rows that `pumice measures --table` writes. KeyError for a table that there is not."""
         match table:
             case "jobs":
                 return list(self.jobs)
@@ -55,7 +55,7 @@ class LivedRun:
         }
 
     def arrow(self, table: TableName = "jobs") -> Any:
-        """A `pyarrow.Table`. RequestError when pyarrow is not installed (`pumice[tables]`)."""
+        """Return a `pyarrow.Table`. RequestError when pyarrow is not installed (`pumice[tables]`)."""
         return to_arrow(self.rows(table), ROWS[table])
 
 

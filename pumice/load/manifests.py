@@ -201,7 +201,7 @@ def _after_space(text: str, position: int) -> int:
 
 
 def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, ManifestPlace]]:
-    """The document itself, or the items of a List; an empty document gives nothing."""
+    """Yield the document itself, or the items of a List; an empty document gives nothing."""
     value = document.value
     if value is None:
         return
@@ -281,7 +281,7 @@ def _unsound(obj: Object, place: ManifestPlace) -> InputError | None:
 
 
 def _unknown(obj: Object) -> str:
-    """The kind as it stands, with the versions under which it would be known."""
+    """Return the kind as it stands, with the versions under which it would be known."""
     same_kind = sorted(version for version, kind in known_types() if kind == obj["kind"])
     hint = f" (known as {', '.join(same_kind)})" if same_kind else ""
     name = obj["metadata"].get("name") or obj["metadata"].get("generateName")

@@ -62,7 +62,7 @@ def _named(argument: str) -> tuple[Path, Path, bool]:
 
 
 def _in_its_time(pod: Object, cells: OpenbRow) -> Object:
-    """The pod as it came, for as long as it ran: from scheduled_time (else creation_time) to deletion_time."""
+    """Return the pod as it came, for as long as it ran: from scheduled_time (else creation_time) to deletion_time."""
     created = cells.number("creation_time")
     began = cells.number("scheduled_time") if cells.text("scheduled_time") else created
     annotations = {
@@ -74,7 +74,7 @@ def _in_its_time(pod: Object, cells: OpenbRow) -> Object:
 
 
 def pod_group_of(pod: Object) -> tuple[Object, Object]:
-    """The pod tied to a PodGroup of its own, and that PodGroup, as the PodGroup controller would make it."""
+    """Return the pod tied to a PodGroup of its own, and that PodGroup, as the PodGroup controller would make it."""
     metadata, spec = pod["metadata"], pod["spec"]
     name = f"podgroup-{metadata['name']}"
     annotations: Object = {**(metadata.get("annotations") or {}), "scheduling.k8s.io/group-name": name}
@@ -105,11 +105,11 @@ class OpenbRow:
         self.line = line
 
     def text(self, column: str) -> str:
-        """A column's text, "" where there is none."""
+        """Return a column's text, "" where there is none."""
         return self.row.get(column) or ""
 
     def number(self, column: str) -> int:
-        """A column's whole number. Raises InputError for what is none or negative."""
+        """Return a column's whole number. Raises InputError for what is none or negative."""
         text = self.text(column)
         try:
             value = int(float(text))
@@ -122,7 +122,7 @@ class OpenbRow:
 
 
 def rows_of(path: Path, columns: tuple[str, ...]) -> Iterator[OpenbRow]:
-    """The rows of a CSV file that has at least these columns. Raises InputError."""
+    """Yield the rows of a CSV file that has at least these columns. Raises InputError."""
     reader = csv.DictReader(read_text(path).splitlines())
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
@@ -151,7 +151,7 @@ def _node(cells: OpenbRow) -> Object:
 
 
 def ready_with(amounts: dict[str, str]) -> Object:
-    """The status of a node that is ready and has so much."""
+    """Return the status of a node that is ready and has so much."""
     return {"allocatable": amounts, "capacity": dict(amounts), "conditions": [{"type": "Ready", "status": "True"}]}
 
 
@@ -171,7 +171,7 @@ def _pod(cells: OpenbRow) -> Object:
 
 
 def pod_of_trace(name: str, created_s: int, container: Object, annotations: dict[str, str]) -> Object:
-    """A pod that came so long after the start of the trace."""
+    """Return a pod that came so long after the start of the trace."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -26,7 +26,7 @@ SHARERS: Final = 1000
 
 
 def card_node(row: OpenbRow, name: str) -> Object:
-    """A node of the trace under that name."""
+    """Return a node of the trace under that name."""
     cards, model = row.number("gpu"), row.text("model")
     registered = "".join(f"{name}-{card},{SHARERS},{FULL},{NVIDIA}-{model},true,{HAMI}:" for card in range(cards))
     amounts = {
@@ -51,7 +51,7 @@ def card_node(row: OpenbRow, name: str) -> Object:
 
 
 def card_pod(row: OpenbRow, name: str, arrival: int) -> Object:
-    """A pod of the trace under that name; `arrival`: seconds since the start of the trace."""
+    """Return a pod of the trace under that name; `arrival`: seconds since the start of the trace."""
     asked = class_of(row)
     shares = {NUMBER: str(asked.cards), MEMORY: str(asked.milli)} if asked.cards else {}
     requests = {"cpu": f"{asked.cpu}m", "memory": f"{row.number('memory_mib')}Mi", **shares}

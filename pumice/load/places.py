@@ -58,7 +58,7 @@ class ManifestPlace:
         return self.error("").place
 
     def error(self, problem: str, path: str = "") -> InputError:
-        """A problem of the object, or of one of its fields."""
+        """Return a problem of the object, or of one of its fields."""
         line = self.line or (self.lines.of(self.index) if self.lines is not None else 0)
         return InputError(problem, source=self.source, document=self.document, line=line, path=path)
 

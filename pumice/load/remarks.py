@@ -40,7 +40,7 @@ def read_as(loaded: Loaded) -> InputCounts:
 
 
 def told_as(loaded: Loaded) -> list[str]:
-    """Say how many objects are judged as new ones and how many are read leniently, and of which files they are."""
+    """Say how many objects are judged as new ones and how many are read leniently, and name their files."""
     files: dict[str, dict[str, None]] = {mode: {} for mode in READ_AS}
     for obj in loaded.objects:
         files["recorded" if is_recorded(obj) else "new"].setdefault(loaded.source_of(obj))
@@ -69,7 +69,7 @@ def _counted(loaded: Loaded, keys: Collection[str], what: str) -> Iterator[str]:
 
 
 def strangers(objects: Iterable[Object]) -> list[str]:
-    """Pods that wait for another scheduler than Volcano's and Kubernetes' own."""
+    """Return pods that wait for another scheduler than Volcano's and Kubernetes' own."""
     counts = Counter(name for obj in objects if obj["kind"] == "Pod" and (name := other_scheduler(obj)))
     return [said_of_strangers(name, count) for name, count in sorted(counts.items())]
 

@@ -19,7 +19,7 @@ MOST_BYTES: Final = 2**31
 
 
 def find_files(path: str) -> list[Path]:
-    """The file itself, or every manifest under a folder, sorted. InputError when there is none."""
+    """Return the file itself, or every manifest under a folder, sorted. InputError when there is none."""
     root = Path(path)
     if not root.exists():
         raise InputError("no such file or folder", source=path)

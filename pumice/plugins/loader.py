@@ -41,7 +41,7 @@ def of_module(path: Path) -> str:
 
 
 def of_entry_point(point: EntryPoint, builder: Any) -> str:
-    """The distribution with its version, and the module's source."""
+    """Return the distribution with its version, and the module's source."""
     file = getattr(sys.modules.get(str(getattr(builder, "__module__", ""))), "__file__", None)
     whose = f"{point.dist.name} {point.dist.version} " if point.dist is not None else ""
     return f"{whose}{of_module(Path(file)) if file else point.value}"
@@ -74,7 +74,7 @@ _warned: set[tuple[str, str]] = set()  # which plugin, and which of its lines or
 
 
 def identities() -> dict[str, str]:
-    """The users' plugins that are installed: name -> what tells this version from others."""
+    """Return the users' plugins that are installed: name -> what tells this version from others."""
     return {name: identity for name, identity in sorted(_identities.items()) if name in PLUGINS}
 
 
@@ -136,8 +136,8 @@ def _tell(plugin: str, sentence: str) -> None:
 
 
 def from_folder(folder: Path) -> list[FoundPlugin]:
-    """The tables of a folder's modules (files and packages), by module name; names that start with _ or . are left
-    out.
+    """Return the tables of a folder's modules (files and packages), by module name; names that start with _ or . are
+    left out.
     """
     if not folder.is_dir():
         raise ConfigError("no such folder", source=str(folder))
@@ -192,7 +192,7 @@ def _listed(module: ModuleType, path: Path) -> list[FoundPlugin]:
 
 
 def from_entry_points() -> list[FoundPlugin]:
-    """The entry points of the group, by name."""
+    """Return the entry points of the group, by name."""
     return [_loaded(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
 
 

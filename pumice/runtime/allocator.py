@@ -6,7 +6,7 @@ thread a heap of its own, which brings nothing to Python's threads, since one ru
 churn on 5,000 nodes (docs/soak.md) the main heap was 174 MB with these settings and 213 without, of which 130 to 140
 were in use.
 
-Holes come to be all the same, 2 MB a minute of that load: what goes is never quite the size of what stays. So the
+Holes arise all the same, 2 MB a minute of that load: what goes is never quite the size of what stays. So the
 pages in them are given back each minute.
 """
 
@@ -54,5 +54,5 @@ async def give_back() -> None:
 
 
 def _function(name: str) -> Callable[..., int] | None:
-    """A function of the C library, where that has it."""
+    """Return a function of the C library, where that has it."""
     return getattr(ctypes.CDLL(None), name, None) if os.name == "posix" else None

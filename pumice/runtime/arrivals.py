@@ -60,7 +60,7 @@ def arrival_at(said: str, began: float) -> float | None:
 
 
 def hastened(objects: Sequence[Object], times: float) -> Sequence[Object]:
-    """The objects with all that is said of arrivals and durations so many times as soon."""
+    """Return the objects with all that is said of arrivals and durations so many times as soon."""
     return objects if times == 1.0 else [_hastened(obj, times) for obj in objects]
 
 
@@ -80,5 +80,5 @@ def _sooner(said: Any, times: float) -> Any:
 
 
 def duration_text(seconds: float) -> str:
-    """The duration in the form that Go writes and reads, to the millisecond."""
+    """Return the duration in the form that Go writes and reads, to the millisecond."""
     return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"

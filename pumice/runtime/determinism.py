@@ -80,7 +80,7 @@ class _Ready(deque[Any]):
         self._turns: dict[Any, int] = {}
 
     def everybody(self) -> list[Any]:
-        """Those that are held too."""
+        """Return those that are held too."""
         return list(super().__iter__())
 
     def __iter__(self) -> Iterator[Any]:
@@ -113,7 +113,7 @@ def _replaced(name: str, value: Any) -> Generator[None]:
 
 
 def _kind_of(parent: type, **methods: Any) -> type:
-    """A class whose instances belong only to loops that begin in the block."""
+    """Return a class whose instances belong only to loops that begin in the block."""
     return type(parent.__name__, (parent,), methods)
 
 

@@ -114,6 +114,6 @@ class Bell(Alarm):
 
 
 def leaping(settings: SystemSettings) -> tuple[SystemSettings, dict[str, Any]]:
-    """A system's settings for virtual time, and what anyio is to run trio with."""
+    """Return a system's settings for virtual time, and what anyio is to run trio with."""
     clock = LeapingClock()
     return replace(settings, alarm=partial(Bell, clock), at_once=True), {"clock": clock}

@@ -67,7 +67,7 @@ def builtin_nodes() -> list[Object]:
 
 
 def example_gang() -> Object:
-    """A Volcano job of six pods that start together or not at all, and end after two seconds."""
+    """Return a Volcano job of six pods that start together or not at all, and end after two seconds."""
     container = {
         "name": "worker",
         "image": "busybox",

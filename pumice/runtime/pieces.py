@@ -86,11 +86,11 @@ class PieceJournal(MemoryJournal):
         return [*found, *await super().read(after, kinds, limit - len(found))]
 
     async def last(self, kind: str) -> Stored | None:
-        """The newest record of a kind."""
+        """Return the newest record of a kind."""
         return await super().last(kind) or self._portal.call(self._file.last, kind)
 
     async def head(self) -> Head:
-        """Both ends."""
+        """Return both ends."""
         return replace(await super().head(), cut=self._begins.cut, cut_hash=self._begins.cut_hash)
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:

@@ -42,7 +42,7 @@ def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None)
 
 
 def text_of(config: Object) -> str:
-    """The kubeconfig in YAML."""
+    """Return the kubeconfig in YAML."""
     return dump_yaml(config)
 
 
@@ -96,13 +96,13 @@ def _nothing_for_http(settings: ProcessSettings) -> None:
 
 
 def token_of(settings: ProcessSettings) -> str:
-    """The token, or what the file of it holds. Raises ConflictError, OSError."""
+    """Return the token, or what the file of it holds. Raises ConflictError, OSError."""
     return token_given(settings.token, settings.token_file)
 
 
 def token_given(token: str | None, token_file: str | None) -> str:
-    """The token that a command is given, "" for none. A file that is named on the command line wins over a token in the
-    environment. Raises ConflictError, OSError.
+    """Return the token that a command is given, "" for none. A file that is named on the command line wins over a token
+    in the environment. Raises ConflictError, OSError.
     """
     of_environment = token == os.environ.get("PUMICE_TOKEN")
     if token_file is None:
@@ -120,7 +120,7 @@ def _read_token(file: Path) -> str:
 
 
 def _sendable(token: str, path: str) -> str:
-    """A token that clients can put into a header."""
+    """Return a token that clients can put into a header."""
     if not all("!" <= letter <= "~" for letter in token):
         raise ConflictError("expected a token of printable ASCII without spaces: no other can be sent", path=path)
     return token

@@ -26,7 +26,7 @@ def is_fresh(system: System) -> bool:
 
 
 def apart(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
-    """The system queues among them; the others."""
+    """Return the system queues among them; the others."""
     own, others = list[Object](), list[Object]()
     for obj in objects:
         is_own = _stored_as(obj) == "Queue" and obj["metadata"]["name"] in _OWN

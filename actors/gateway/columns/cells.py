@@ -155,7 +155,7 @@ def _true(status: Object, condition_type: str) -> bool:
 
 
 def pod_address(pod: Object, _now: float) -> str:
-    """The pod's first address."""
+    """Return the pod's first address."""
     addresses = rows(status_of(pod), "podIPs")
     return or_none(addresses[0].get("ip") if addresses else "")
 
@@ -169,7 +169,7 @@ def readiness_gates(pod: Object, _now: float) -> str:
 
 
 def pod_conditions(pod: Object) -> list[dict[str, str]]:
-    """The condition of a pod that has ended."""
+    """Return the condition of a pod that has ended."""
     phase = status_of(pod).get("phase", "")
     message = _ENDED.get(phase)
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []
@@ -231,7 +231,7 @@ def last_schedule(cron_job: Object, now: float) -> str:
 
 
 def completions(job: Object, _now: float) -> str:
-    """Pods that have succeeded, of those wanted."""
+    """Return pods that have succeeded, of those wanted."""
     spec, status = spec_of(job), status_of(job)
     done = count(status, "succeeded")
     if spec.get("completions") is not None:
@@ -251,7 +251,7 @@ def job_duration(job: Object, now: float) -> str:
 
 
 def job_state(obj: Object, _now: float) -> str:
-    """The state of a batch Job, in one word."""
+    """Return the state of a batch Job, in one word."""
     holds = {one.get("type") for one in rows(status_of(obj), "conditions") if one.get("status") == "True"}
     for condition, word in _JOB_STATES:
         if condition in holds or (not condition and deleted(obj)):
@@ -263,7 +263,7 @@ def job_state(obj: Object, _now: float) -> str:
 
 
 def cluster_address(service: Object, _now: float) -> str:
-    """The first address inside the cluster."""
+    """Return the first address inside the cluster."""
     spec = spec_of(service)
     return or_none((spec.get("clusterIPs") or [spec.get("clusterIP")])[0])
 
@@ -300,7 +300,7 @@ def _port(port: Object) -> str:
 
 
 def endpoints(obj: Object, _now: float) -> str:
-    """The first addresses of all subsets, each with each port."""
+    """Return the first addresses of all subsets, each with each port."""
     found: list[str] = []
     for subset in rows(obj, "subsets"):
         addresses = [str(one.get("ip", "")) for one in rows(subset, "addresses")]
@@ -310,12 +310,12 @@ def endpoints(obj: Object, _now: float) -> str:
 
 
 def slice_ports(obj: Object, _now: float) -> str:
-    """The first ports of an EndpointSlice."""
+    """Return the first ports of an EndpointSlice."""
     return some([_slice_port(one) for one in rows(obj, "ports")], _SHOWN) or UNSET
 
 
 def slice_addresses(obj: Object, _now: float) -> str:
-    """The first addresses of an EndpointSlice."""
+    """Return the first addresses of an EndpointSlice."""
     return some([one for each in rows(obj, "endpoints") for one in each.get("addresses") or ()], _SHOWN) or UNSET
 
 
@@ -326,7 +326,7 @@ def _slice_port(port: Object) -> str:
 
 
 def hosts(ingress: Object, _now: float) -> str:
-    """The hosts of the first rules, and how many rules are left; `*` when there are none."""
+    """Return the hosts of the first rules, and how many rules are left; `*` when there are none."""
     found: list[str] = []
     rules = rows(spec_of(ingress), "rules")
     for rule in rules:
@@ -363,7 +363,7 @@ def scaled(scaler: Object, _now: float) -> str:
 
 
 def metrics(scaler: Object, _now: float) -> str:
-    """The first metrics, each as current/target."""
+    """Return the first metrics, each as current/target."""
     specs, statuses = rows(spec_of(scaler), "metrics"), rows(status_of(scaler), "currentMetrics")
     if not specs:
         return NONE
@@ -463,12 +463,12 @@ _DEFAULT_CLASS: Final = (
 
 
 def storage_class(obj: Object, _now: float) -> str:
-    """The class of a volume or claim."""
+    """Return the class of a volume or claim."""
     return annotations_of(obj).get(_OLD_CLASS) or spec_of(obj).get("storageClassName") or ""
 
 
 def phase(obj: Object, _now: float) -> str:
-    """The phase of a volume or claim."""
+    """Return the phase of a volume or claim."""
     return "Terminating" if deleted(obj) else status_of(obj).get("phase") or ""
 
 
@@ -487,7 +487,7 @@ def bound_volume(claim: Object, _now: float) -> list[Any]:
 
 
 def name_and_default(obj: Object, _now: float) -> str:
-    """The name of a StorageClass, and whether it is the default."""
+    """Return the name of a StorageClass, and whether it is the default."""
     default = any(annotations_of(obj).get(key) == "true" for key in _DEFAULT_CLASS)
     return f"{name_of(obj)} (default)" if default else name_of(obj)
 
@@ -507,7 +507,7 @@ def keys(obj: Object, _now: float) -> int:
 
 
 def role(binding: Object, _now: float) -> str:
-    """The role that is given: `Kind/name`."""
+    """Return the role that is given: `Kind/name`."""
     given = section(binding, "roleRef")
     return f"{given.get('kind', '')}/{given.get('name', '')}"
 
@@ -533,7 +533,7 @@ def controller(revision: Object, _now: float) -> str:
 
 
 def claim_state(claim: Object, _now: float) -> str:
-    """The state of a ResourceClaim, in a few words."""
+    """Return the state of a ResourceClaim, in a few words."""
     status, going = status_of(claim), deleted(claim)
     allocated = status.get("allocation") is not None
     states = {
@@ -565,12 +565,12 @@ def request_condition(request: Object, _now: float) -> str:
 
 
 def parameter_kind(policy: Object, _now: float) -> str:
-    """The kind of a policy's parameters: `apiVersion/Kind`."""
+    """Return the kind of a policy's parameters: `apiVersion/Kind`."""
     kind = spec_of(policy).get("paramKind")
     return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
 
 
 def parameter_reference(binding: Object, _now: float) -> str:
-    """The parameters of a policy's binding: `namespace/name`."""
+    """Return the parameters of a policy's binding: `namespace/name`."""
     given = spec_of(binding).get("paramRef")
     return f"{given.get('namespace') or '*'}/{given['name']}" if given and given.get("name") else UNSET

@@ -50,7 +50,8 @@ class JsonPathError(RequestError):
 
 @lru_cache(maxsize=1024)
 def compile_path(path: str) -> tuple[Step, ...]:
-    """The steps of an expression such as `.status.conditions[?(@.type=="Ready")].status`. Raises JsonPathError."""
+    """Return the steps of an expression such as `.status.conditions[?(@.type=="Ready")].status`. Raises
+    JsonPathError."""
     if len(path) > LONGEST:
         raise JsonPathError(f"longer than {LONGEST} letters")
     return tuple(_parse(path))
@@ -87,7 +88,7 @@ def _parse(path: str) -> list[Step]:
 
 
 def _next(path: str, at: int) -> tuple[Step | None, int]:
-    """The step that begins here (none for `$`, `@` and blanks) and where it ends."""
+    """Return the step that begins here (none for `$`, `@` and blanks) and where it ends."""
     if path.startswith("[?(", at):
         return _filter(path, at)
     if path.startswith("..", at):
@@ -185,7 +186,7 @@ def _every(values: list[Any]) -> list[Any]:
 
 
 def _descend(values: list[Any]) -> list[Any]:
-    """Every map and list at or below the values, parents first, as client-go walks them."""
+    """Return every map and list at or below the values, parents first, as client-go walks them."""
     found: list[Any] = []
     for value in values:
         children = _children(value)

@@ -66,7 +66,7 @@ def _column(given: Mapping[str, Any]) -> TableColumn:
 
 
 def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) -> Any:
-    """The first result as the column's type has it; null where there is none or it is of another type."""
+    """Return the first result as the column's type has it; null where there is none or it is of another type."""
     try:
         found = find(path, obj, effort)
     except JsonPathError:
@@ -504,6 +504,6 @@ _DEFAULT: Final = custom_printer(None)
 
 
 def printer_of(key: str, columns: Sequence[Mapping[str, Any]] | None = None) -> Printer:
-    """The printer of a kind; `columns` are a user's CRD's. A kind without either shows its name and age."""
+    """Return the printer of a kind; `columns` are a user's CRD's. A kind without either shows its name and age."""
     known = PRINTERS.get(key)
     return known or (custom_printer(columns) if columns else _DEFAULT)

@@ -85,12 +85,12 @@ def flag(name: str, path: str, description: str, *, absent: bool = False) -> Pri
 
 
 def definitions(printer: Printer) -> list[dict[str, Any]]:
-    """The columns, as TableColumnDefinitions."""
+    """Return the columns, as TableColumnDefinitions."""
     return [asdict(column) for column in printer.columns]
 
 
 def row(printer: Printer, obj: Object, now: float, include: Include = "Metadata") -> dict[str, Any]:
-    """One object as a TableRow, ages as of `now` (seconds since the epoch).
+    """Return one object as a TableRow, ages as of `now` (seconds since the epoch).
 
     An object of a kind whose types are not checked may not be what its printer expects: then its name and age are
     shown.
@@ -116,5 +116,5 @@ def _fallback(column: str, obj: Object, now: float) -> str | None:
 
 
 def partial(obj: Object) -> dict[str, Any]:
-    """The object's metadata alone, as a PartialObjectMetadata."""
+    """Return the object's metadata alone, as a PartialObjectMetadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": section(obj, "metadata")}

@@ -113,13 +113,13 @@ def deleted(obj: Object) -> bool:
 
 
 def count(holder: Mapping[str, Any], name: str, default: int = 0) -> int:
-    """An integer field; `default` when absent or null."""
+    """Return an integer field; `default` when absent or null."""
     value = holder.get(name)
     return default if value is None else int(value)
 
 
 def or_none(value: object) -> str:
-    """The text, or `<none>`."""
+    """Return the text, or `<none>`."""
     return str(value) if value else NONE
 
 
@@ -129,7 +129,8 @@ def label_map(given: Mapping[str, Any] | None) -> str:
 
 
 def label_selector(given: Mapping[str, Any] | None) -> str:
-    """A LabelSelector as kubectl writes it (`a=1,b in (x,y),!c`), empty when it selects everything or is absent."""
+    """Return a LabelSelector as kubectl writes it (`a=1,b in (x,y),!c`), empty when it selects everything or is
+    absent."""
     chosen = dict(given or {})
     terms = [(key, f"{key}={value}") for key, value in text_map(chosen.get("matchLabels")).items()]
     terms += [(str(rule["key"]), _requirement(rule)) for rule in rows(chosen, "matchExpressions")]
@@ -153,7 +154,7 @@ def _requirement(rule: Mapping[str, Any]) -> str:
 
 
 def quantity(value: object) -> str:
-    """A quantity in canonical form; `0` when absent, the text itself when it is not valid."""
+    """Return a quantity in canonical form; `0` when absent, the text itself when it is not valid."""
     if value is None:
         return "0"
     try:
@@ -169,7 +170,7 @@ def access_modes(modes: Iterable[str] | None) -> str:
 
 
 def some(parts: list[str], most: int, between: str = ",") -> str:
-    """The first few, and how many more there are."""
+    """Return the first few, and how many more there are."""
     shown = between.join(parts[:most])
     return f"{shown} + {len(parts) - most} more..." if len(parts) > most else shown
 

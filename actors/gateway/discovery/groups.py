@@ -88,7 +88,7 @@ def groups(kinds: KindTable) -> dict[str, dict[str, list[Kind]]]:
 
 
 def aggregated(kinds: KindTable, version: str, *, core: bool) -> Object:
-    """The answer of /api (`core`) or /apis as an APIGroupDiscoveryList."""
+    """Return the answer of /api (`core`) or /apis as an APIGroupDiscoveryList."""
     items = [
         _group(
             name, [_version(number, [_resource(name, number, row) for row in rows]) for number, rows in held.items()]

@@ -47,17 +47,17 @@ _TYPES: Final[dict[str, Object]] = {
 
 
 def reference(name: str) -> Object:
-    """A reference to a message's schema."""
+    """Return a reference to a message's schema."""
     return {"$ref": COMPONENTS + schema_name(name)}
 
 
 def schema_name(name: str) -> str:
-    """The name of a message's schema."""
+    """Return the name of a message's schema."""
     return f"{PREFIX}{name}"
 
 
 def schemas_of(roots: Iterable[SchemaMessage]) -> dict[str, Object]:
-    """The schemas of messages, and of all that they are made of, by name."""
+    """Return the schemas of messages, and of all that they are made of, by name."""
     made: dict[str, Object] = {}
     waiting = [root.name for root in roots]
     while waiting:
@@ -181,7 +181,7 @@ def index(kinds: KindTable) -> Object:
 
 
 def document(kinds: KindTable, group: str, version: str) -> bytes | None:
-    """The document of a group and version, as JSON; None when there is none."""
+    """Return the document of a group and version, as JSON; None when there is none."""
     rows = groups(kinds).get(group, {}).get(version)
     if rows is None:
         return None
@@ -199,7 +199,7 @@ def document(kinds: KindTable, group: str, version: str) -> bytes | None:
 
 
 def built_in_schemas(rows: Sequence[Kind], version: str) -> dict[str, Object]:
-    """The schemas of built-in kinds of a version, and of all that they are made of, by name."""
+    """Return the schemas of built-in kinds of a version, and of all that they are made of, by name."""
     return _parts(rows, version)[1]
 
 
@@ -305,7 +305,7 @@ def v2_protobuf() -> bytes:
 
 
 def v2_json(kinds: KindTable) -> tuple[bytes, str]:
-    """The document_v2 with the schemas of all kinds by name, and its entity tag."""
+    """Return the document_v2 with the schemas of all kinds by name, and its entity tag."""
     rows = [(row, version) for row in kinds.rows() for version in row.served_versions]
     definitions: dict[str, Any] = dict(_built_in_v2(tuple(each for each in rows if not each[0].defined)))
     for row, version in rows:
@@ -326,14 +326,14 @@ def _built_in_v2(rows: tuple[tuple[Kind, str], ...]) -> dict[str, msgspec.Raw]:
 
 
 def _whole(schema: Object) -> Object:
-    """The schema of a kind; of one that takes anything nothing more is said than that it is an object."""
+    """Return the schema of a kind; of one that takes anything nothing more is said than that it is an object."""
     if schema.get(PRESERVE):
         return {"type": "object", GVK: schema[GVK]}
     return _second(schema)
 
 
 def _second(schema: Object) -> Object:
-    """A schema of the third version as one of the second, which has no alternatives and no null (source:
+    """Return a schema of the third version as one of the second, which has no alternatives and no null (source:
     ToStructuralOpenAPIV2 of Kubernetes' apiextensions).
     """
     made: Object = {name: value for name, value in schema.items() if name not in _THIRD}

@@ -52,7 +52,7 @@ _read = codec.decoder(_PodGroup)
 
 
 async def counted(groups: Sequence[bytes]) -> Counts:
-    """Those with a phase, with a breath now and then."""
+    """Return those with a phase, with a breath now and then."""
     counts = Counts()
     for start in range(0, len(groups), SLICE):
         for group in map(_read, groups[start : start + SLICE]):

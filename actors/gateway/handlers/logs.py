@@ -85,7 +85,7 @@ async def _follow(
 
 
 def _container(pod: Object, asked: str) -> Object:
-    """The container that is meant. Raises ApiError (400) when it is none, or one of several."""
+    """Return the container that is meant. Raises ApiError (400) when it is none, or one of several."""
     spec = section(pod, "spec")
     own: list[Object] = list(spec.get("containers") or ())
     others = [each for group in ("initContainers", "ephemeralContainers") for each in spec.get(group) or ()]

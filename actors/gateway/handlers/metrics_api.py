@@ -91,7 +91,7 @@ async def _decoded(blobs: tuple[bytes, ...]) -> AsyncIterator[Object]:
 
 
 def pod_metrics(pod: Object, now: float) -> Object | None:
-    """The PodMetrics of a running pod; None for any other."""
+    """Return the PodMetrics of a running pod; None for any other."""
     if not _running(pod):
         return None
     used = [{"name": one.get("name", ""), "usage": _text(_requests(one))} for one in _containers(pod)]

@@ -73,7 +73,7 @@ class Pages:
 
     @classmethod
     async def open(cls, site: Site, selected: Selection, options: ListOptions, path: str) -> Pages:
-        """The snapshot of now, or the one that the token names. Raises ApiError (400, 410)."""
+        """Return the snapshot of now, or the one that the token names. Raises ApiError (400, 410)."""
         scope = f"{path}?{options.labels}&{options.fields}"
         if options.token:
             page, kept = site.kept.open(options.token, scope, site.clock.now())
@@ -95,7 +95,7 @@ class Pages:
         return pages
 
     async def slices(self) -> AsyncIterator[list[Object]]:
-        """The selected objects, some at a time."""
+        """Yield the selected objects, some at a time."""
         left = self.limit or len(self._blobs)
         while self._position < len(self._blobs) and left > 0:
             found, self._position = self._some(self._position, left)
@@ -161,8 +161,8 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
 
 
 async def _items(write: Writer, found: list[Object], now: float) -> AsyncIterator[Any]:
-    """Each object in the form in which it is written. Rows of a table take longer: there is a breath between some of
-    them.
+    """Yield each object in the form in which it is written. Rows of a table take longer: there is a breath between some
+    of them.
     """
     for number, obj in enumerate(found):
         yield write.item(obj, now)
@@ -186,7 +186,7 @@ def _joined(parts: list[bytes], *, opened: bool) -> bytes:
 
 
 def _filled(head: dict[str, Any], items: str, inside: bytes) -> bytes:
-    """The list with its items in place."""
+    """Return the list with its items in place."""
     member = b'"%s":[' % items.encode()
     before, _, after = encode({**head, items: []}).rpartition(member)
     return before + member + inside + after + b"\n"

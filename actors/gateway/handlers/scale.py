@@ -36,7 +36,7 @@ class Paths(NamedTuple):
 
 
 def paths_of(kinds: KindTable, row: Kind, api_version: str) -> Paths:
-    """The usual ones, or those that the kind's definition names."""
+    """Return the usual ones, or those that the kind's definition names."""
     definition = kinds.definition(row.key)
     if definition is None:
         return Paths()
@@ -49,7 +49,7 @@ def paths_of(kinds: KindTable, row: Kind, api_version: str) -> Paths:
 
 
 def scale_of(obj: Object, paths: Paths) -> Object:
-    """An object's Scale."""
+    """Return an object's Scale."""
     meta = section(obj, "metadata")
     names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     status: Object = {"replicas": _dig(obj, paths.there) or 0}
@@ -84,7 +84,7 @@ async def scale(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
 
 
 def _patchable(obj: Object, paths: Paths) -> Object:
-    """The Scale without its version: a patch that names none goes onto whatever is there."""
+    """Return the Scale without its version: a patch that names none goes onto whatever is there."""
     found = scale_of(obj, paths)
     del found["metadata"]["resourceVersion"]
     return found
@@ -143,7 +143,7 @@ def _dig(obj: Object, steps: tuple[str, ...]) -> Any:
 
 
 def _selector_text(selector: Any) -> str:
-    """A structured selector (or the plain map of a ReplicationController) in its text form."""
+    """Return a structured selector (or the plain map of a ReplicationController) in its text form."""
     if not isinstance(selector, dict):
         return ""
     given = cast("Object", selector)

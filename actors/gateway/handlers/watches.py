@@ -85,7 +85,8 @@ class Stream:
             tasks.cancel_scope.cancel()
 
     async def _start(self) -> int:
-        """The position to go on from; what is there already has been sent. Raises ApiError, 410 for an old revision."""
+        """Return the position to go on from; what is there already has been sent. Raises ApiError, 410 for an old
+        revision."""
         options, hub = self._options, self._site.hub
         if options.initial or (options.initial is None and not options.revision):
             asked = options.revision or 0
@@ -173,7 +174,8 @@ class Stream:
         return b"".join([self._seen(entry) for entry in entries])
 
     def _seen(self, entry: RingEntry) -> bytes:
-        """The change as this watch sees it: an object that begins to match is ADDED, one that stops is DELETED."""
+        """Return the change as this watch sees it: an object that begins to match is ADDED, one that stops is
+        DELETED."""
         had = entry.before is not None and self._selected.has(entry.before)
         has = entry.after is not None and self._selected.has(entry.after)
         if entry.type == "DELETED":

@@ -30,7 +30,8 @@ APPLY: Final = "apply"
 def fitting(
     site: Site, exchange: Exchange, row: Kind, obj: Object, form: Form, *, patch: str = ""
 ) -> tuple[Object, list[str]]:
-    """The object without fields that its kind does not have, and what to warn of; `patch`: its form, if it is one.
+    """Return the object without fields that its kind does not have, and what to warn of; `patch`: its form, if it is
+    one.
 
     Raises ApiError (400) when the client wants no field passed over (Strict), and for an apply always. Fields that the
     text says twice are looked for only when the client asks for validation by name: that is a second reading of it.

@@ -67,7 +67,7 @@ class ProcessWork:
         self._at, self._worked = perf_counter(), process_time()
 
     def busy(self) -> float:
-        """Seconds of processors a second, since this was asked last."""
+        """Return seconds of processors a second, since this was asked last."""
         at, worked = perf_counter(), process_time()
         found = (worked - self._worked) / max(at - self._at, LEAST_S)
         self._at, self._worked = at, worked
@@ -75,7 +75,7 @@ class ProcessWork:
 
 
 def rest_s(spent: float, busy: float) -> float:
-    """Seconds to rest for so many that were spent, where the process works `busy` seconds a second."""
+    """Return seconds to rest for so many that were spent, where the process works `busy` seconds a second."""
     worked = REST * spent / min(max(busy, LEAST_S), 1.0)
     return max(PERIOD_S, LEAST_REST * spent, min(LATEST_S, worked))
 

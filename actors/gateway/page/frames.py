@@ -49,7 +49,7 @@ def counts(read: BoardRead) -> Plain:
 
 
 def cycle(measured: CycleMeasured) -> Plain:
-    """One cycle's times in seconds, and what came out."""
+    """Return one cycle's times in seconds, and what came out."""
     return {
         "cycle": measured.cycle,
         "now": measured.now,
@@ -79,5 +79,5 @@ def cards(table: CardTable) -> Plain:
 
 
 def event(kind: str, data: Plain) -> bytes:
-    """One server-sent event; JSON has no line ends of its own."""
+    """Return one server-sent event; JSON has no line ends of its own."""
     return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(data))

@@ -1,4 +1,4 @@
-"""The application that shows the journal of a run that is over: the page, and what it asks the adviser."""
+"""The application that shows a journal without a server: the page, and the questions it asks the adviser."""
 
 from __future__ import annotations
 

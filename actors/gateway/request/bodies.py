@@ -32,7 +32,7 @@ def media_type(exchange: Exchange) -> str:
 
 
 async def read_object(exchange: Exchange, limit: int) -> Object:
-    """The body as a mapping. Raises ApiError (400, 413, 415)."""
+    """Return the body as a mapping. Raises ApiError (400, 413, 415)."""
     value = await read_value(exchange, limit)
     if not isinstance(value, dict):
         raise bad_request(f"expected an object, found {_sort(value)}")
@@ -40,7 +40,7 @@ async def read_object(exchange: Exchange, limit: int) -> Object:
 
 
 async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY_TYPES) -> Any:
-    """The body as plain data, by its content type."""
+    """Return the body as plain data, by its content type."""
     media = media_type(exchange)
     body = await exchange.body(limit)
     if media == JSON or media.endswith("+json"):
@@ -69,7 +69,7 @@ def parse_json(body: bytes) -> Any:
 
 
 async def parse_yaml(body: bytes) -> Any:
-    """One document of YAML, or of JSON. Raises ApiError (400)."""
+    """Return one document of YAML, or of JSON. Raises ApiError (400)."""
     if _is_json(body):
         return parse_json(body)
     if len(body) <= QUICK:
@@ -95,7 +95,7 @@ def _yaml(body: bytes) -> Any:
 
 
 async def parse_protobuf(body: bytes) -> Object:
-    """An object in Kubernetes' protobuf envelope. Raises ApiError (400, 415)."""
+    """Return an object in Kubernetes' protobuf envelope. Raises ApiError (400, 415)."""
     return _protobuf(body) if len(body) <= QUICK else await anyio.to_thread.run_sync(_protobuf, body)
 
 

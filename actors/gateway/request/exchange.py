@@ -59,17 +59,17 @@ class Exchange:
         return found
 
     def header(self, name: str) -> str:
-        """A header, "" when it is absent."""
+        """Return a header, "" when it is absent."""
         return self.headers.get(name, "")
 
     @property
     def agent(self) -> str:
-        """The client's name out of its User-Agent: `kubectl` of `kubectl/v1.32.4 (linux/amd64) …`."""
+        """Return the client's name out of its User-Agent: `kubectl` of `kubectl/v1.32.4 (linux/amd64) …`."""
         return self.header("user-agent").partition("/")[0].strip()[:64] or "unknown"
 
     @property
     def bearer(self) -> str:
-        """The token that the client shows, "" for none."""
+        """Return the token that the client shows, "" for none."""
         scheme, _, given = self.header("authorization").partition(" ")
         if given:
             return given if scheme.lower() == "bearer" else ""
@@ -77,12 +77,13 @@ class Exchange:
 
     @property
     def client(self) -> str:
-        """The address of the other end."""
+        """Return the address of the other end."""
         found: Any = self._scope.get("client")
         return found[0] if found else ""
 
     async def body(self, limit: int) -> bytes:
-        """The whole body. Raises ApiError when it is larger or does not come, GoneError when the client leaves."""
+        """Return the whole body. Raises ApiError when it is larger or does not come, GoneError when the client
+        leaves."""
         declared = self.header("content-length")
         if declared.isdigit() and int(declared[:20]) > limit:
             raise too_large(limit)

@@ -27,7 +27,7 @@ class Form(Struct, frozen=True, gc=False):
 
     @property
     def content_type(self) -> str:
-        """The header of the answer."""
+        """Return the header of the answer."""
         return "application/yaml" if self.yaml else "application/json"
 
 
@@ -36,7 +36,7 @@ PLAIN: Final = Form()
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, *, shapes: bool = True) -> Form:
-    """The first form in the header that can be written. Raises ApiError (406) when there is none.
+    """Return the first form in the header that can be written. Raises ApiError (406) when there is none.
 
     Without `shapes` there is but the object itself: what has no metadata makes no table.
     """
@@ -51,7 +51,7 @@ def negotiate(accept: str, *, shapes: bool = True) -> Form:
 
 @lru_cache(maxsize=256)
 def discovery_version(accept: str) -> str:
-    """The version of aggregated discovery that is asked for first; "" for the plain style."""
+    """Return the version of aggregated discovery that is asked for first; "" for the plain style."""
     for media, parameters in sorted(map(_parse, accept.split(",")), key=_weight):
         if media in _JSON and parameters.get("as") == "APIGroupDiscoveryList":
             if parameters.get("g") == "apidiscovery.k8s.io" and parameters.get("v") in ("v2", "v2beta1"):

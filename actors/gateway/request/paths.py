@@ -33,7 +33,7 @@ class Target(Struct, frozen=True, gc=False):
 
 
 def parse_path(path: str) -> Target | None:
-    """The target of a resource path; None for a path that cannot be one."""
+    """Return the target of a resource path; None for a path that cannot be one."""
     parts = path.strip("/").split("/")
     if "" in parts:
         return None

@@ -40,20 +40,20 @@ class Query:
         return name in self._values
 
     def text(self, name: str) -> str:
-        """The value, "" when it is absent."""
+        """Return the value, "" when it is absent."""
         values = self._values.get(name)
         return values[0] if values else ""
 
     def all(self, name: str) -> list[str]:
-        """Every value given."""
+        """Return every value given."""
         return self._values.get(name, [])
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Names and values, the first of each."""
+        """Return names and values, the first of each."""
         return tuple([(name, values[0]) for name, values in self._values.items()])
 
     def flag(self, name: str) -> bool | None:
-        """A boolean as Go spells it; None when it is absent."""
+        """Return a boolean as Go spells it; None when it is absent."""
         if name not in self._values:
             return None
         value = self.text(name)
@@ -64,7 +64,7 @@ class Query:
         raise bad_request(f'strconv.ParseBool: parsing "{value}": invalid syntax ({name})')
 
     def number(self, name: str) -> int | None:
-        """An integer of 64 bits; None when it is absent or empty."""
+        """Return an integer of 64 bits; None when it is absent or empty."""
         value = self.text(name)
         if not value:
             return None
@@ -93,8 +93,8 @@ class ListOptions(Struct, frozen=True, gc=False):
 
     @property
     def exact(self) -> int:
-        """The revision whose state a list is to show, 0 for that of now: a page of a list at a revision is exact even
-        where it does not say so.
+        """Return the revision whose state a list is to show, 0 for that of now: a page of a list at a revision is exact
+        even where it does not say so.
         """
         return (self.revision or 0) if self.match == "Exact" or (self.limit and not self.match) else 0
 

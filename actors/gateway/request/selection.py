@@ -64,7 +64,7 @@ class Traits(Struct, frozen=True, gc=False):
     paths: tuple[str, ...] = ()
 
     def field(self, path: str) -> str:
-        """The value of a field that can be selected by; "" when it was not so when these were taken."""
+        """Return the value of a field that can be selected by; "" when it was not so when these were taken."""
         if path == "metadata.name":
             return self.name
         if path == "metadata.namespace":
@@ -113,7 +113,7 @@ class Selection(Struct, frozen=True, gc=False):
         return [needle.encode() for needle in needles if needle]
 
     def name(self) -> str:
-        """The one name that is selected, or ""."""
+        """Return the one name that is selected, or ""."""
         return next((term.value for term in self.fields if term.equal and term.path == "metadata.name"), "")
 
 
@@ -123,7 +123,7 @@ _LITERAL: Final = frozenset(
 
 
 def traits_of(kind: str, obj: Object, selectable: tuple[str, ...] = ()) -> Traits:
-    """The traits of an object; `selectable`: see `Kind`."""
+    """Return the traits of an object; `selectable`: see `Kind`."""
     meta = section(obj, "metadata")
     labels = meta.get("labels")
     paths = FIELDS.get(kind, selectable)

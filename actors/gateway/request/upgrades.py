@@ -24,12 +24,12 @@ BASE64: Final = "base64.binary.k8s.io"
 
 
 def lines(part: bytes, _subprotocol: str) -> list[str | bytes]:
-    """One text frame an event of a watch."""
+    """Return one text frame an event of a watch."""
     return [line.decode() for line in part.splitlines(keepends=True)]
 
 
 def raw(part: bytes, subprotocol: str) -> list[str | bytes]:
-    """A log: bytes, or letters that stand for them where the client asked for those (`wsstream/stream.go`)."""
+    """Return a log: bytes, or letters that stand for them where the client asked for those (`wsstream/stream.go`)."""
     return [b64encode(part).decode() if subprotocol == BASE64 else part]
 
 
@@ -45,7 +45,7 @@ class Socket:
         self._send = send
 
     async def receive(self) -> Message:
-        """A request without a body, then the end; what a client says over the socket is passed over."""
+        """Return a request without a body, then the end; what a client says over the socket is passed over."""
         while True:
             message = await self._receive()
             if message["type"] == "websocket.connect":
@@ -81,7 +81,7 @@ def as_http(scope: Message, receive: Receive, send: Send) -> tuple[Message, Rece
 
 
 def _token(subprotocol: str) -> str:
-    """The token in a subprotocol; "" for what is not valid base64 (kube-apiserver: unauthorized)."""
+    """Return the token in a subprotocol; "" for what is not valid base64 (kube-apiserver: unauthorized)."""
     letters = subprotocol.removeprefix(BEARER)
     try:
         return urlsafe_b64decode(letters + "=" * (-len(letters) % 4)).decode()

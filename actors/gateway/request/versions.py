@@ -29,7 +29,7 @@ _METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
 
 
 def stored(obj: Object, api_version: str) -> Object:
-    """An object, or a merge patch for one, as it is stored."""
+    """Return an object, or a merge patch for one, as it is stored."""
     turn = _STORED.get((api_version, _kind(obj)))
     return obj if turn is None else turn(obj)
 

@@ -50,7 +50,7 @@ class PolicyError(Exception):
 
 
 async def obeyed(site: Site, request: AdmissionRequest) -> list[str]:
-    """The warnings of all policies that are about a request. Raises ApiError for the first that denies it."""
+    """Return the warnings of all policies that are about a request. Raises ApiError for the first that denies it."""
     warnings: list[str] = []
     denied: ApiError | None = None
     for policy in site.hooks.policies():
@@ -264,7 +264,7 @@ def _operations(response: Object) -> tuple[Any, ...]:
 
 
 async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None, list[str]]:
-    """The object as the webhooks have it, and their warnings. Raises ApiError when one refuses."""
+    """Return the object as the webhooks have it, and their warnings. Raises ApiError when one refuses."""
     warnings: list[str] = []
     for number, hook in enumerate(site.hooks.of(hooks.MUTATING)):
         said = await _asked(site, hook, request, number, warnings)
@@ -281,7 +281,7 @@ async def mutated(site: Site, request: AdmissionRequest) -> tuple[Object | None,
 
 
 async def judged(site: Site, request: AdmissionRequest) -> list[str]:
-    """The warnings of those that judge. Raises ApiError when one refuses."""
+    """Return the warnings of those that judge. Raises ApiError when one refuses."""
     warnings = await obeyed(site, request)
     refused: list[ApiError] = []
 
@@ -343,7 +343,7 @@ def _failed(hook: str, why: str) -> ApiError:
 
 
 async def _service(site: Site, hook: Object) -> tuple[Object | None, Object | None]:
-    """The Service that a webhook stands behind, and its Endpoints."""
+    """Return the Service that a webhook stands behind, and its Endpoints."""
     asked = section(section(hook, "clientConfig"), "service")
     if not asked:
         return None, None

@@ -65,7 +65,7 @@ def address_of(hook: Object, service: Object | None, endpoints: Object | None) -
 
 
 def _target(spec: Object, subset: Object, port: int) -> int:
-    """The port behind a Service's port."""
+    """Return the port behind a Service's port."""
     names = [each.get("name") or "" for each in rows(spec, "ports") if each.get("port") == port]
     for each in rows(subset, "ports"):
         if (each.get("name") or "") in names:
@@ -83,7 +83,7 @@ def _trust(bundle: str) -> ssl.SSLContext:
 
 
 async def call(hook: Object, address: Address, content: bytes) -> bytes:
-    """The body of a webhook's answer. Raises CallError."""
+    """Return the body of a webhook's answer. Raises CallError."""
     seconds = timeout_s(hook)
     url = httpx.URL(address.url)
     shown = f'Post "{url.copy_add_param("timeout", f"{seconds}s")}"'

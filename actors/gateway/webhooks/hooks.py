@@ -62,17 +62,17 @@ class HookTable:
         return any(self._held.values())
 
     def of(self, kind: str) -> list[Object]:
-        """All webhooks of configurations of a kind."""
+        """Return all webhooks of configurations of a kind."""
         held = self._held[kind]
         return [hook for name in sorted(held) for hook in rows(held[name], "webhooks")]
 
     def policies(self) -> list[Object]:
-        """All policies."""
+        """Return all policies."""
         held = self._held[POLICY]
         return [held[name] for name in sorted(held)]
 
     def bindings(self, policy: str) -> list[Object]:
-        """The bindings of a policy."""
+        """Return the bindings of a policy."""
         held = self._held[BINDING]
         return [held[name] for name in sorted(held) if section(held[name], "spec").get("policyName") == policy]
 
@@ -194,7 +194,7 @@ def all_hold(conditions: list[Object], names: dict[str, Any]) -> bool:
 
 
 def told(request: AdmissionRequest) -> Object:
-    """The request as webhooks and conditions see it, without the objects."""
+    """Return the request as webhooks and conditions see it, without the objects."""
     row = request.row
     kind = {"group": row.group, "version": row.version, "kind": row.kind}
     resource = {"group": row.group, "version": row.version, "resource": row.plural}

@@ -159,7 +159,7 @@ class ForkSource:
     lenient: bool
 
     def fork(self, default_duration: str | None, terminal: Terminal) -> Fork:
-        """The cluster as it is. `default_duration`: how long a pod runs that does not say."""
+        """Return the cluster as it is. `default_duration`: how long a pod runs that does not say."""
         fork = self._fork(default_duration, terminal)
         for sentence in obstacles(fork.config, fork.objects):
             terminal.warn(sentence)
@@ -235,8 +235,8 @@ CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
 def asked_for(
     values: Mapping[str, Sequence[str] | None], lenient: bool, warn: Callable[[str], None]
 ) -> list[ForkChange]:
-    """The changes behind the options; `lenient`: a configuration's unknown names are left out, and warned of. Raises
-    InputError, ConfigError.
+    """Return the changes behind the options; `lenient`: a configuration's unknown names are left out, and warned of.
+    Raises InputError, ConfigError.
     """
     refuse_repetition(values)
     configured = [_configured(path, lenient, warn) for path in values.get(CONFIG) or ()]
@@ -244,7 +244,7 @@ def asked_for(
 
 
 def words_of(text: str | None) -> dict[str, list[str]]:
-    """The options of `--against`, which are written as on the command line. Raises UsageError."""
+    """Return the options of `--against`, which are written as on the command line. Raises UsageError."""
     found: dict[str, list[str]] = {}
     try:
         words = shlex.split(text or "")

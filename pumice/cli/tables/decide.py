@@ -85,7 +85,7 @@ def _show_gangs(console: Console, cycle: Cycle, result: DecideResult | None) -> 
 
 
 def _gangs(cycle: Cycle, pending: Mapping[str, LeftPending]) -> dict[str, GangRow]:
-    """Those with a pod that was placed, promised a place, or waits."""
+    """Return those with a pod that was placed, promised a place, or waits."""
     jobs = {object_key(obj): _job_of(obj) for obj in cycle.objects if obj["kind"] == "Pod"}
     gangs: dict[str, GangRow] = {}
     for bind in cycle.result.binds:
@@ -109,7 +109,7 @@ def _job_of(pod: Object) -> str:
 
 
 def _title(job: str, group: Object | None) -> str:
-    """The PodGroup; or what it was made for, where that has a name of its own."""
+    """Return the PodGroup; or what it was made for, where that has a name of its own."""
     for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
         if owner.get("controller"):
             return f"{job.partition('/')[0]}/{owner['name']}"
@@ -136,7 +136,7 @@ def _on(nodes: Counter[str]) -> str:
 
 
 def _reasons(gang: GangRow) -> Iterable[str]:
-    """Each once, the most frequent first."""
+    """Return each once, the most frequent first."""
     if gang.absent:
         return [gang.absent]
     return [why if len(gang.waits) == 1 else f"{count}: {why}" for why, count in gang.waits.most_common(NODES_SHOWN)]

@@ -38,14 +38,15 @@ EMPTY: Final = "·"
 
 
 def sparkline(values: Sequence[float], most: float | None = None) -> str:
-    """A character a value, from 0 to `most` (None: the largest of them). What lies beyond is drawn as the nearest."""
+    """Return a character a value, from 0 to `most` (None: the largest of them). What lies beyond is drawn as the
+    nearest."""
     top = max(values, default=0.0) if most is None else most
     steps = len(LEVELS) - 1
     return "".join(LEVELS[min(max(round(value / top * steps), 0), steps) if top > 0 else 0] for value in values)
 
 
 def bar(part: float, width: int) -> str:
-    """A part from 0 to 1 (more counts as 1) of so many characters; anything at all is shown."""
+    """Return a part from 0 to 1 (more counts as 1) of so many characters; anything at all is shown."""
     filled = min(max(round(part * width), 1 if part > 0 else 0), width)
     return FULL * filled + EMPTY * (width - filled)
 
@@ -101,7 +102,7 @@ class Frame:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """The parts of the frame, as many lines of each as there is room for on a screen."""
+        """Yield the parts of the frame, as many lines of each as there is room for on a screen."""
         if self.screen is None:
             yield Group(*self._head(), self._jobs(SHOWN), *self._nodes(SHOWN, options), self._queues())
         elif self.screen.first:
@@ -239,7 +240,7 @@ def _use(resource: str, board: Plain, at: int, rows: Iterable[int], width: int) 
 
 
 def _fullness(board: Plain, row: int) -> float:
-    """The largest part of any resource but pods."""
+    """Return the largest part of any resource but pods."""
     parts = [
         used[row] / there[row]
         for name, used, there in zip(board["resources"], board["used"], board["allocatable"], strict=True)

@@ -36,7 +36,7 @@ class QueueTree:
     edge: bool = True
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """The tree as a table of the width that there is."""
+        """Yield the tree as a table of the width that there is."""
         columns = [what for what in self.amounts if any(getattr(one, what) for one in self.queues.values())]
         left_out = list[str]()
         table = self._table(columns)
@@ -77,7 +77,7 @@ class QueueTree:
 
 
 def _resources(standing: QueueStanding, amounts: Sequence[str]) -> list[str]:
-    """Those that any of the amounts is of, but pods."""
+    """Return those that any of the amounts is of, but pods."""
     return list(dict.fromkeys(name for what in amounts for name in getattr(standing, what) if name != WHOLE))
 
 

@@ -41,7 +41,7 @@ def show_agreement(console: Console, agreement: Agreement) -> None:
 
 
 def said(decision: dict[str, Any] | None) -> str:
-    """A decision in words; None: there was none."""
+    """Return a decision in words; None: there was none."""
     if decision is None:
         return "left alone"
     why = f" ({decision['why']})" if decision.get("why") else ""
@@ -76,7 +76,7 @@ def show_storm(faults: dict[str, int], violations: Sequence[BrokenInvariant], co
 
 
 def summary_table(summary: RunSummary) -> RenderableType:
-    """Pods by state, jobs with their phases, and how fast it went."""
+    """Return pods by state, jobs with their phases, and how fast it went."""
     table = WholeTable("job", "phase", "bound", "pending", title=_headline(summary))
     for name, job in sorted(summary.jobs.items()):
         table.add_row(name, job.phase, str(job.bound), str(job.pending))

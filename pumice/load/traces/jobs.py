@@ -22,7 +22,7 @@ SHORTEST_S: Final = 1.0
 class TraceJob:
     """One job. `arrival_s`: seconds after the beginning; `duration_s`: from the start of a pod to its end.
 
-    `pods`: how many of which amounts (by resource, in Kubernetes' quantities); all of them must start together unless
+    `pods`: counts and amounts (by resource, in Kubernetes' quantities); all of them must start together unless
     `gang` is smaller. `priority`: of a PriorityClass that is made for it, None: none.
     """
 
@@ -54,7 +54,7 @@ class Left:
 
 
 def objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
-    """The queues and priority classes that jobs name, and each as a Volcano Job with its arrival."""
+    """Yield the queues and priority classes that jobs name, and each as a Volcano Job with its arrival."""
     queues, priorities = {"default"}, set[int]()
     for job in jobs:
         if job.queue not in queues:
@@ -67,7 +67,7 @@ def objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
 
 
 def volcano_job(job: TraceJob) -> Object:
-    """The manifest, a task for each shape of pod."""
+    """Return the manifest, a task for each shape of pod."""
     annotations = {ARRIVAL: duration_text(job.arrival_s)}
     spec: Object = {
         "schedulerName": "volcano",
@@ -104,7 +104,7 @@ def _template(job: TraceJob, amounts: Mapping[str, str]) -> Object:
 
 
 def queue_of(name: str) -> Object:
-    """A queue of weight 1."""
+    """Return a queue of weight 1."""
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
@@ -119,7 +119,7 @@ def priority_name(priority: int) -> str:
 
 
 def priority_class_of(priority: int) -> Object:
-    """A PriorityClass."""
+    """Return a PriorityClass."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -129,7 +129,7 @@ def priority_class_of(priority: int) -> Object:
 
 
 def node_of(name: str, amounts: Mapping[str, str]) -> Object:
-    """A node that gives that away, ready."""
+    """Return a node that gives that away, ready."""
     quantities = {**amounts, "pods": "110"}
     return {
         "apiVersion": "v1",

@@ -77,7 +77,7 @@ def _read_gavel(text: str, source: str, node_gpus: int, left: Left, steps_per_s:
 
 
 def _pods(gpus: int, node_gpus: int) -> tuple[tuple[int, dict[str, str]], ...]:
-    """Pods of whole nodes, and one of the rest."""
+    """Return pods of whole nodes, and one of the rest."""
     whole, rest = divmod(gpus, node_gpus)
     pods = [(whole, _amounts(node_gpus))] if whole else []
     if rest:

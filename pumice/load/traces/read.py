@@ -136,7 +136,7 @@ def _annotations(obj: Object) -> Object:
 
 
 def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
-    """The object with a time, unless there is none or it says one of its own for how long it runs."""
+    """Return the object with a time, unless there is none or it says one of its own for how long it runs."""
     there = _annotations(obj)
     if seconds is None or (name == DURATION and name in there):
         return obj
@@ -145,7 +145,7 @@ def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
 
 
 def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
-    """The objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
+    """Return the objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
     if not file.exists():
         raise InputError("no such file", source=str(file))
     arrived = waited(_arrived, file)
@@ -268,7 +268,7 @@ class TraceOptions:
     steps: float = 1.0
 
     def shaped(self, jobs: Iterable[TraceJob]) -> Iterator[TraceJob]:
-        """The jobs as they are to come. They come in the order of arrival."""
+        """Yield the jobs as they are to come. They come in the order of arrival."""
         for job in islice(jobs, self.jobs):
             yield job if self.arrivals == 1.0 else replace(job, arrival_s=round(job.arrival_s * self.arrivals, 3))
 
@@ -279,7 +279,8 @@ def is_trace(path: str) -> bool:
 
 
 def read_trace(argument: str) -> tuple[Iterator[Object], Left]:
-    """The objects of a trace: nodes (for formats that need them to tell pods apart), queues, jobs with their arrivals.
+    """Return the objects of a trace: nodes (for formats that need them to tell pods apart), queues, jobs with their
+    arrivals.
 
     What was left out is known when all has been read. InputError names file, line and column of what is wrong.
     """

@@ -41,19 +41,19 @@ class TraceRow:
         self.row, self.source, self.line = row, source, line
 
     def text(self, column: str) -> str:
-        """The cell of a column without blanks around it, "" where there is none."""
+        """Return the cell of a column without blanks around it, "" where there is none."""
         value = self.row.get(column)
         return "" if value is None else str(value).strip()
 
     def seconds(self, column: str) -> float:
-        """A time that a run can reach, Go's longest duration at most. InputError for anything else."""
+        """Return a time that a run can reach, Go's longest duration at most. InputError for anything else."""
         value = self.number(column)
         if value > LONGEST_S:
             raise self.error(column, f"expected at most {LONGEST_S} seconds, was {self.text(column)!r}")
         return value
 
     def number(self, column: str, default: float | None = None) -> float:
-        """A number ≥ 0. InputError for anything else, and for an empty cell without a default."""
+        """Return a number ≥ 0. InputError for anything else, and for an empty cell without a default."""
         text = self.text(column)
         if not text and default is not None:
             return default
@@ -66,14 +66,14 @@ class TraceRow:
         return value
 
     def whole(self, column: str, default: int | None = None) -> int:
-        """A whole number ≥ 0. InputError for anything else."""
+        """Return a whole number ≥ 0. InputError for anything else."""
         value = self.number(column, default)
         if value != int(value):
             raise self.error(column, f"expected a whole number, was {self.text(column)!r}")
         return int(value)
 
     def quantity(self, column: str) -> str:
-        """One of Kubernetes' quantities, not negative; "" for nothing. InputError for anything else."""
+        """Return one of Kubernetes' quantities, not negative; "" for nothing. InputError for anything else."""
         text = self.text(column)
         try:
             negative = bool(text) and parse_quantity(text).compare(NOTHING) < 0
@@ -84,7 +84,7 @@ class TraceRow:
         return text
 
     def called(self, column: str) -> str:
-        """A name as objects have them; "" for nothing. InputError for anything else."""
+        """Return a name as objects have them; "" for nothing. InputError for anything else."""
         text = self.text(column)
         problem = subdomain_problem(text) if text else None
         if problem is not None:
@@ -97,7 +97,8 @@ class TraceRow:
 
 
 def rows_of_csv(text: str, source: str, columns: Sequence[str]) -> Iterator[TraceRow]:
-    """The rows of a CSV with a header that has these columns, each with as many cells. InputError for any other."""
+    """Yield the rows of a CSV with a header that has these columns, each with as many cells. InputError for any
+    other."""
     reader: csv.DictReader[Any] = csv.DictReader(text.splitlines(), restkey=BEYOND)
     header = list(reader.fieldnames or ())
     expect(columns, header, source)

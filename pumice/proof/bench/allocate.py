@@ -44,7 +44,7 @@ def measure_searches(view: View, config: SchedulerConfig, samples: Samples) -> N
 
 
 def _one_after_the_other(session: Session, tasks: list[Task]) -> float:
-    """Seconds a search, when each follows the placing of the one before; the placing itself is not counted."""
+    """Return seconds a search, when each follows the placing of the one before; the placing itself is not counted."""
     cache, statement, spent = ErrorCache(enabled=True), session.statement(), 0.0
     for number, task in enumerate(tasks):
         started = time.perf_counter()

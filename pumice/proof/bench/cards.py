@@ -40,7 +40,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def with_cards(node: Object) -> Object:
-    """The node with its cards registered, and their amounts beside its own."""
+    """Return the node with its cards registered, and their amounts beside its own."""
     name, status = node["metadata"]["name"], node["status"]
     said = "".join(f"GPU-{name}-{card},{SPLIT},{MIB},NVIDIA-A100,true,hami-core:" for card in range(CARDS))
     metadata = {**node["metadata"], "annotations": {"volcano.sh/node-vgpu-register": said}}
@@ -50,7 +50,7 @@ def with_cards(node: Object) -> Object:
 
 
 def sharing(objects: Iterator[Object]) -> Iterator[Object]:
-    """The jobs, each of whose pods asks for shares of cards."""
+    """Yield the jobs, each of whose pods asks for shares of cards."""
     jobs = 0
     for each in objects:
         if each["kind"] != "Pod":

@@ -39,7 +39,7 @@ configurations:
 
 
 def nodes(count: int) -> Iterator[Object]:
-    """Nodes n00000 and on: cpu 32, memory 128Gi, pods 110, in three zones."""
+    """Yield nodes n00000 and on: cpu 32, memory 128Gi, pods 110, in three zones."""
     quantities = {"cpu": "32", "memory": "128Gi", "pods": "110"}
     for index in range(count):
         name = f"n{index:05d}"

@@ -108,7 +108,7 @@ def report(scenario: str, parameters: Parameters, samples: Samples) -> BenchResu
 
 
 def calibrate() -> float:
-    """Seconds (median of 3) of a fixed loop of plain Python: how fast this machine is just now."""
+    """Return seconds (median of 3) of a fixed loop of plain Python: how fast this machine is just now."""
     return statistics.median(_calibration_loop() for _ in range(3))
 
 
@@ -121,7 +121,7 @@ def _calibration_loop() -> float:
 
 
 def peak_rss_bytes() -> int:
-    """The most memory that this process has held."""
+    """Return the most memory that this process has held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -59,7 +59,8 @@ async def _run(parameters: Parameters, records: list[Record], samples: Samples, 
 
 
 async def _by_many(journal: Journal, last: int, entries: list[Entry]) -> float:
-    """Seconds in which the recorder writes them: each writer has it append one at a time, and waits for the disk."""
+    """Return seconds in which the recorder writes them: each writer has it append one at a time, and waits for the
+    disk."""
     context = Context(RealClock())
     recorder: RecorderPort = Mailbox("recorder", RecorderCommand, Appended, activity=context.activity)
 

@@ -28,7 +28,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def with_group(pod: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A plain pod with a uid, and the PodGroup that the controller would have made for it."""
+    """Return a plain pod with a uid, and the PodGroup that the controller would have made for it."""
     grouped, group = pod_group_of(pod)
     grouped["metadata"]["uid"] = f"openb-{grouped['metadata']['name']}"
     return group, grouped

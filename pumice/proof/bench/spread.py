@@ -28,7 +28,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def spread(obj: dict[str, Any]) -> dict[str, Any]:
-    """A pod with a zone spread of skew 1 and anti-affinity to its own job per node; anything else as it is."""
+    """Return a pod with a zone spread of skew 1 and anti-affinity to its own job per node; anything else as it is."""
     if obj["kind"] != "Pod":
         return obj
     job = obj["metadata"]["annotations"][GROUP]

@@ -117,7 +117,7 @@ def _echo(view: View, result: CycleResult, parameters: Parameters) -> None:
 
 
 def fill(parameters: Parameters, samples: Samples) -> View:
-    """The full house: nodes, queues, running gangs."""
+    """Return the full house: nodes, queues, running gangs."""
     view = View()
     with samples.timed("load_s"):
         for obj in cluster.nodes(parameters.nodes):

@@ -65,7 +65,7 @@ def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str
 
 
 def hard(obj: dict[str, Any]) -> dict[str, Any]:
-    """A PodGroup that asks for one spine at most; anything else as it is."""
+    """Return a PodGroup that asks for one spine at most; anything else as it is."""
     if obj["kind"] != "PodGroup":
         return obj
     wish = {"mode": "hard", "highestTierAllowed": HIGHEST_TIER}

@@ -40,7 +40,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def full(parameters: Parameters) -> Fork:
-    """The cluster."""
+    """Return the cluster."""
     chance = random.Random(0)
     running, waiting = parameters.pods // 2, parameters.pods * 3 // 10
     first = cluster.jobs_of(running, parameters.gang)

@@ -30,11 +30,11 @@ class HttpConnection:
         self._host = host
 
     async def ask(self, method: str, path: str, body: bytes = b"", form: str = JSON) -> bytes:
-        """The answer's body."""
+        """Return the answer's body."""
         return b"".join([part async for part in self.parts(method, path, body, form)])
 
     async def parts(self, method: str, path: str, body: bytes = b"", form: str = JSON) -> AsyncGenerator[bytes]:
-        """The answer's body as it comes. `form`: the content type of what is sent."""
+        """Yield the answer's body as it comes. `form`: the content type of what is sent."""
         await self._send(method, path, body, form)
         status, headers = await self._head()
         if status not in _GOOD:
@@ -81,7 +81,7 @@ class HttpConnection:
         await self._stream.send("\r\n".join([*lines, "", ""]).encode() + body)
 
     async def _head(self) -> tuple[str, str]:
-        """The status and the headers in lower case."""
+        """Return the status and the headers in lower case."""
         head = (await self._buffered.receive_until(b"\r\n\r\n", _HEAD_LIMIT)).decode("latin-1")
         status, _, headers = head.partition("\r\n")
         return status.split(" ")[1], headers.lower()

@@ -85,8 +85,8 @@ def _counted(story: _Story) -> str:
 
 # --- Inherited arguments
 # Volcano's actions are singletons of their process: an argument that one configuration sets stays in force under
-# later ones that do not name it. A recorded case says nothing of what its process had run before, so this is told
-# apart.
+# later ones that do not name it. A recorded case does not say what its process had run before, so these
+# arguments are passed apart from its configuration.
 
 ActionArguments = dict[str, dict[str, Any]]
 """Action -> argument -> value."""
@@ -119,7 +119,7 @@ class SuiteFile:
 
 
 def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
-    """Every case file under the paths, sorted. ConfigError names one that is missing or holds none."""
+    """Return every case file under the paths, sorted. ConfigError names one that is missing or holds none."""
     found: dict[Path, SuiteFile] = {}
     for path in paths:
         if not path.exists():
@@ -131,7 +131,7 @@ def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
 
 
 def read_raw(path: Path) -> Raw:
-    """The decoded file. ConfigError when it is not a JSON object."""
+    """Return the decoded file. ConfigError when it is not a JSON object."""
     try:
         return msgspec.json.decode(read_bytes(path), type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -142,7 +142,8 @@ def read_raw(path: Path) -> Raw:
 
 @lru_cache(maxsize=2)
 def read_cases(path: Path) -> tuple[Raw, ...]:
-    """The cases of one suite, in order. The newest files stay decoded, since a worker takes several slices of one."""
+    """Return the cases of one suite, in order. The newest files stay decoded, since a worker takes several slices of
+    one."""
     return tuple(read_raw(path)["cases"])
 
 
@@ -160,7 +161,8 @@ def setup_of(case: Raw, *, close_hooks: bool, lenient: bool = False) -> Setup:
 
 
 def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
-    """The case's scheduler configuration: text that goes through the loader, or tiers that are taken as they are."""
+    """Return the case's scheduler configuration: text that goes through the loader, or tiers that are taken as they
+    are."""
     if "confYaml" in case:
         return parse_or_built_in(
             case["confYaml"], source="confYaml", lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS

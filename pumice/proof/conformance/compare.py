@@ -57,7 +57,7 @@ class Difference:
 
 
 def compare_outcome(expected: Mapping[str, Any], found: Mapping[str, Any], where: str = "") -> list[Difference]:
-    """Differences over the keys that the expectation has; others are not checked. KeyError: an unknown key."""
+    """Return differences over the keys that the expectation has; others are not checked. KeyError: an unknown key."""
     differences: list[Difference] = []
     for key, value in expected.items():
         wanted: Any = sorted(value) if key == "evictions" else value
@@ -66,7 +66,7 @@ def compare_outcome(expected: Mapping[str, Any], found: Mapping[str, Any], where
 
 
 def compare_value(group: Group, expected: Any, found: Any, path: str) -> list[Difference]:
-    """Differences of two plain values, as deep as both are mappings. Numbers are compared as float64."""
+    """Return differences of two plain values, as deep as both are mappings. Numbers are compared as float64."""
     return [Difference(group, *parts) for parts in _walk(expected, found, path)]
 
 
@@ -96,7 +96,7 @@ def _short(value: Any) -> str:
 
 
 def _condition(condition: Mapping[str, Any]) -> str:
-    """A PodGroup condition in one breath: `Unschedulable (NotEnoughResources): 2/4 tasks ...`."""
+    """Return a PodGroup condition in one breath: `Unschedulable (NotEnoughResources): 2/4 tasks ...`."""
     kind = str(condition.get("type", condition))
     if condition.get("status", "True") != "True":
         kind += f"={condition['status']}"
@@ -120,7 +120,7 @@ EXPECTED: Final = (
 
 
 def compare_expect(case: Raw, outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:
-    """Differences from `expect` of an upstream case. `job_of`: "ns/pod" -> "ns/podgroup"."""
+    """Return differences from `expect` of an upstream case. `job_of`: "ns/pod" -> "ns/podgroup"."""
     expect: Raw = case["expect"]
     differences: list[Difference] = []
     for key, wanted in expect.items():

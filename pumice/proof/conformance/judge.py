@@ -84,7 +84,7 @@ def judge(
 
 
 def checked_groups(case: Raw) -> frozenset[Group]:
-    """The groups that a case checks anything of."""
+    """Return the groups that a case checks anything of."""
     expect: Raw = case["expect"]
     groups: set[Group] = {GROUP_OF[key] for _, outcome in _outcomes_of(case) for key in outcome if key in GROUP_OF}
     if "documentedOrder" in case and expect:
@@ -116,7 +116,7 @@ def _expectable(case: Raw) -> Collection[str]:
 
 
 def _outcomes_of(case: Raw) -> Iterator[tuple[str, Raw]]:
-    """Every OUTCOME that a case has, with its place."""
+    """Yield every OUTCOME that a case has, with its place."""
     expect: Raw = case["expect"]
     if "documentedOrder" in case:
         yield "documentedOrder", case["documentedOrder"]
@@ -147,7 +147,7 @@ def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Diffe
 
 
 def compare_cycles(expected: Sequence[Raw], found: Sequence[Raw]) -> list[Difference]:
-    """Differences of a whole story, cycle by cycle (numbered from 1 when there is more than one)."""
+    """Return differences of a whole story, cycle by cycle (numbered from 1 when there is more than one)."""
     differences: list[Difference] = []
     for number, (wanted, outcome) in enumerate(zip(expected, found, strict=True), start=1):
         where = f"cycle {number}: " if len(expected) > 1 else ""
@@ -184,7 +184,7 @@ def _jobs_of_pods(objects: Iterable[Raw]) -> dict[str, str]:
 
 
 def _raised(error: Exception) -> str:
-    """The exception and the innermost place it came from."""
+    """Return the exception and the innermost place it came from."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {'/'.join(frames[-1].filename.split('/')[-2:])}:{frames[-1].lineno}" if frames else ""
     return f"raised {type(error).__name__}{place}: {error}"

@@ -89,7 +89,7 @@ class Score:
 
 
 def score_of(verdicts: Iterable[Verdict]) -> Score:
-    """The score of all verdicts, sorted by suite (cases keep their order within one)."""
+    """Return the score of all verdicts, sorted by suite (cases keep their order within one)."""
     score = Score()
     for verdict in sorted(verdicts, key=lambda one: one.suite):
         score.add(verdict)
@@ -174,7 +174,7 @@ def _same(wanted: Json, got: Json) -> bool:
 
 
 def from_json(row: dict[str, Any]) -> Resource:
-    """A resource of the case file: no ``scalars`` key is Go's nil map, ``"max"`` the largest float."""
+    """Return a resource of the case file: no ``scalars`` key is Go's nil map, ``"max"`` the largest float."""
     scalars: dict[str, Json] | None = row.get("scalars")
     return Resource(
         _number(row["cpu"]),
@@ -184,7 +184,7 @@ def from_json(row: dict[str, Any]) -> Resource:
 
 
 def to_json(resource: Resource) -> dict[str, Json]:
-    """The reverse of ``from_json``."""
+    """Return the reverse of ``from_json``."""
     row: dict[str, Json] = {"cpu": _shown(resource.milli_cpu), "memory": _shown(resource.memory)}
     if resource.scalars is not None:
         row["scalars"] = {name: _shown(amount) for name, amount in resource.scalars.items()}
@@ -200,7 +200,7 @@ def _shown(amount: float) -> float | str:
 
 
 def _plain(answer: Json) -> Json:
-    """An answer as the case file writes it."""
+    """Return an answer as the case file writes it."""
     if isinstance(answer, Resource):
         return to_json(answer)
     if isinstance(answer, tuple):
@@ -310,7 +310,7 @@ def cut(file: SuiteFile, wanted: str) -> Iterator[Slice]:
 
 
 def run_slice(piece: Slice) -> list[Verdict]:
-    """The verdicts of one slice, in order."""
+    """Return the verdicts of one slice, in order."""
     suite = piece.file.suite
     if piece.file.is_resources:
         verdicts = run_resource_cases(read_raw(piece.file.path))

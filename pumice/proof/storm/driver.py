@@ -126,7 +126,7 @@ def queue(name: str, details: Object) -> Object:
 
 
 def priority(name: str, value: int) -> Object:
-    """A priority class."""
+    """Return a priority class."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -160,7 +160,8 @@ def pod_group(name: str, details: Object) -> Object:
 
 
 def pods(job: str, details: Object, numbers: range, *, grouped: bool = True) -> list[Object]:
-    """Pods job-0 and on of a job, which share all but their names; without a group each is left to get its own.
+    """Return pods job-0 and on of a job, which share all but their names; without a group each is left to get its
+    own.
 
     cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority, scheduler.
     """

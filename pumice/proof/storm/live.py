@@ -58,11 +58,11 @@ class WatchedJournal:
         return await self._inner.read(after, kinds, limit)
 
     async def last(self, kind: str) -> Stored | None:
-        """The newest record of a kind."""
+        """Return the newest record of a kind."""
         return await self._inner.last(kind)
 
     async def head(self) -> Head:
-        """Both ends."""
+        """Return both ends."""
         return await self._inner.head()
 
     async def check(self) -> ChainReport:
@@ -74,7 +74,7 @@ class WatchedJournal:
         return await self._inner.save_checkpoint(checkpoint)
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """The checkpoints there are, newest first."""
+        """Return the checkpoints there are, newest first."""
         return await self._inner.checkpoints()
 
     async def cut(self, through: int) -> int:
@@ -152,7 +152,7 @@ class LiveStorm:
         self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=CRASHABLE)
 
     async def watch(self, journal: Journal) -> Journal:
-        """A journal, everything that is written to it from now on checked."""
+        """Return a journal, everything that is written to it from now on checked."""
         store = Store()
         recovered = await recover(journal, store.restore, store.load)
         self.monitor.begin(store)
@@ -162,11 +162,11 @@ class LiveStorm:
         return WatchedJournal(journal, self.monitor.see, self.faults)
 
     def settings(self, settings: SystemSettings) -> SystemSettings:
-        """The settings with the faults, and answers given up sooner."""
+        """Return the settings with the faults, and answers given up sooner."""
         return replace(settings, faults=self.faults, answer_timeout_s=ANSWER_TIMEOUT_S)
 
     def decider(self) -> Decider:
-        """The real core; its views are remembered."""
+        """Return the real core; its views are remembered."""
         real = core_decider()
         return replace(real, new_view=partial(self._new_view, real.new_view))
 

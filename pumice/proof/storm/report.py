@@ -95,7 +95,7 @@ class Finding:
 
 
 def report(tally: Tally, seconds: float, folder: Path, advance: Callable[[int], None] = lambda _: None) -> StressResult:
-    """The result of `pumice stress`; failing storms are cut down and written into the folder.
+    """Return the result of `pumice stress`; failing storms are cut down and written into the folder.
 
     Ctrl-C ends the cutting down, not the report. `advance` receives the number of further storms that are done.
     """
@@ -130,7 +130,7 @@ def check_folder(folder: Path) -> None:
 
 
 def line_of(event: Event) -> str:
-    """An event as one line for people."""
+    """Return an event as one line for people."""
     when = f"on {event.on}:" if event.on else f"at {event.at:g} s:"
     amount = f"{event.amount:g}" if event.amount else ""
     details = (f"{key}={value}" for key, value in event.details.items())

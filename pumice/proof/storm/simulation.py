@@ -325,7 +325,7 @@ class Storm:
             self.monitor.violated(invariant, words)
 
     def _new_view(self, make: Callable[[], Any]) -> Any:
-        """The cache's view, remembered; a restart of the cache makes another one."""
+        """Return the cache's view, remembered; a restart of the cache makes another one."""
         self._views.append(make())
         return self._views[-1]
 
@@ -360,7 +360,7 @@ def faults_of(script: Script) -> Faults:
 
 
 def event_of(fault: Fault) -> Event:
-    """A fault as an event of a script."""
+    """Return a fault as an event of a script."""
     return Event(fault.what, on=fault.on, amount=fault.amount, target=fault.target)
 
 

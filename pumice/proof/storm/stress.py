@@ -61,7 +61,7 @@ class Tally:
 
 
 def script_of(seed: int, plan: StressPlan) -> Script:
-    """The storm of a seed."""
+    """Return the storm of a seed."""
     chosen = plan.chosen or profile(plan.profile)
     events = inputs(seed, plan.size, chosen.disturbances)
     if chosen.claims:

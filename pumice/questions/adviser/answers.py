@@ -153,9 +153,9 @@ def _whole(text: str, what: str, least: int, most: int = 2**62) -> int:
 
 
 def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Plain:
-    """The cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the nodes, with
-    what each filter and scorer said (if no action looked, a look at the end, of action ""), and the choices of victims
-    that it was part of. `took`: seconds of this deciding, for a record keeps none. Raises NotFoundError.
+    """Return the cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the
+    nodes, with what each filter and scorer said (if no action looked, a look at the end, of action ""), and the choices
+    of victims that it was part of. `took`: seconds of this deciding, for a record keeps none. Raises NotFoundError.
     """
     if task and task not in scene.view.tasks.by_key:
         raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
@@ -273,12 +273,12 @@ class Sources:
         self.db, self._plugins = db, plugins_dir
 
     def cycle(self, named: str) -> Scene:
-        """A cycle by its number, "" or "newest". Raises QuestionError, ConfigError."""
+        """Return a cycle by its number, "" or "newest". Raises QuestionError, ConfigError."""
         number = anyio.run(newest_cycle, self.db) if named in ("", NEWEST) else _number("cycle", named)
         return _loaded(self.db, self.db.stat().st_ino, number, self._plugins)
 
     def telling(self, kind: str, name: str, cycle: int | None) -> Scene:
-        """The cycle that has most to say of something. Raises ConfigError."""
+        """Return the cycle that has most to say of something. Raises ConfigError."""
         self.load_plugins()
         return anyio.run(recorded, self.db, kind, name, cycle, _unsaid)
 

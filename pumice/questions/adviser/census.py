@@ -374,8 +374,8 @@ def census_of(scene: Scene) -> Census:
 
 
 def _who_waits(session: Session) -> list[Job]:
-    """Jobs with pods that have no node when the last action is over, and jobs that have no pods yet: those of a Job are
-    made once it is admitted.
+    """Return jobs with pods that have no node when the last action is over, and jobs that have no pods yet: those of a
+    Job are made once it is admitted.
     """
     found = jobs_with_waiting_tasks(session)
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
@@ -385,7 +385,7 @@ def _who_waits(session: Session) -> list[Job]:
 
 
 def _refused(session: Session, scene: Scene) -> dict[str, WaitFinding]:
-    """Jobs all of whose waiting pods have a node in this cycle, and that had a bind refused before: by name."""
+    """Return jobs all of whose waiting pods have a node in this cycle, and that had a bind refused before: by name."""
     found: dict[str, WaitFinding] = {}
     counts = session.jobs.counts
     for job in session.jobs.where(session.jobs.columns.counts[TaskStatus.BINDING] > 0):
@@ -421,7 +421,7 @@ def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: Wa
 
 
 def _strays(session: Session) -> list[WaitingJob]:
-    """Jobs that no session sees, because their queue does not exist."""
+    """Return jobs that no session sees, because their queue does not exist."""
     known, found = session.queues, list[WaitingJob]()
     for job in session.snapshot.jobs.handles:
         if job is None or job.spec is None or job.spec.queue in known:
@@ -440,8 +440,8 @@ def _strays(session: Session) -> list[WaitingJob]:
 
 
 def _groupless(view: View) -> list[WaitingJob]:
-    """Pods that name a PodGroup which does not exist, by that, and those of Volcano's for which none was made, each by
-    itself.
+    """Return pods that name a PodGroup which does not exist, by that, and those of Volcano's for which none was made,
+    each by itself.
     """
     found: dict[str, list[Task]] = {}
     for task in view.tasks.by_key.values():
@@ -458,8 +458,8 @@ def _groupless(view: View) -> list[WaitingJob]:
 
 
 def _of_others(scene: Scene, result: CycleResult) -> list[WaitingJob]:
-    """Pods of Kubernetes' own scheduler that it finds no node for, each by itself. Of a recorded cycle its own cycles
-    have the answer.
+    """Return pods of Kubernetes' own scheduler that it finds no node for, each by itself. Of a recorded cycle its own
+    cycles have the answer.
     """
     if scene.recorded is not None or not has_others(scene.view, scene.config):
         return []

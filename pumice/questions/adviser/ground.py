@@ -120,8 +120,8 @@ class NodeRoom:
         return Ground(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))
 
     def _tainted(self, filters: Filters, task: Task, codes: IntArray) -> BoolArray:
-        """The nodes that are refused for taints alone, none of which says what state the node is in [N]. Filters are
-        asked one by one: the first that refuses a node would hide the others.
+        """Return the nodes that are refused for taints alone, none of which says what state the node is in [N]. Filters
+        are asked one by one: the first that refuses a node would hide the others.
         """
         session = self._session
         found = np.array([_names_taints(session, int(code)) for code in codes.tolist()], dtype=np.bool_)
@@ -202,7 +202,7 @@ class NodeRoom:
         return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
 
     def _held_empty(self, task: Task) -> BoolArray:
-        """The nodes whose devices would do, if no pod held any [N]."""
+        """Return the nodes whose devices would do, if no pod held any [N]."""
         concerned = [family for family in self._devices if family.concerns(task)]
         would = np.ones(self._session.nodes.count, dtype=np.bool_)
         for family in concerned:
@@ -217,7 +217,7 @@ class NodeRoom:
     # --- in words
 
     def _untolerating(self, groups: list[Alike]) -> str:
-        """The taints of the nodes that have room for one more pod."""
+        """Return the taints of the nodes that have room for one more pod."""
         counts = Counter[str]()
         for each in groups:
             for row in np.flatnonzero(each.ground.tainted & (_fitting(each, self._now) > 0)).tolist():

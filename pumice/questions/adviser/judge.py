@@ -61,7 +61,7 @@ class WaitFinding(NamedTuple):
 
     @property
     def wait_class(self) -> WaitClass:
-        """The class of the reason."""
+        """Return the class of the reason."""
         return CLASS_OF[self.reason]
 
 
@@ -257,7 +257,8 @@ class Judge:
         return f"the placement of {last.who} on {last.node} was refused: {said}"
 
     def needed(self, job: Job) -> list[Task]:
-        """The pods that the job needs next: so many as its minimum lacks, one at least, in the order of tasks."""
+        """Return the pods that the job needs next: so many as its minimum lacks, one at least, in the order of
+        tasks."""
         jobs = self._session.jobs
         waiting = [task for task in jobs.tasks_in(job, TaskStatus.PENDING) if not task.gated]
         lacking = jobs.min_member[job.row] - jobs.ready_count(job) - jobs.waiting_count(job)
@@ -295,7 +296,8 @@ class Judge:
 
     @cached_property
     def _gauges_now(self) -> Gauges:
-        """The gauges with what the cycle has given to each queue, and so to those above it, and taken from them."""
+        """Return the gauges with what the cycle has given to each queue, and so to those above it, and taken from
+        them."""
         found = {queue: dict(figures) for queue, figures in self._gauges.items()}
         grown = (held_by_queue(self._session)[: len(self._held)] - self._held).T.tolist()
         for queue, line in zip(self._session.snapshot.queues, grown, strict=True):
@@ -307,7 +309,7 @@ class Judge:
         return found
 
     def _line(self, queue: str) -> list[str]:
-        """The queue and those above it."""
+        """Return the queue and those above it."""
         found = [queue]
         while (above := self._session.queues.get(found[-1])) is not None and above.parent not in ("", *found):
             found.append(above.parent)

@@ -92,7 +92,7 @@ class RecordsNaming:
             after = batch[-1].sequence
 
     def _newest(self) -> int:
-        """The number of the newest cycle, read only on demand."""
+        """Return the number of the newest cycle, read only on demand."""
         if self._cycle is not None:
             self._number, self._cycle = codec.decode(self._cycle.payload, CycleRecord).cycle, None
         return self._number
@@ -127,8 +127,8 @@ async def story_as_data(db: Path, name: str) -> Plain:
 
 
 def tries_of(events: Sequence[Plain]) -> list[Plain]:
-    """The answers among the events: each with what was `said`, and for which `pods` (none: for the gang). What one
-    cycle says of several pods is one answer; what only points to another pod's is none.
+    """Return the answers among the events: each with what was `said`, and for which `pods` (none: for the gang). What
+    one cycle says of several pods is one answer; what only points to another pod's is none.
     """
     of_gang, found = "", dict[tuple[Any, str], Plain]()
     for each in events:
@@ -154,7 +154,7 @@ KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
 
 
 def board_of(scene: Scene, node: str = "") -> Plain:
-    """The board as the cycle opened; of `node` the pods on it. Raises NotFoundError."""
+    """Return the board as the cycle opened; of `node` the pods on it. Raises NotFoundError."""
     head = {"cycle": scene.clock.cycle, "now": scene.clock.now}
     if node:
         found = residents_of(scene.view, node)
@@ -167,7 +167,7 @@ def board_of(scene: Scene, node: str = "") -> Plain:
 
 
 def _cards(scene: Scene) -> CardTable:
-    """Those that pods share, as the cycle found them: an open session counts them."""
+    """Return those that pods share, as the cycle found them: an open session counts them."""
     if scene.config.plugin(SHARES_CARDS) is None:
         return CardTable()
     snapshot = scene.view.snapshot(volume_rules(scene.config))
@@ -176,8 +176,8 @@ def _cards(scene: Scene) -> CardTable:
 
 
 async def course_of(db: Path) -> Plain:
-    """Every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, what befell actors
-    and configurations, and when the journal `ended` (seconds since the epoch).
+    """Return every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, what befell
+    actors and configurations, and when the journal `ended` (seconds since the epoch).
     """
     cycles, outcomes, crashes = list[list[float]](), Counter[str](), Counter[str]()
     events = deque[StoryEntry](maxlen=MOST_EVENTS)

@@ -69,7 +69,7 @@ class QueueStanding:
 
 
 def standings_of(session: Session, gauges: Mapping[str, Mapping[str, float]]) -> dict[str, QueueStanding]:
-    """Every queue of a session by name, in name order. What is waiting is not counted yet."""
+    """Return every queue of a session by name, in name order. What is waiting is not counted yet."""
     by_queue, columns = session.jobs.by_queue, session.snapshot.jobs
     pending: list[list[float]] = by_queue.sums(columns.pending).T.tolist()
     found: dict[str, QueueStanding] = {}
@@ -108,7 +108,7 @@ def _amounts(resource: Resource | None) -> Amounts:
 
 
 def lineage(standings: Mapping[str, QueueStanding], name: str) -> set[str]:
-    """A queue and all below it."""
+    """Return a queue and all below it."""
     found = {name}
     while more := {each for each, one in standings.items() if one.parent in found} - found:
         found |= more

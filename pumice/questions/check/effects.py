@@ -33,7 +33,7 @@ FILTERS: Final = "conformance-only-filters"
 
 
 def without_effect(config: SchedulerConfig) -> list[str]:
-    """A sentence for each."""
+    """Return a sentence for each."""
     places = [(number, option) for number, tier in enumerate(config.tiers) for option in tier.plugins]
     return [sentence for rule in RULES for sentence in rule(config, places)]
 

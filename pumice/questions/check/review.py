@@ -181,8 +181,8 @@ def _flags(option: PluginOption) -> tuple[FlagTold, ...]:
 
 
 def _heeded(arguments: Plain, known: tuple[str, ...] | None, plugin: str = "") -> Plain:
-    """The arguments that are in force: of those that are known, with a value that is not passed over. `known` None: of
-    a plugin that only its author knows.
+    """Return the arguments that are in force: of those that are known, with a value that is not passed over. `known`
+    None: of a plugin that only its author knows.
     """
     if known is None:
         return arguments

@@ -182,7 +182,7 @@ def _levels(keys: RunKeys) -> list[tuple[str, str]]:
 
 
 def _one_each(runs: Iterable[EndedRun]) -> list[EndedRun]:
-    """One of each job and task."""
+    """Return one of each job and task."""
     together: dict[tuple[str, RunKeys], list[EndedRun]] = {}
     for run in runs:
         together.setdefault((run.whose, run.keys), []).append(run)

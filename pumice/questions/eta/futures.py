@@ -119,7 +119,7 @@ class PodsOfFork:
         return sum(pod.runs and not self.knowledge.source(pod.keys, pod.deadline_s) for pod in self.pods.values())
 
     def unsaid(self) -> int:
-        """Pods that do not say themselves how long they run."""
+        """Return pods that do not say themselves how long they run."""
         return sum(
             DURATION not in text_map(self.fork.objects[place]["metadata"].get("annotations")) for place in self.pods
         )
@@ -134,11 +134,12 @@ class PodsOfFork:
         return dict(sorted(found.items()))
 
     def future(self, seed: int, number: int) -> Fork:
-        """The fork with drawn durations; what nothing is known of never ends."""
+        """Return the fork with drawn durations; what nothing is known of never ends."""
         return self._lived(Draw(self.knowledge, seed, number))
 
     def middle(self) -> Fork:
-        """The fork in which every pod runs as long as half of its like do; what nothing is known of never ends."""
+        """Return the fork in which every pod runs as long as half of its like do; what nothing is known of never
+        ends."""
         return self._lived(Middle(self.knowledge))
 
     def _lived(self, draw: Draw | Middle) -> Fork:
@@ -162,7 +163,7 @@ class PodsOfFork:
 
 
 def tasks_of(job: Object) -> list[tuple[Lasting, Object]]:
-    """The pods to come of each task of a Job, and the task."""
+    """Return the pods to come of each task of a Job, and the task."""
     spec = section(job, "spec")
     tasks: list[Object] = spec.get("tasks") or []
     size = spec.get("minAvailable") or sum(int(task.get("replicas") or 0) for task in tasks)
@@ -182,7 +183,8 @@ def _with_metadata(task: Object) -> Object:
 
 
 def without_the_past(fork: Fork) -> Fork:
-    """The fork without Jobs that are over, with PodGroup (it would seem to wait) and ended pods: they do nothing."""
+    """Return the fork without Jobs that are over, with PodGroup (it would seem to wait) and ended pods: they do
+    nothing."""
     over = {
         f"{_namespace(obj)}/{_name(obj)}"
         for obj in fork.objects
@@ -202,7 +204,7 @@ def without_the_past(fork: Fork) -> Fork:
 
 
 def lasting(obj: Object, lasts_s: float | None) -> Object:
-    """A pod or template that runs so long, whatever it said; None: for ever."""
+    """Return a pod or template that runs so long, whatever it said; None: for ever."""
     annotations = {
         name: text for name, text in text_map(obj["metadata"].get("annotations")).items() if name != DURATION
     }

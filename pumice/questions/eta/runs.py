@@ -64,7 +64,7 @@ def gang_of(group: Object) -> GangFacts:
 
 
 def template_of(spec: Object) -> str:
-    """A digest of what a pod's containers are and ask for."""
+    """Return a digest of what a pod's containers are and ask for."""
     containers: list[Object] = spec.get("containers") or []
     alike = [{name: each[name] for name in ALIKE if each.get(name)} for each in containers]
     return hashlib.blake2b(msgspec.json.encode(alike, order="sorted"), digest_size=8).hexdigest()
@@ -118,7 +118,7 @@ class RunBook:
 
 
 async def runs_in(file: Path, until: float | None = None) -> RunBook:
-    """All that a journal still holds, up to a moment (seconds since the epoch)."""
+    """Return all that a journal still holds, up to a moment (seconds since the epoch)."""
     book, after = RunBook(), 0
     async with await SqliteJournal.open(file, read_only=True) as journal:
         while batch := await journal.read(after, (API,)):

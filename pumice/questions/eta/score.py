@@ -49,8 +49,8 @@ class Rehearsal:
 
 
 def to_rehearse(objects: Iterable[Object], told: ConfigLoaded, first: int | None, denser: float) -> Fork:
-    """A fork in which objects come at their time, of those that do the `first` so many (None: all), `denser` times as
-    soon after each other; they run as long as they say.
+    """Return a fork in which objects come at their time, of those that do the `first` so many (None: all), `denser`
+    times as soon after each other; they run as long as they say.
     """
     now: list[Object] = []
     later: list[tuple[float, Object]] = []
@@ -257,7 +257,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 def _part(request: Amount, whole: Amount) -> float:
-    """The largest part of the cluster that it asks for."""
+    """Return the largest part of the cluster that it asks for."""
     return max(
         (value / whole[name] for name, value in request.items() if whole.get(name) and name != PODS), default=0.0
     )

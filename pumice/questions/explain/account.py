@@ -297,7 +297,7 @@ def is_waiting(view: View, kind: str, name: str) -> bool:
 
 
 def _worth_telling(pods: list[str], tasks: dict[str, str], watched: Watched) -> str:
-    """One pod of many: one that waits, else one that the cycle decided about, else the first."""
+    """Return one pod of many: one that waits, else one that the cycle decided about, else the first."""
     decisions: tuple[Bind | Evict, ...] = (*watched.result.evicts, *watched.result.binds)
     decided = {f"{one.namespace}/{one.name}" for one in decisions}
     waiting = (pod for pod in pods if tasks[pod] == "Pending")

@@ -30,7 +30,7 @@ BATCH: Final = 5_000
 
 
 async def last_job(file: Path, name: str) -> Object | None:
-    """The Job "namespace/name" as a journal has it last; None when it never was, or is gone."""
+    """Return the Job "namespace/name" as a journal has it last; None when it never was, or is gone."""
     last, after = None, 0
     async with await SqliteJournal.open(file, read_only=True) as journal:
         while batch := await journal.read(after, (API,), BATCH):
@@ -85,7 +85,7 @@ def with_owners(scene: Scene, db: Path) -> Scene:
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
-    """The last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
+    """Return the last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         current = newest = found = after = 0
         while batch := await journal.read(after, (CYCLE, DECISION)):

@@ -52,7 +52,8 @@ def _told(session: Session, row: int, lock: StandingLock) -> str:
 
 
 def _unbound(session: Session, uid: str) -> str:
-    """The pod that took a lock in this session and is not bound, with which the lock would be written; "" if it is."""
+    """Return the pod that took a lock in this session and is not bound, with which the lock would be written; "" if it
+    is."""
     took = next(task for task in session.snapshot.tasks.handles if task is not None and task.uid == uid)
     return "" if session.jobs.status[took.row] == TaskStatus.BINDING else took.key
 

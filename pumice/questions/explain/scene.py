@@ -44,7 +44,7 @@ class Scene:
 
 
 def scene_of(past: Rewound) -> Scene:
-    """A recorded cycle."""
+    """Return a recorded cycle."""
     record = past.cycle.record
     clock = CycleClock(record.cycle, record.now, record.seed)
     config = past.replayer.configurations.of(record.config_digest, record.rules)
@@ -83,7 +83,7 @@ def present(
 
 
 def jobs_of(view: View, kind: str, name: str) -> list[str]:
-    """The PodGroup of the pod, or of that name, or made for the job of that name."""
+    """Return the PodGroup of the pod, or of that name, or made for the job of that name."""
     if kind == "pod":
         task = view.tasks.by_key.get(name)
         job = "" if task is None else task.job or stranger_of(task)
@@ -92,7 +92,8 @@ def jobs_of(view: View, kind: str, name: str) -> list[str]:
 
 
 def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
-    """Pods by "namespace/name", in order: the pod itself, or those of the jobs, who may wait for other schedulers."""
+    """Return pods by "namespace/name", in order: the pod itself, or those of the jobs, who may wait for other
+    schedulers."""
     by_key = view.tasks.by_key
     if kind == "pod":
         return [name] if name in by_key else []

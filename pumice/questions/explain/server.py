@@ -61,7 +61,7 @@ def fetch(server: Server) -> list[Object]:
 
 
 def ask(server: Server, path: str) -> Object:
-    """The answer to a question about its run, such as "standings" (docs/waiting.md). Raises ServerError and
+    """Return the answer to a question about its run, such as "standings" (docs/waiting.md). Raises ServerError and
     ConfigError.
     """
     with _client(server) as client, _told(server.url):
@@ -160,7 +160,7 @@ def _page(answer: httpx.Response, what: str) -> Object:
 
 
 def _found(answer: httpx.Response, what: str) -> Object:
-    """The object that was asked for. Raises ServerError."""
+    """Return the object that was asked for. Raises ServerError."""
     found = _json(answer)
     if answer.status_code != OK or not found:
         why = _refusal(answer) or found.get("message") or answer.text[:EXCERPT]
@@ -178,7 +178,7 @@ def _refusal(answer: httpx.Response) -> str:
 
 
 def _json(answer: httpx.Response) -> Object:
-    """The object in an answer, an empty one when there is none."""
+    """Return the object in an answer, an empty one when there is none."""
     try:
         found = answer.json()
     except ValueError:

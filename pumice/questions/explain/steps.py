@@ -185,8 +185,8 @@ def _tell_victims(
 
 
 def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
-    """The nodes that a task may not use whatever is evicted, each with what is against it, as an action found them
-    last."""
+    """Return the nodes that a task may not use whatever is evicted, each with what is against it, as an action found
+    them last."""
     look = next((each for each in reversed(watched.trail.looks.get(pod, ())) if each.action == action), None)
     if look is None:
         return {}
@@ -197,8 +197,8 @@ def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
 
 
 def _stop(ended: Sequence[Ended]) -> Ended | None:
-    """The first ending for the worse from which the last one follows; None where the last one is well. That a single
-    task had room anyway makes nothing well.
+    """Return the first ending for the worse from which the last one follows; None where the last one is well. That a
+    single task had room anyway makes nothing well.
     """
     telling = (each for each in reversed(ended) if not each.node and each.ending not in LONE)
     last = next(telling, ended[-1])

@@ -33,7 +33,7 @@ NOBODY: Final = "there was nobody to consider"
 def opinions_of(
     view: View, preemptor: str, elections: Sequence[Election], gauges: Mapping[str, Mapping[str, float]]
 ) -> list[str]:
-    """One sentence a plugin that was asked, tier by tier: how many it gave, whom it kept, and why."""
+    """Return one sentence a plugin that was asked, tier by tier: how many it gave, whom it kept, and why."""
     asked: dict[tuple[int, str], tuple[set[str], set[str]]] = {}
     for election in elections:
         for each in election.opinions:

@@ -87,7 +87,8 @@ def confined(session: Session, job: Job) -> Confined:
 
 
 def _crowds(session: Session, job: Job) -> Iterator[_Crowd]:
-    """The job itself, or where it has groups its minimum and then each of them whole, as the plugin demands room."""
+    """Yield the job itself, or where it has groups its minimum and then each of them whole, as the plugin demands
+    room."""
     topology, whole = session.topology, not session.has_sub_job_policy(job)
     wish, waiting = topology.of_job(job), _waiting(session, list(job.tasks.values()))
     if wish is not None and wish.limit is not None and waiting:
@@ -107,7 +108,7 @@ def _waiting(session: Session, tasks: Sequence[Task]) -> list[Task]:
 
 
 def _allowed(tree: HyperNodeTree, crowd: _Crowd) -> list[Domain]:
-    """The widest HyperNodes that it may go to: others lie within them."""
+    """Return the widest HyperNodes that it may go to: others lie within them."""
     around = set(tree.ancestors(crowd.occupied)) if crowd.occupied else None
     return [
         domain
@@ -119,7 +120,7 @@ def _allowed(tree: HyperNodeTree, crowd: _Crowd) -> list[Domain]:
 
 
 def _fitting(session: Session, task: Task) -> BoolArray:
-    """The nodes that would do for a task alike, bool [node]."""
+    """Return the nodes that would do for a task alike, bool [node]."""
     session.action, session.searches.current = "", task
     try:
         session.points.pre_predicate(task)
@@ -202,7 +203,7 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> Room:
-        """The room on the nodes as it is now."""
+        """Return the room on the nodes as it is now."""
         names = {name: row for row, name in enumerate(session.nodes.names)}
         return cls(list(session.dims.names), names, session.nodes.future.copy())
 
@@ -232,7 +233,7 @@ class Watched:
     findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
 
     def look(self, pod: str) -> Look | None:
-        """The look that says most about a pod: the last that was to place it, else the last there was."""
+        """Return the look that says most about a pod: the last that was to place it, else the last there was."""
         looks = self.trail.looks.get(pod, [])
         placing = (look for look in reversed(looks) if look.action in (*PLACING, ""))
         return next(placing, looks[-1] if looks else None)
@@ -296,7 +297,8 @@ def watch_other(
 
 
 def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
-    """The turn of Kubernetes' own scheduler after that cycle of Volcano's; that cycle where no pod waits for it."""
+    """Return the turn of Kubernetes' own scheduler after that cycle of Volcano's; that cycle where no pod waits for
+    it."""
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     own = fill(scene.objects(), scene.in_flight)
     other = decide_others(own, scene.config, scene.clock, first.result, trail)

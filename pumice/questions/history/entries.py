@@ -96,7 +96,7 @@ class StoryEntry:
 
 
 async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
-    """Every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
+    """Yield every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
     while batch := await journal.read(after, kinds, BATCH):
         for stored in batch:
             yield entry_of(stored)
@@ -104,7 +104,7 @@ async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | Non
 
 
 def entry_of(stored: Stored) -> StoryEntry:
-    """One record in words; a kind of a newer Pumice is only named."""
+    """Return one record in words; a kind of a newer Pumice is only named."""
     entry = StoryEntry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
     tell, found = _TELLERS.get(stored.kind), told(stored)
     if tell is not None:

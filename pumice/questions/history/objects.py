@@ -18,8 +18,8 @@ def state_of(obj: Object) -> str:
 
 
 def belongs_to(obj: Object) -> set[str]:
-    """Names (in the object's namespace) of what it is part of: its owners, its PodGroup, its job; what an Event is
-    about.
+    """Return names (in the object's namespace) of what it is part of: its owners, its PodGroup, its job; what an Event
+    is about.
     """
     if obj.get("kind") == "Event":
         return {str(section(obj, "involvedObject").get("name"))} - {"None", ""}

@@ -28,7 +28,8 @@ BATCH: Final = 5_000
 
 
 async def owners_at(db: Path, sequence: int) -> list[Object]:
-    """The objects that controllers make others for, as they were before the record of that number, by arrival."""
+    """Return the objects that controllers make others for, as they were before the record of that number, by
+    arrival."""
     found: dict[tuple[str, str, str], bytes] = {}
     async with await SqliteJournal.open(db, read_only=True) as journal:
         after = 0
@@ -71,7 +72,7 @@ class Rewound:
 
     @property
     def view(self) -> View:
-        """The scheduler's view when the cycle opened."""
+        """Return the scheduler's view when the cycle opened."""
         view = self.replayer.past.view
         assert view is not None
         return view
@@ -135,7 +136,7 @@ def demand_volcano(past: Rewound, path: str = "--cycle") -> None:
 
 
 async def newest_cycle(db: Path) -> int:
-    """The number of the newest cycle of Volcano's. ConfigError when the journal has none."""
+    """Return the number of the newest cycle of Volcano's. ConfigError when the journal has none."""
     async with await SqliteJournal.open(db, read_only=True) as journal:
         newest = await journal.last(CYCLE)
     if newest is None:
@@ -144,7 +145,7 @@ async def newest_cycle(db: Path) -> int:
 
 
 def newest_of_volcano(record: CycleRecord) -> int:
-    """The number of the cycle, or of the one before: a cycle of another scheduler follows one of Volcano's."""
+    """Return the number of the cycle, or of the one before: a cycle of another scheduler follows one of Volcano's."""
     return record.cycle - 1 if record.scheduler else record.cycle
 
 

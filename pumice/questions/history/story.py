@@ -84,7 +84,7 @@ class CycleStory:
 
 
 async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
-    """The cycle of that number; without a record when there is none."""
+    """Return the cycle of that number; without a record when there is none."""
     story, current, made = CycleStory(), 0, set[int]()
     async for entry in read:
         if entry.kind == CYCLE:
@@ -160,7 +160,7 @@ class Overview:
 
 
 async def overview_of(read: AsyncIterator[StoryEntry]) -> Overview:
-    """The whole journal in numbers."""
+    """Return the whole journal in numbers."""
     overview = Overview()
     async for entry in read:
         overview.add(entry)

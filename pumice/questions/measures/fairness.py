@@ -29,7 +29,7 @@ def jain(shares: Sequence[float]) -> float | None:
 
 
 def quantile(sorted_values: Sequence[float], part: float) -> float | None:
-    """The value below which that part lies, between two values in proportion; None of none."""
+    """Return the value below which that part lies, between two values in proportion; None of none."""
     if not sorted_values:
         return None
     place = part * (len(sorted_values) - 1)

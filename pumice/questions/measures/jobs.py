@@ -107,7 +107,7 @@ class Jobs(Listener):
         self._jobs.clear()
 
     def rows(self) -> dict[str, JobRow]:
-        """The row of each job that still exists in part, by name, with its times not yet finished."""
+        """Return the row of each job that still exists in part, by name, with its times not yet finished."""
         return {name: life.row for name, life in self._jobs.items()}
 
     # --- owners
@@ -285,7 +285,7 @@ def _spans(row: JobRow) -> None:
 
 
 def _state(life: JobLife) -> str:
-    """A Volcano Job's own word; of others what their pods say."""
+    """Return a Volcano Job's own word; of others what their pods say."""
     if life.phase:
         return life.phase
     if life.live:

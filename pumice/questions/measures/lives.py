@@ -274,7 +274,8 @@ class Lives:
             self._defaults[mutation.name] = int(found.get("value") or 0)
 
     def _default_class(self) -> str:
-        """The class of who names none: of several defaults Kubernetes takes the lowest (plugin/admission/priority)."""
+        """Return the class of who names none: of several defaults Kubernetes takes the lowest
+        (plugin/admission/priority)."""
         return min(self._defaults, key=lambda name: (self._defaults[name], name), default="")
 
     def _group(self, mutation: Mutation, obj: Object, at: float) -> None:

@@ -262,7 +262,7 @@ class Stages:
             self._scheduling += row.scheduling_s
 
     def means(self, horizon_s: float) -> StageMeans:
-        """The mean of either, which add up to the mean wait."""
+        """Return the mean of either, which add up to the mean wait."""
         admission = self._admission + sum(horizon_s - at for at in self._outside)
         scheduling = self._scheduling + sum(horizon_s - at for at in self._unplaced)
         return {
@@ -347,7 +347,7 @@ class Measuring(Listener):
             self._last = row.ended if self._last is None else max(self._last, row.ended)
 
     def end(self, until: float) -> Measures:
-        """All that was, up to a moment (seconds since the epoch)."""
+        """Return all that was, up to a moment (seconds since the epoch)."""
         self.jobs.close()
         horizon = until - self.grid.began
         for name, submitted in self._unstarted.items():

@@ -75,7 +75,7 @@ class Steps:
             self._width *= 2
 
     def means(self, until: float) -> list[float]:
-        """The mean in each stretch up to `until`; the last one's is that of the part that has been."""
+        """Return the mean in each stretch up to `until`; the last one's is that of the part that has been."""
         self.to(until)
         self._widen()
         length = until - self.grid.began

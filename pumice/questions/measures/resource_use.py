@@ -45,12 +45,12 @@ class ResourceUse(Listener):
         self._nodes: dict[str, NodeUse] = {}
 
     def resources(self) -> list[str]:
-        """All that there ever was or that anybody asked for; cpu and memory first."""
+        """Return all that there ever was or that anybody asked for; cpu and memory first."""
         names = {name for _, name in (*self.waiting, *self.held)} | set(self.capacity)
         return sorted(names, key=lambda name: (name != CPU, name != MEMORY, name == PODS, name))
 
     def queues(self) -> list[str]:
-        """Those that had pods."""
+        """Return those that had pods."""
         return sorted({queue for queue, _ in (*self.waiting, *self.held)})
 
     # --- pods

@@ -57,7 +57,7 @@ class PointRow:
 
 
 def queue_resources(found: Measures) -> Iterator[QueueResourceRow]:
-    """A row for each queue and resource that a job of it asked for."""
+    """Yield a row for each queue and resource that a job of it asked for."""
     for row in found.queues:
         for resource, of in row.resources.items():
             yield QueueResourceRow(
@@ -84,7 +84,7 @@ def queue_resources(found: Measures) -> Iterator[QueueResourceRow]:
 
 
 def points(found: Measures) -> Iterator[PointRow]:
-    """A row for each stretch of each series."""
+    """Yield a row for each stretch of each series."""
     for series in found.series:
         for start, value in zip(found.starts_s, series.values, strict=True):
             yield PointRow(series.what, series.resource, series.queue, start, value)
@@ -155,7 +155,7 @@ class ParquetWriter:
 
 
 def to_arrow(rows: Sequence[Any], row_type: type[Any]) -> Any:
-    """A `pyarrow.Table` of rows. Raises RequestError when pyarrow is not installed."""
+    """Return a `pyarrow.Table` of rows. Raises RequestError when pyarrow is not installed."""
     arrow = _pyarrow()
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns_of(row_type).items()])

@@ -21,7 +21,7 @@ from pumice.questions.oneshot.moment import format_moment
 
 
 def with_claims_met(objects: Sequence[Object], binds: Iterable[Bind]) -> tuple[list[Object], set[str]]:
-    """The objects with volumes bound, volumes made and devices given; and uids of pods for which that failed.
+    """Return the objects with volumes bound, volumes made and devices given; and uids of pods for which that failed.
 
     What is made comes last. The given objects are not changed.
     """
@@ -72,7 +72,7 @@ def object_key(obj: Object) -> str:
 
 
 def next_objects(objects: Sequence[Object], result: CycleResult, now: float) -> list[Object]:
-    """The objects as the next cycle finds them. The given ones are not changed."""
+    """Return the objects as the next cycle finds them. The given ones are not changed."""
     objects, failed = with_claims_met(objects, result.binds)
     binds = {f"{bind.namespace}/{bind.name}": bind for bind in result.binds if bind.uid not in failed}
     evicted = {f"{evict.namespace}/{evict.name}" for evict in result.evicts}
@@ -102,7 +102,7 @@ class ToldCondition(TypedDict):
 
 
 def condition_dict(condition: PodGroupCondition) -> ToldCondition:
-    """A PodGroup condition without its transition time and id."""
+    """Return a PodGroup condition without its transition time and id."""
     return {
         "type": condition.type,
         "status": condition.status,
@@ -144,7 +144,7 @@ def _with_unscheduled(conditions: list[dict[str, Any]], update: PodCondition, no
 
 
 def pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Object:
-    """The PodGroup with what the scheduler wrote: status and annotations."""
+    """Return the PodGroup with what the scheduler wrote: status and annotations."""
     metadata: dict[str, Any] = dict(group.get("metadata") or {})
     if written.annotations:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **written.annotations}

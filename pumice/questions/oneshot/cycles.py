@@ -116,7 +116,7 @@ class Setup:
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for.
-    `findings`: what waits for what, if there is a trail. `supposed`: of what it was not told, in sentences.
+    `findings`: why jobs wait, if there is a trail. `supposed`: the answers it had to assume, in sentences.
     """
 
     objects: Sequence[Object]
@@ -128,7 +128,7 @@ class Cycle:
 
 
 def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
-    """A fresh view that has seen the objects, in order, and assumes what is in flight."""
+    """Return a fresh view that has seen the objects, in order, and assumes what is in flight."""
     view = View()
     for obj in objects:
         view.apply("ADDED", obj)

@@ -111,7 +111,7 @@ class _Bench:
         self.kinds.add(kind)
 
     def expansion(self) -> Expansion:
-        """All there is, what was made last; a Job whose pods were refused says so."""
+        """Return all there is, what was made last; a Job whose pods were refused says so."""
         for who, trouble in self._troubles.items():
             status = section(self._objects[who], "status")
             said = {**status, "state": {**section(status, "state"), **troubled(trouble)}}
@@ -219,8 +219,8 @@ class _Bench:
         return Accepted(self._revision, pack(seen))
 
     def _observed(self, obj: Object, revision: int) -> Object:
-        """The object that machines see: with a time, and a PodGroup that waits for admission as if it were admitted,
-        for its pods to be made.
+        """Return the object that machines see: with a time, and a PodGroup that waits for admission as if it were
+        admitted, for its pods to be made.
         """
         came = {"creationTimestamp": self._came}
         seen: Object = {**obj, "metadata": {**came, **obj["metadata"], "resourceVersion": str(revision)}}

@@ -15,7 +15,7 @@ Identity = tuple[str, str, str]
 
 
 def made_later(objects: Mapping[Identity, Object]) -> list[str]:
-    """A sentence for each owner that has some of its children and gets others when these have come so far."""
+    """Return a sentence for each owner that has some of its children and gets others when these have come so far."""
     finders = {"StatefulSet": _of_set, "Job": _of_job, "JobFlow": _of_flow}
     told = list[str]()
     for (kind, namespace, name), owner in objects.items():
@@ -39,7 +39,7 @@ def _of_set(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
 
 
 def _of_job(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
-    """The tasks that depend on others."""
+    """Yield the tasks that depend on others."""
     spec, meta = section(owner, "spec"), owner["metadata"]
     if section(section(owner, "status"), "state").get("phase") in OVER:
         return
@@ -57,7 +57,8 @@ def _of_job(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
 
 
 def _of_flow(owner: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
-    """The Jobs that depend on others, and those whose template does not exist; a flow without a name owns none."""
+    """Yield the Jobs that depend on others, and those whose template does not exist; a flow without a name owns
+    none."""
     namespace = owner["metadata"]["namespace"]
     for each in section(owner, "spec").get("flows") or ():
         name = each.get("name") or ""

@@ -15,7 +15,7 @@ again.
 
 
 def parse_moment(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 text or a plain number; ValueError for anything else."""
+    """Return seconds since the epoch of an RFC 3339 text or a plain number; ValueError for anything else."""
     try:
         return float(text)
     except ValueError:

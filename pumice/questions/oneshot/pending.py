@@ -91,7 +91,7 @@ def _waits(pod: Object) -> bool:
 
 
 def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
-    """The jobs ("namespace/PodGroup") that have a pod without a node."""
+    """Return the jobs ("namespace/PodGroup") that have a pod without a node."""
     pods = (obj for obj in objects if obj["kind"] == "Pod" and _waits(obj))
     return frozenset(f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in pods)
 
@@ -147,5 +147,5 @@ def _said(ended: Ended) -> str:
 
 
 def group_of(pod: Object) -> str:
-    """The PodGroup that a pod names; empty when it names none."""
+    """Return the PodGroup that a pod names; empty when it names none."""
     return str(section(pod["metadata"], "annotations").get(GROUP_NAME) or "")

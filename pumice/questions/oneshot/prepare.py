@@ -118,7 +118,7 @@ class GivenObjects:
             self._listed.pop((who[0], who[1]), None)
 
     def all(self, kind: str, namespace: str | None = None) -> list[Object]:
-        """Those of a kind by namespace and name. Found once: it is asked for every pod."""
+        """Return those of a kind by namespace and name. Found once: it is asked for every pod."""
         found = self._listed.get((kind, namespace))
         if found is None:
             keys = sorted(key for key in self._by_name if key[0] == kind and namespace in (None, key[1]))
@@ -140,7 +140,7 @@ class GivenObjects:
 
 
 def stored_as(obj: Object) -> str:
-    """The kind under which an object is stored: a Job of Kubernetes is another one than Volcano's."""
+    """Return the kind under which an object is stored: a Job of Kubernetes is another one than Volcano's."""
     kind, version = obj["kind"], obj.get("apiVersion")
     return _key(version, kind) if version.__class__ is str and kind.__class__ is str else str(kind)
 
@@ -168,7 +168,7 @@ def usable(
     advance: Callable[[int], None] = lambda _: None,
     beside: Sequence[Object] = (),
 ) -> Usable:
-    """The objects that a view takes, as the API would hold them, and a problem for each of the others.
+    """Return the objects that a view takes, as the API would hold them, and a problem for each of the others.
 
     `lookup`: what admission may look at, where that is more than they are; `advance` is called for each that is done;
     `beside`: what is there already.
@@ -234,7 +234,8 @@ def admitted(made: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 
 
 def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
-    """Another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or not."""
+    """Return another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or
+    not."""
     obj: Object = without_nulls(given)
     obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
     if stored_as(obj) in VALIDATED:

@@ -26,12 +26,12 @@ def of_nobody(_objects: Sequence[Object]) -> Ask:
 
 
 def as_recorded(answers: OutsideAnswers | None) -> AskAbout:
-    """The answers of a record, from the beginning for each cycle; what it has none for is supposed."""
+    """Return the answers of a record, from the beginning for each cycle; what it has none for is supposed."""
     return lambda _: Supposing(answers)
 
 
 def over_http(objects: Sequence[Object]) -> Ask:
-    """Those that the configuration names, about these objects."""
+    """Return those that the configuration names, about these objects."""
     pods: dict[str, Object] = {}
 
     def whole(pod: AskedPod) -> bytes:
@@ -48,7 +48,7 @@ def over_http(objects: Sequence[Object]) -> Ask:
 
 
 def _uid(pod: Object) -> str:
-    """The uid that the scheduler's view has of a pod."""
+    """Return the uid that the scheduler's view has of a pod."""
     return section(pod, "metadata").get("uid") or object_key(pod)
 
 
@@ -58,8 +58,8 @@ UNASKED: Final = (
 
 
 class AskedOnce:
-    """Whom a cycle asks that is tried again and again: whom `ask` says at first, then nobody, for what only might be is
-    not to be taken for what is; then the first answers hold, and what is asked besides is supposed.
+    """Outside processes for a cycle that is tried again and again. The first trial asks those of `ask`; later ones ask
+    none, since an outside process must not act on a trial: they reuse the first answers, and suppose all others.
     """
 
     def __init__(self, ask: Callable[[], Ask]) -> None:

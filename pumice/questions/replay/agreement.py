@@ -108,7 +108,7 @@ class Agreement:
 
 
 def differences(cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> list[CycleDifference]:
-    """Every pod that one of the two binds or evicts and the other does not, or puts on another node."""
+    """Return every pod that one of the two binds or evicts and the other does not, or puts on another node."""
     return [_named(cycle.record.cycle, each) for each in differing(cycle.decisions, result, guide)]
 
 

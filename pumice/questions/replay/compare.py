@@ -40,7 +40,7 @@ class CycleDifference:
 
 
 def compare(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
-    """The first difference, decisions before statuses before the digest; None when all is the same.
+    """Return the first difference, decisions before statuses before the digest; None when all is the same.
 
     Only what the digest covered when the cycle was recorded counts. Raises NewerVersionError.
     """

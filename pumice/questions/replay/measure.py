@@ -139,7 +139,7 @@ class Measurer(Listener):
             stays.append((at, math.inf))
 
     def pods(self) -> list[PodLife]:
-        """Every pod that ever was; a name may come twice."""
+        """Return every pod that ever was; a name may come twice."""
         return [*self._gone, *self._lives.pods.values()]
 
     def there(self, job: str) -> int:
@@ -173,14 +173,14 @@ class Measurer(Listener):
             job.lost_pod_s = round(sum(row.lost_pod_s for row in rows), 3)
 
     def by_job(self) -> dict[str, list[PodLife]]:
-        """Every pod that ever was, by the name of its job."""
+        """Return every pod that ever was, by the name of its job."""
         found: dict[str, list[PodLife]] = {}
         for pod in self.pods():
             found.setdefault(pod.job, []).append(pod)
         return found
 
     def job_of(self, group: str) -> str:
-        """The job that a PodGroup stands for."""
+        """Return the job that a PodGroup stands for."""
         known = self._groups.get(group)
         return known.job if known else group
 

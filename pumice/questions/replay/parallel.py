@@ -44,7 +44,7 @@ def lengths(processes: int) -> list[float]:
 
 
 async def shares(journal: Journal, workers: int) -> list[CycleRange]:
-    """The cycles of a journal, cut for at most so many processes."""
+    """Return the cycles of a journal, cut for at most so many processes."""
     head = await journal.head()
     records = head.sequence - head.cut
     firsts, done = [1], 0.0

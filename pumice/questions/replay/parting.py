@@ -1,5 +1,5 @@
-"""The record under another configuration, as far as it goes: every recorded cycle is decided again by that one, and as
-long as it comes to the same, what was recorded is what would have happened."""
+"""The record under another configuration, as far as it goes: every recorded cycle is decided again by that one. As
+long as the decisions are the same, the record is what would have happened."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class _Follower:
 
 
 def _other_decisions(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
-    """The first that is another one: another pod, or another node for it. The words may be others."""
+    """Return the first that is another one: another pod, or another node for it. The words may be others."""
     decided: tuple[Decision, ...] = (*result.binds, *result.evicts)
     for row in range(max(len(decided), len(cycle.decisions))):
         theirs = cycle.decisions[row] if row < len(cycle.decisions) else None
@@ -194,7 +194,7 @@ def _plain(decision: Decision | None) -> Plain | None:
 
 
 def _other_phases(record: CycleRecord, result: CycleResult, replayer: Replayer) -> CycleDifference | None:
-    """The first PodGroup that is let in, or not, by one only."""
+    """Return the first PodGroup that is let in, or not, by one only."""
     written = codec.decode(record.statuses, WriteStatus) if record.statuses else WriteStatus(record.cycle)
     before = {(group.namespace, group.name): group.phase for group in written.pod_groups}
     after = {(group.namespace, group.name): group.phase for group in result.pod_groups}

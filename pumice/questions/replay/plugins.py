@@ -59,8 +59,8 @@ async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], 
 
 
 def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], None]) -> list[str]:
-    """A sentence for each plugin, of those recorded by name with all their versions, that is another version now;
-    `warn` hears of it. Raises ConfigError naming one that is missing.
+    """Return a sentence for each plugin, of those recorded by name with all their versions, that is another version
+    now; `warn` hears of it. Raises ConfigError naming one that is missing.
     """
     missing, changed = differences(recorded, identities())
     for name, identity in missing.items():
@@ -72,7 +72,8 @@ def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], 
 
 
 async def in_force(file: Path) -> ConfigLoaded:
-    """The configuration that cycles are decided by at the end of a journal. ConfigError where it tells of none."""
+    """Return the configuration that cycles are decided by at the end of a journal. ConfigError where it tells of
+    none."""
     async with await SqliteJournal.open(file, read_only=True) as journal:
         found = [loaded for loaded in await _configurations(journal) if not loaded.error]
     if not found:

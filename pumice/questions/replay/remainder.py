@@ -133,7 +133,7 @@ def _goes(obj: Object) -> bool:
 
 
 def _exit_code(pod: Object) -> int:
-    """The first of its containers' that is not 0; 1 of one that failed otherwise."""
+    """Return the first of its containers' that is not 0; 1 of one that failed otherwise."""
     status = section(pod, "status")
     ended = [section(section(each, "state"), "terminated") for each in status.get("containerStatuses") or ()]
     codes = (code for each in ended if (code := each.get("exitCode")))

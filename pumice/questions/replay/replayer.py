@@ -82,7 +82,7 @@ class Configurations:
             self.texts[digest] = text
 
     def of(self, digest: str, rules: int) -> SchedulerConfig:
-        """The configuration as that version of the rules reads it; the stock one where the journal has none.
+        """Return the configuration as that version of the rules reads it; the stock one where the journal has none.
 
         Raises NewerVersionError.
         """
@@ -145,7 +145,7 @@ class Replayer:
 
 
 async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
-    """A replayer before cycle `first`, as late as possible, and the last record before that.
+    """Return a replayer before cycle `first`, as late as possible, and the last record before that.
 
     It has no view until one is asked of it: up to there records are only folded, which is cheap.
 

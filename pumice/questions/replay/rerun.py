@@ -91,7 +91,7 @@ class Recording:
 
 
 async def read(journal: Journal, begun: int, kept: int) -> Recording:
-    """All of it from number `begun` on."""
+    """Return all of it from number `begun` on."""
     head = await journal.head()
     ended = (await journal.read(head.sequence - 1, limit=1))[0].at if head.sequence else 0.0
     state = read_checkpoint(await checkpoint_at(journal, begun)) if begun else None
@@ -104,7 +104,7 @@ async def read(journal: Journal, begun: int, kept: int) -> Recording:
 
 
 async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
-    """The one that stands for all records up to that one."""
+    """Return the one that stands for all records up to that one."""
     return next(one for one in await journal.checkpoints() if one.sequence == sequence)
 
 
@@ -203,7 +203,7 @@ def changes(before: Any, after: Any) -> dict[str, FigureSides]:
 
 
 def _flat(figures: Any) -> Plain:
-    """Its fields; those of a resource under the resource's name."""
+    """Return its fields; those of a resource under the resource's name."""
     plain = asdict(figures)
     for resource, amounts in plain.pop("resources", {}).items():
         plain |= {f"{resource} {name}": value for name, value in amounts.items()}
@@ -230,7 +230,7 @@ class Other:
         )
 
     def told(self) -> ConfigLoaded:
-        """The record that a journal has of the other configuration."""
+        """Return the record that a journal has of the other configuration."""
         told = config_source(self.settings(), core_decider()).loaded.told()
         return structs.replace(told, source=self.source, default_duration_s=None)  # that of the record stays
 
@@ -296,7 +296,7 @@ async def _base(journal: Journal, begun: int) -> tuple[Head, list[Checkpoint]]:
 
 
 def _under(checkpoint: Checkpoint, told: ConfigLoaded) -> Checkpoint:
-    """The checkpoint as though the other configuration had been in force when it was taken."""
+    """Return the checkpoint as though the other configuration had been in force when it was taken."""
     state = read_checkpoint(checkpoint)
     known = state.recovered.config
     if known is not None and (known.digest, known.plugins) == (told.digest, told.plugins):
@@ -306,7 +306,7 @@ def _under(checkpoint: Checkpoint, told: ConfigLoaded) -> Checkpoint:
 
 
 def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequence[Checkpoint]) -> list[Record]:
-    """The records, with those that vouch for a checkpoint vouching for what has become of it."""
+    """Return the records, with those that vouch for a checkpoint vouching for what has become of it."""
     found = list(records)
     for old, new in zip(map(voucher, before), map(voucher, after), strict=True):
         places = [row for row, record in enumerate(found) if (record.kind, record.payload) == (old.kind, old.payload)]

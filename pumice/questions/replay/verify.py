@@ -87,7 +87,7 @@ class ReplayReport:
 async def recorded(
     journal: Journal, report: ReplayReport, *, first: int = 1, standing: tuple[Replayer, int] | None = None
 ) -> AsyncGenerator[tuple[Replayer, RecordedCycle]]:
-    """Every cycle from `first` on (or a little earlier) with the view as it saw it.
+    """Yield every cycle from `first` on (or a little earlier) with the view as it saw it.
 
     `report` learns what was read and whether it was whole. `standing`: a replayer that has taken in everything up to a
     record, and goes on from there.

@@ -38,7 +38,7 @@ WIDTH: Final = 860
 
 
 def plot(rows: list[Row], mark: Any, encoding: Spec, title: str, height: int = 200) -> Spec | None:
-    """A whole specification; None when there is nothing to show."""
+    """Return a whole specification; None when there is nothing to show."""
     if not rows:
         return None
     return {
@@ -125,7 +125,7 @@ def _of(found: DrawnPods) -> str:
 
 
 def drawn(slices: Sequence[PodSlice], most: int = MOST_SLICES) -> DrawnPods:
-    """Everything of the busiest nodes, as many as have room: a node of which a part is drawn would look idle. What one
+    """Everything of the busiest nodes, as many as have room: a node that is drawn in part would look idle. What one
     node alone has too many of, it has without the shortest.
     """
     on: dict[str, list[PodSlice]] = {}
@@ -145,7 +145,7 @@ def drawn(slices: Sequence[PodSlice], most: int = MOST_SLICES) -> DrawnPods:
 
 
 def _laned(slices: Sequence[PodSlice]) -> Iterator[tuple[PodSlice, int]]:
-    """Each with its lane: those on one node at one time have different ones."""
+    """Yield each with its lane: those on one node at one time have different ones."""
     lanes: dict[str, list[float]] = {}
     for one in sorted(slices, key=lambda each: (each.begun, each.ended, each.pod)):
         ends = lanes.setdefault(one.node, [])
@@ -193,7 +193,7 @@ def _of_all(run: RecordedRun, what: str, resource: str) -> list[float]:
 
 
 def _resources(runs: Sequence[RecordedRun]) -> list[str]:
-    """Those that anybody held any of, but pods; cpu and memory first."""
+    """Return those that anybody held any of, but pods; cpu and memory first."""
     names = [name for run in runs for name, of in run.measures.summary["resources"].items() if of["held_s"]]
     return [name for name in dict.fromkeys(names) if name != PODS]
 
@@ -236,7 +236,7 @@ def _utilisation(runs: Sequence[RecordedRun]) -> Spec | None:
 
 
 def _scarce(runs: Sequence[RecordedRun]) -> str | None:
-    """The resource with the greatest part held."""
+    """Return the resource with the greatest part held."""
     summaries = [run.measures.summary["resources"] for run in runs]
     of: dict[str, float] = {
         name: max((each[name]["utilisation"] for each in summaries if name in each), default=0.0)
@@ -258,7 +258,8 @@ class Stacked(NamedTuple):
 
 
 def _stacked(runs: Sequence[RecordedRun], name: str, of: Stacked) -> dict[str, Spec | None]:
-    """An area over time for each run; those of two runs have the same axes, so that they can stand side by side."""
+    """Return an area over time for each run; those of two runs have the same axes, so that they can stand side by
+    side."""
     unit, axis = time_axis(runs)
     latest = max(run.measures.horizon_s for run in runs)
     axis |= {"scale": {"domain": [0, round(latest / unit, 4)], "nice": False}}
@@ -394,7 +395,7 @@ def _quantiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
 
 
 def most_telling(found: Sequence[tuple[float, JobRow]], most: int) -> list[tuple[float, JobRow]]:
-    """The largest values, and evenly many of all the others, where there are more than are drawn."""
+    """Return the largest values, and evenly many of all the others, where there are more than are drawn."""
     if len(found) <= most:
         return [*found]
     falling = sorted(found, key=lambda each: -each[0])

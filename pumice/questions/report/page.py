@@ -63,7 +63,7 @@ for (const script of document.querySelectorAll('script[type="application/json"]'
 
 
 def page(runs: Sequence[RecordedRun], charts: dict[str, dict[str, Any]]) -> str:
-    """The whole file. RequestError when there are charts and vl-convert is not installed."""
+    """Return the whole file. RequestError when there are charts and vl-convert is not installed."""
     title = " and ".join(run.name for run in runs)
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
@@ -118,7 +118,7 @@ FIGURES: Final = (
 
 
 def _summary(runs: Sequence[RecordedRun]) -> str:
-    """A column for each run; with two, how much more the second one has."""
+    """Return a column for each run; with two, how much more the second one has."""
     figures: list[dict[str, Any]] = [{**run.measures.summary} for run in runs]
     rows = [[words, *(each[key] for each in figures)] for key, words in FIGURES]
     for resource in dict.fromkeys(name for run in runs for name in run.measures.summary["resources"]):
@@ -226,7 +226,7 @@ def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
 
 
 def _slowest(run: RecordedRun) -> str:
-    """Those that waited longest, what they went through, in seconds after the beginning."""
+    """Return those that waited longest, what they went through, in seconds after the beginning."""
     horizon = run.measures.horizon_s
     jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
     names = ("submitted", "admitted", "started", "ended")
@@ -242,7 +242,7 @@ def _slowest(run: RecordedRun) -> str:
 
 
 def _story(job: JobRow, names: Sequence[str], run: RecordedRun) -> str:
-    """A row of figures, and one of words."""
+    """Return a row of figures, and one of words."""
     times = (getattr(job, name) for name in names)
     waited = {f"admission: {why}": seconds for why, seconds in run.admitted_for.get(job.job, {}).items()}
     waited |= {why: seconds / max(job.pods, 1) for why, seconds in run.waited_for.get(job.job, {}).items()}

@@ -241,7 +241,7 @@ class Beside(Listener):
             of[why] = of.get(why, 0.0) + seconds
 
     def still_waiting(self, until: float) -> Counter[str]:
-        """Pods by reason, whose waits are counted up to then."""
+        """Return pods by reason, whose waits are counted up to then."""
         for pod, (why, since) in self.waiting.items():
             self._count(pod, why, since, until)
         for outside in self.outside.values():

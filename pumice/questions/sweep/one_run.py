@@ -51,7 +51,7 @@ def _there(path: Path) -> Path:
 
 
 def _named(said: str) -> list[str]:
-    """The files that an argument of `-f` names; a trace may have options after its files."""
+    """Return the files that an argument of `-f` names; a trace may have options after its files."""
     form, colon, rest = said.partition(":")
     if not colon or form not in ("openb", *FORMATS):
         return [said]
@@ -59,7 +59,7 @@ def _named(said: str) -> list[str]:
 
 
 def placed(said: str, folder: Path) -> str:
-    """An argument with its files where they lie."""
+    """Return an argument with its files where they lie."""
     names = _named(said)
     form, colon, rest = said.partition(":")
     if names == [said] or not colon:
@@ -87,7 +87,7 @@ def lived(run: Settings, folder: str) -> dict[str, Any]:
 
 
 def configuration(run: Settings, folder: Path) -> str:
-    """The text of the configuration with the actions and arguments that the run sets."""
+    """Return the text of the configuration with the actions and arguments that the run sets."""
     text = read_text(folder / str(run["config"])) if run.get("config") else default_text()
     wanted: dict[str, Settings] = {}
     for name, value in run.items():

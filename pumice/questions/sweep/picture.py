@@ -18,8 +18,8 @@ FORMS: Final = (".svg", ".png")
 
 
 def picture(rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> dict[str, Any]:
-    """A specification in Vega-Lite. The first column that varied is the bar's name, the others its colour; panels are
-    waits, slowdown, evictions, and the use of every resource that was used.
+    """Return a specification in Vega-Lite. The first column that varied is the bar's name, the others its colour;
+    panels are waits, slowdown, evictions, and the use of every resource that was used.
     """
     used = [name for name in rows[0] if name.endswith(UTILISATION) and name != f"pods{UTILISATION}"] if rows else []
     figures = [*FIGURES, *(name for name in used if any(row.get(name) for row in rows))]

@@ -28,7 +28,7 @@ class PerfettoWriter:
         self._last = 0
 
     def process(self, name: str, order: int) -> int:
-        """A group of tracks, drawn as a process; lower orders stand higher."""
+        """Return a group of tracks, drawn as a process; lower orders stand higher."""
         descriptor = self._descriptor()
         descriptor.process.pid = descriptor.uuid
         descriptor.process.process_name = name
@@ -36,13 +36,13 @@ class PerfettoWriter:
         return self._write_descriptor(descriptor)
 
     def track(self, name: str, parent: int, order: int = 0) -> int:
-        """A track below another one."""
+        """Return a track below another one."""
         descriptor = self._descriptor()
         descriptor.name, descriptor.parent_uuid, descriptor.sibling_order_rank = name, parent, order
         return self._write_descriptor(descriptor)
 
     def counter(self, name: str, parent: int, unit: str = "") -> int:
-        """A track that holds a curve."""
+        """Return a track that holds a curve."""
         descriptor = self._descriptor()
         descriptor.name, descriptor.parent_uuid = name, parent
         descriptor.counter.unit_name = unit

@@ -33,7 +33,7 @@ class Lanes:
         self._next = 0
 
     def take(self) -> int:
-        """The lowest free lane, which is free no longer."""
+        """Return the lowest free lane, which is free no longer."""
         if self._free:
             return heappop(self._free)
         self._next += 1

@@ -413,8 +413,8 @@ def what_if(
     advance: Advance = ignored,
     executor: Executor | None = None,
 ) -> FutureDifference:
-    """Both futures, from the fork with `against` and with `changes`, by the same seed to the same horizon; the first of
-    them by the executor, where there is one.
+    """Return both futures, from the fork with `against` and with `changes`, by the same seed to the same horizon; the
+    first of them by the executor, where there is one.
 
     Raises InputError for a change that is impossible.
     """
@@ -430,13 +430,14 @@ def what_if(
 def lived_with(
     fork: Fork, changes: Sequence[ForkChange], horizon_s: float, seed: int = 0, advance: Advance = ignored
 ) -> Future:
-    """The future with these changes. Raises InputError for what the api does not take of them."""
+    """Return the future with these changes. Raises InputError for what the api does not take of them."""
     other = changed(fork, changes)
     return lived(other, _fresh(other, fork), horizon_s, seed, advance)
 
 
 def lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int = 0, advance: Advance = ignored) -> Future:
-    """The future of a fork. Raises InputError where the api does not take its `fresh` objects, by their places."""
+    """Return the future of a fork. Raises InputError where the api does not take its `fresh` objects, by their
+    places."""
     witness = Witness(fork, horizon_s, seed)
     mine = {id(fork.objects[place]) for place in fresh}
     for obj, reply in witness.life.refused:
@@ -449,6 +450,6 @@ def lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int = 0, ad
 
 
 def _fresh(fork: Fork, origin: Fork) -> frozenset[int]:
-    """The places of what has come, or has become otherwise."""
+    """Return the places of what has come, or has become otherwise."""
     given = set(map(id, origin.objects))
     return frozenset(place for place, obj in enumerate(fork.objects) if id(obj) not in given)

@@ -53,7 +53,7 @@ class Assignment:
     value: Any
 
     def on(self, obj: Object) -> Object:
-        """The object with it. Raises InputError where the path leads nowhere."""
+        """Return the object with it. Raises InputError where the path leads nowhere."""
         after = copy.deepcopy(obj)
         place: Any = after
         for step, following in zip(self.steps, self.steps[1:], strict=False):
@@ -202,7 +202,7 @@ def nodes_like(name: str, count: int) -> ForkChange:
 
 
 def node_like(model: Object, name: str) -> Object:
-    """Another of that name, empty and open; or what else is called after a node."""
+    """Return another of that name, empty and open; or what else is called after a node."""
     obj = copy.deepcopy(model)
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT}
     labels = section(metadata, "labels")

@@ -161,7 +161,7 @@ class FutureDifference:
 
     @property
     def spared(self) -> list[str]:
-        """Pods that are evicted in the first future and not in the second."""
+        """Return pods that are evicted in the first future and not in the second."""
         return [each.pod for each in self.before.evictions if not _is_in(each, self.after)]
 
     def result(self) -> FutureChanges:

@@ -31,7 +31,7 @@ class Belongings:
 
     @property
     def places(self) -> list[int]:
-        """All of them."""
+        """Return all of them."""
         return [*([self.job] if self.job >= 0 else []), *self.groups, *self.pods]
 
 
@@ -59,7 +59,7 @@ def belongings(objects: Sequence[Object]) -> dict[str, Belongings]:
 
 
 def running(objects: Sequence[Object], one: Belongings) -> list[Object]:
-    """Its pods that are on nodes and have not ended."""
+    """Return its pods that are on nodes and have not ended."""
     pods = [objects[place] for place in one.pods]
     return [
         pod for pod in pods if section(pod, "spec").get("nodeName") and section(pod, "status").get("phase") not in ENDED
@@ -116,7 +116,7 @@ def identity_named(text: str) -> Identity:
 
 
 def found(objects: Sequence[Object], who: Identity) -> int:
-    """The place of that object. Raises InputError, with the names that are near."""
+    """Return the place of that object. Raises InputError, with the names that are near."""
     for place, obj in enumerate(objects):
         if obj["metadata"].get("name") == who[2] and _settled(obj) == who:
             return place

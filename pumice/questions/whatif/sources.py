@@ -35,8 +35,8 @@ UNTOLD: Final = frozenset(("Event", "Lease"))
 
 
 async def journaled(file: Path, cycle: int | None = None, default_duration_s: float | None = None) -> Fork:
-    """The cluster as that cycle found it (None: at the end of the journal). `default_duration_s` None: as pods ran
-    there that did not say. ConfigError when the cycle does not exist; DamagedError, OpenError.
+    """Return the cluster as that cycle found it (None: at the end of the journal). `default_duration_s` None: as pods
+    ran there that did not say. ConfigError when the cycle does not exist; DamagedError, OpenError.
     """
     async with await SqliteJournal.open(file, read_only=True) as journal:
         found = _Folded()
@@ -76,14 +76,14 @@ def arrivals(objects: Iterable[Object], now: float) -> tuple[list[Object], list[
 
 
 def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
-    """A configuration; that of a journal was good once, and is read leniently. Raises ConfigError."""
+    """Return a configuration; that of a journal was good once, and is read leniently. Raises ConfigError."""
     return parse_scheduler_config(
         told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
     )
 
 
 def taken(told: ConfigLoaded, *, lenient: bool) -> tuple[ConfigLoaded, SchedulerConfig]:
-    """A configuration of the user's, as a process that starts with it has it. Raises ConfigError."""
+    """Return a configuration of the user's, as a process that starts with it has it. Raises ConfigError."""
     config, text = parse_or_built_in(
         told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
     )
@@ -149,7 +149,7 @@ class _Folded:
         return False
 
     def fork(self, source: str, default_duration_s: float | None) -> Fork:
-        """The cluster at that moment."""
+        """Return the cluster at that moment."""
         rows = sorted(self.truth.rows(), key=lambda row: row[2].revision)
         told = self.recovered.config or ConfigLoaded("", "", source)
         lasts_s = self.beginnings.default_duration_s if default_duration_s is None else default_duration_s

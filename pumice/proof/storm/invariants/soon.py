@@ -1,9 +1,9 @@
 """Invariants one cycle after the faults have stopped, long before the system is at rest; binds that failed.
 
-The cache hears of everything in time: what it has not heard of though it was told, and though nobody it needs was away,
-it must know a few seconds later. Then its books are what the api has, except binds that have not succeeded: one that
-failed is looked at again after a while, and one without an answer is given up after a minute; until then its room
-counts as taken, as in Volcano. Which ones these are the journal says, not the cache.
+The cache hears of everything in time: a change that it has not noted, although it was sent, and although no actor it
+needs was away, it must know a few seconds later. Then its books are what the api has, except binds that have not
+succeeded: one that failed is looked at again after a while, and one without an answer is given up after a minute; until
+then its room counts as taken, as in Volcano. Which ones these are the journal says, not the cache.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Failures:
         return ""
 
     def overdue(self, truth: StormTruth, now: float) -> Iterator[str]:
-        """Those that the cache has not looked at though they still wait, in words."""
+        """Yield those that the cache has not looked at though they still wait, in words."""
         for failure in [each for each in self._open.values() if each.by < now]:
             pod = truth.pods.get(failure.pod)
             if pod is None or pod.uid != failure.uid or pod.node or pod.ended or pod.deleting:
@@ -176,7 +176,7 @@ def may_hold(monitor: Monitor) -> dict[str, str]:
 
 
 def misplaced(ours: Places, theirs: Places, open_binds: Mapping[str, str]) -> list[str]:
-    """Pods (key: uid and node) that the cache has elsewhere than the api has.
+    """Return pods (key: uid and node) that the cache has elsewhere than the api has.
 
     `open_binds`: nodes by uid that the cache may have pods on, though the api has them nowhere.
     """
@@ -190,13 +190,13 @@ def misplaced(ours: Places, theirs: Places, open_binds: Mapping[str, str]) -> li
 
 
 def places_of(view: View) -> Places:
-    """Pods that take up room on a node, in the scheduler's view."""
+    """Return pods that take up room on a node, in the scheduler's view."""
     homes = view.tasks.resides
     return {task.key: (task.uid, homes[task.row]) for task in view.tasks.by_key.values() if homes[task.row]}
 
 
 def places_in(truth: StormTruth) -> Places:
-    """Pods that take up room on a node, by what the journal says."""
+    """Return pods that take up room on a node, by what the journal says."""
     return {pod.key: (pod.uid, pod.node) for pod in truth.pods.values() if pod.on_node}
 
 

@@ -84,7 +84,7 @@ class JobCounts:
         return said != before
 
     def wrong_at_rest(self, truth: StormTruth) -> Iterator[str]:
-        """Jobs that do not say what their pods are when nothing changes any more.
+        """Yield jobs that do not say what their pods are when nothing changes any more.
 
         Volcano's controller counts no pods while the PodGroup is not admitted, or not again (`syncJob`, `syncTask`):
         until then a Job says what was so before.
@@ -178,7 +178,8 @@ def _wrong(truth: StormTruth, job: str, *, gang: bool) -> str:
 
 
 def _group_state(pod: PodBook) -> str:
-    """Its phase, except for pods being deleted and those that have not started; some wait, and ask for nothing."""
+    """Return its phase, except for pods being deleted and those that have not started; some wait, and ask for
+    nothing."""
     if pod.ended or (pod.phase == "Running" and not pod.deleting):
         return pod.phase
     if pod.deleting:
@@ -189,7 +190,7 @@ def _group_state(pod: PodBook) -> str:
 
 
 def _phases(doing: Counter[str], needed: int, *, gang: bool) -> tuple[str, ...]:
-    """Those that it may be in, by how many pods do what."""
+    """Return those that it may be in, by how many pods do what."""
     ended = doing["Succeeded"] + doing["Failed"]
     ready = doing["Running"] + doing["Bound"] + doing["Succeeded"] + doing["BestEffort"]
     scheduled = doing["Running"] + doing["Bound"] + ended

@@ -48,7 +48,7 @@ class History:
             self.values.append((revision, value))
 
     def since(self, revision: int) -> list[Any]:
-        """All that were in force at `revision` or later."""
+        """Return all that were in force at `revision` or later."""
         first = len(self.values) - 1
         while first > 0 and self.values[first][0] > revision:
             first -= 1
@@ -56,7 +56,7 @@ class History:
 
     @property
     def last(self) -> Any:
-        """The newest; None when there never was one."""
+        """Return the newest; None when there never was one."""
         return self.values[-1][1] if self.values else None
 
 
@@ -166,13 +166,13 @@ class StormTruth:
         return self.object_of(pod)["spec"].get("schedulerName") in SCHEDULERS
 
     def object_of(self, pod: PodBook) -> Object:
-        """The pod that the api's newest mutation has."""
+        """Return the pod that the api's newest mutation has."""
         namespace, _, name = pod.key.partition("/")
         obj: Object = self.read(self.blobs["Pod", namespace, name])
         return obj
 
     def on(self, node: str, *, leaving: bool = True) -> Iterator[Object]:
-        """The pods on a node, those that have ended left out; `leaving`: with those that are being deleted."""
+        """Return the pods on a node, those that have ended left out; `leaving`: with those that are being deleted."""
         there = [self.pods[key] for key in self._on.get(node, ())]
         return (self.object_of(pod) for pod in there if leaving or not pod.deleting)
 
@@ -181,7 +181,7 @@ class StormTruth:
         return None if blob is None else self.read(blob)
 
     def all_of(self, kind: str) -> Iterator[Object]:
-        """All objects of a kind."""
+        """Return all objects of a kind."""
         return (self.read(blob) for (each, _, _), blob in self.blobs.items() if each == kind)
 
     def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
@@ -226,18 +226,18 @@ class StormTruth:
             self._losses.setdefault(pod.job, []).append((self.revision, pod.uid))
 
     def queue_of(self, job: str) -> str:
-        """The queue of a job's group; "" without a group."""
+        """Return the queue of a job's group; "" without a group."""
         group = self.groups.get(job)
         last = group.last if group is not None else None
         return last[1] if last is not None else ""
 
     def queues_since(self, job: str, revision: int) -> set[str]:
-        """All queues that a job's group was in at `revision` or later; "" while there was no group."""
+        """Return all queues that a job's group was in at `revision` or later; "" while there was no group."""
         group = self.groups.get(job)
         return {each[1] if each is not None else "" for each in group.since(revision)} if group is not None else {""}
 
     def last_queue(self, name: str) -> Amounts | None:
-        """The capability of a queue; None when the queue does not exist."""
+        """Return the capability of a queue; None when the queue does not exist."""
         history = self.queues.get(name)
         capability: Amounts | None = history.last if history is not None else None
         return capability
@@ -297,11 +297,11 @@ class StormTruth:
             yield "within-capability", f"queue {name}: {excess} by {', '.join(sorted(each.key for each in members))}"
 
     def _staying(self, keys: Collection[str]) -> list[PodBook]:
-        """Those of these pods that are on nodes and not on their way out."""
+        """Return those of these pods that are on nodes and not on their way out."""
         return [pod for pod in map(self.pods.__getitem__, keys) if pod.on_node and not pod.deleting]
 
     def members(self, job: str) -> list[PodBook]:
-        """The pods of a job's group."""
+        """Return the pods of a job's group."""
         return [self.pods[key] for key in self._members.get(job, ())]
 
     def lost_after(self, job: str, revision: int) -> list[str]:

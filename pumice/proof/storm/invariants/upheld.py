@@ -66,12 +66,12 @@ ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfil
 
 @lru_cache(maxsize=16)
 def upheld_by(text: str) -> frozenset[str]:
-    """Those of EVERY that a configuration upholds, from the text of its record in the journal."""
+    """Return those of EVERY that a configuration upholds, from the text of its record in the journal."""
     return upheld(parse_scheduler_config(text, source="the journal", lenient=True))
 
 
 def upheld(config: SchedulerConfig) -> frozenset[str]:
-    """Those of EVERY that a configuration upholds."""
+    """Return those of EVERY that a configuration upholds."""
     holds = {
         GANGS: _asked(config, ("gang",), "JobReady"),
         VICTIMS: asks_gangs(config),

@@ -24,7 +24,7 @@ RESOURCE: Final = "resource.k8s.io/v1"
 
 
 def classes(namespace: str) -> Iterator[Object]:
-    """A device class, templates of claims for one device and more, and the two storage classes."""
+    """Yield a device class, templates of claims for one device and more, and the two storage classes."""
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
     yield _object(RESOURCE, "DeviceClass", {"name": DEVICE_CLASS}, spec={"selectors": [selector]})
     for count in range(1, MOST_DEVICES + 1):
@@ -36,12 +36,12 @@ def classes(namespace: str) -> Iterator[Object]:
 
 
 def template(devices: int) -> str:
-    """The name of the template of claims for so many devices."""
+    """Return the name of the template of claims for so many devices."""
     return f"gpus-{devices}"
 
 
 def own_claims(namespace: str, details: Object) -> Iterator[Object]:
-    """The claim that the pods of a job share, named by `shared`."""
+    """Yield the claim that the pods of a job share, named by `shared`."""
     if details.get("shared"):
         metadata = {"name": details["shared"], "namespace": namespace}
         yield _object(RESOURCE, "ResourceClaim", metadata, spec=_asking_for(1))
@@ -61,7 +61,7 @@ def offers(node: str, details: Object) -> Iterator[Object]:
 
 
 def claimed(details: Object) -> Object:
-    """The part of a pod's spec that claims `devices` (how many), `storage` (the class), or what is `shared`."""
+    """Return the part of a pod's spec that claims `devices` (how many), `storage` (the class), or what is `shared`."""
     spec: Object = {}
     if details.get("shared"):
         spec["resourceClaims"] = [{"name": "d", "resourceClaimName": details["shared"]}]
@@ -75,7 +75,7 @@ def claimed(details: Object) -> Object:
 
 
 def drivers(node: str) -> Object:
-    """The CSINode: both storage classes can be used on the node, as often as one likes."""
+    """Return the CSINode: both storage classes can be used on the node, as often as one likes."""
     listed = [{"name": provisioner, "nodeID": node} for provisioner in PROVISIONERS.values()]
     return _object("storage.k8s.io/v1", "CSINode", {"name": node}, spec={"drivers": listed})
 

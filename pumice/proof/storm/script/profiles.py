@@ -30,7 +30,8 @@ DEEPEST: Final = 50
 
 @cache
 def profiles(own: Path | None = None) -> dict[str, Profile]:
-    """The packaged ones and those of a file, with what they include, by name. ConfigError for anything wrong there."""
+    """Return the packaged ones and those of a file, with what they include, by name. ConfigError for anything wrong
+    there."""
     known = read_profiles(FILE)
     if own is not None:
         mine = read_profiles(own)
@@ -44,7 +45,8 @@ def profiles(own: Path | None = None) -> dict[str, Profile]:
 
 
 def profile(names: str, own: Path | None = None) -> Profile:
-    """One profile, or several joined by "+": of each number the greatest, and the one configuration that any has.
+    """Return one profile, or several joined by "+": of each number the greatest, and the one configuration that any
+    has.
 
     `own`: a file with more of them. Raises ConfigError for unknown names, for two configurations, for faults that
     strike the same request with more than certainty, and for what `profiles` refuses.

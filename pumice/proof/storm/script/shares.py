@@ -82,7 +82,7 @@ def _chips(details: Object) -> list[str]:
 
 
 def geometries() -> Object:
-    """The ConfigMap that says how cards can be cut."""
+    """Return the ConfigMap that says how cards can be cut."""
     ways = [
         {"group": group, "geometries": [{"name": name, "memory": mib, "count": most} for name, mib, most in kinds]}
         for group, kinds in _SLICES

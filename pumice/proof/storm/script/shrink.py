@@ -81,14 +81,15 @@ class Search:
 
 
 def written_out(script: Script, outcome: StormOutcome) -> Script:
-    """The storm with every fault that struck as an event of its own, and no rates."""
+    """Return the storm with every fault that struck as an event of its own, and no rates."""
     inputs = [event for event in script.events if not event.on]
     invariant = outcome.violations[0].invariant if outcome.violations else ""
     return msgspec.structs.replace(script, events=(*inputs, *outcome.struck), rates={}, invariant=invariant)
 
 
 def shrink(script: Script, outcome: StormOutcome, *, runs: int = RUNS, simulate: Simulate = simulate) -> Script:
-    """The smallest script found that breaks the same invariant; the written-out one when that does not repeat."""
+    """Return the smallest script found that breaks the same invariant; the written-out one when that does not
+    repeat."""
     search = Search(written_out(script, outcome), runs, simulate)
     if not search.take(search.events):
         return search.script
@@ -130,7 +131,7 @@ def jobs_of(events: Sequence[Event]) -> list[str]:
 
 
 def subject(event: Event, jobs: Sequence[str]) -> str:
-    """The job, node or queue that an event is about; a fault that strikes no job is about its own occasion."""
+    """Return the job, node or queue that an event is about; a fault that strikes no job is about its own occasion."""
     if not event.on:
         return event.target or event.what
     for word in re.findall(r"/([\w.-]+)", event.on):
@@ -180,7 +181,7 @@ def _with(events: list[Event], index: int, event: Event) -> list[Event]:
 
 
 def simpler_events(event: Event) -> Iterator[Event]:
-    """The event, plainer in one respect, the plainest first."""
+    """Yield the event, plainer in one respect, the plainest first."""
     details = event.details
     if "pods" in details and event.what in OWNERS:
         for pods in (1, 2, int(details["pods"]) // 2):

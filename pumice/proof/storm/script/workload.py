@@ -46,7 +46,7 @@ class Size:
 
 
 def inputs(seed: int, size: Size, disturbances: dict[str, float]) -> list[Event]:
-    """A function of its arguments. `disturbances`: how many of each kind, about."""
+    """Return a function of its arguments. `disturbances`: how many of each kind, about."""
     random = Random(f"inputs {seed}")
     events = [_node(random, number) for number in range(size.nodes)]
     events += [
@@ -99,7 +99,7 @@ def _job(random: Random, number: int, gang: int) -> Event:
 
 
 def _crowd(random: Random, at: float) -> list[Event]:
-    """A job that needs one of its pods and can spare the others, as far as its budget does."""
+    """Return a job that needs one of its pods and can spare the others, as far as its budget does."""
     name = f"crowd{int(at * 1000)}"
     details = {"pods": 12, "min": 1, "cpu": "2", "memory": "1Gi", "priority": "low"}
     job = Event("job", at, target=name, details=details | {"queue": random.choice(("default", "wide"))})
@@ -107,19 +107,19 @@ def _crowd(random: Random, at: float) -> list[Event]:
 
 
 def _rush(random: Random) -> dict[str, Any]:
-    """A gang that may take others' room."""
+    """Return a gang that may take others' room."""
     details: dict[str, Any] = {"pods": random.choice((2, 4)), "cpu": "3", "memory": "2Gi", "seconds": 5}
     return details | {"priority": "high", "queue": random.choice(("default", "wide"))}
 
 
 def _loose(random: Random) -> dict[str, Any]:
-    """Pods without a group of their own; every other time they ask for nothing, and are left to backfill."""
+    """Return pods without a group of their own; every other time they ask for nothing, and are left to backfill."""
     details: dict[str, Any] = {"pods": random.choice((1, 2, 3)), "seconds": random.choice((0, 3, 8))}
     return details | random.choice(({}, {"cpu": "1", "memory": "1Gi"}))
 
 
 def _plain(random: Random) -> dict[str, Any]:
-    """Pods of Kubernetes' own scheduler; one time in three they may take others' room."""
+    """Return pods of Kubernetes' own scheduler; one time in three they may take others' room."""
     details = _loose(random) | {"scheduler": DEFAULT_SCHEDULER}
     return details | random.choice(({}, {"cpu": "2", "memory": "1Gi"}, {"cpu": "3", "priority": "high"}))
 

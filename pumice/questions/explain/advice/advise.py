@@ -78,7 +78,7 @@ def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[Cha
 
 
 def _bound(who: Identity, there: Object) -> tuple[Edit, Edit]:
-    """The claim (which may be `there`) and a volume, bound to each other."""
+    """Return the claim (which may be `there`) and a volume, bound to each other."""
     made, uid = f"made-for-{who[2]}", str(section(there, "metadata").get("uid") or "made")
 
     def change(claim: Object) -> None:
@@ -475,8 +475,8 @@ def _lacks_pods(bench: Bench) -> bool:
 
 
 def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
-    """All that might bring the job further, out of what refused its pods that wait, and out of its objects; and what of
-    it may be needed together.
+    """Return all that might bring the job further, out of what refused its pods that wait, and out of its objects; and
+    what of it may be needed together.
     """
     waiting = bench.waiting()
     alike: dict[int, list[Task]] = {}

@@ -63,7 +63,7 @@ Group = tuple[ChangeFamily, ...]
 
 
 def in_words(changes: Sequence[Change], more: Sequence[str]) -> str:
-    """All of them; those of one subject that follow each other share it. `more` follows each."""
+    """Return all of them; those of one subject that follow each other share it. `more` follows each."""
     said = ""
     for place, change in enumerate(changes):
         if place and change.subject and change.subject == changes[place - 1].subject:
@@ -75,6 +75,6 @@ def in_words(changes: Sequence[Change], more: Sequence[str]) -> str:
 
 
 def single(rank: int, words: str, *edits: Edit) -> ChangeFamily:
-    """A change of one size only."""
+    """Return a change of one size only."""
     change = Change(words, edits)
     return ChangeFamily(rank, 1, lambda _: change)

@@ -42,13 +42,13 @@ class WaitingGroup:
 
     @property
     def who(self) -> Identity:
-        """The PodGroup."""
+        """Return the PodGroup."""
         metadata = self.pod_group["metadata"]
         return "PodGroup", str(metadata.get("namespace") or ""), str(metadata["name"])
 
     @property
     def queue(self) -> Identity:
-        """Its queue."""
+        """Return its queue."""
         return "Queue", "", str(self.pod_group["spec"].get("queue") or "default")
 
 
@@ -172,7 +172,8 @@ def _worth(priority_class: Object) -> int:
 
 
 def _class(group: WaitingGroup, name: str, priority_class: Object) -> ChangeFamily:
-    """The change that gives a group a priority class: pods get its value and its preemption policy, as at admission."""
+    """Return the change that gives a group a priority class: pods get its value and its preemption policy, as at
+    admission."""
     policy = str(priority_class.get("preemptionPolicy") or PREEMPTS)
 
     def pod(obj: Object) -> None:

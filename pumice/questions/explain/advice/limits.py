@@ -46,7 +46,7 @@ class LimitTable:
         return self._family(3, name, -1, _count(name, self.listed[name]) - self._grain(name))
 
     def _grain(self, name: str) -> int:
-        """The least step of a limit that anything could depend on."""
+        """Return the least step of a limit that anything could depend on."""
         return max(1, gcd(self.grain.get(name, 0), _count(name, self.listed[name])))
 
     def _family(self, rank: int, name: str, sign: int, most: float) -> ChangeFamily:
@@ -102,7 +102,7 @@ def what_deserves(group: WaitingGroup, who: Identity) -> Iterator[ChangeFamily]:
 
 
 def _upwards(group: WaitingGroup) -> Iterator[Identity]:
-    """Its queue and those above."""
+    """Yield its queue and those above."""
     seen = set[Identity]()
     who = group.queue
     while who in group.objects and who not in seen:
@@ -152,7 +152,7 @@ def _grain_of_minima(group: WaitingGroup) -> dict[str, int]:
 
 
 def _raisable(asked: Mapping[str, float], limits: Mapping[str, str] | None) -> dict[str, str]:
-    """The entries that limit what the job asks for."""
+    """Return the entries that limit what the job asks for."""
     return {name: str(text) for name, text in (limits or {}).items() if asked.get(name)}
 
 
@@ -203,7 +203,7 @@ def _reclaimable(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def _other_queues(group: WaitingGroup) -> list[Identity]:
-    """Those that have jobs, the one with the most first."""
+    """Return those that have jobs, the one with the most first."""
     groups = (obj for who, obj in group.objects.items() if who[0] == "PodGroup")
     jobs = Counter(str(section(obj, "spec").get("queue")) for obj in groups)
     others = [who for who in group.objects if who[0] == "Queue" and who != group.queue and jobs[who[2]]]

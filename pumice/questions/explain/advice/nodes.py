@@ -39,7 +39,7 @@ class NodeRefusals:
     grain: Mapping[str, int]
 
     def by(self, plugin: str) -> list[str]:
-        """The nodes that it refuses, those with the fewest other refusals first."""
+        """Return the nodes that it refuses, those with the fewest other refusals first."""
         found = [name for name, who in self.against.items() if plugin in who and name in self.nodes]
         return sorted(found, key=lambda name: (len(self.against[name]), name))
 
@@ -62,12 +62,12 @@ def about_nodes(refused: NodeRefusals) -> Iterator[ChangeFamily]:
 
 
 def on_pods(rank: int, words: str, pods: Sequence[str], change: Callable[[Object], None]) -> ChangeFamily:
-    """One change of the template that pods are alike in."""
+    """Return one change of the template that pods are alike in."""
     return single(rank, words, *[Edit(pod_called(pod), change) for pod in pods])
 
 
 def pod_called(key: str) -> Identity:
-    """The pod "namespace/name"."""
+    """Return the pod "namespace/name"."""
     namespace, _, name = key.partition("/")
     return "Pod", namespace, name
 
@@ -207,7 +207,7 @@ class Addition:
 
     @property
     def change(self) -> Change:
-        """The addition in words, and what it does to the nodes."""
+        """Return the addition in words, and what it does to the nodes."""
         refused, names = self.refused, self.names
         asked = {refused.room.resources[place]: value for place, value in refused.task.template.items}
         part = sum(value / asked[name] for name, value in self.much.items()) * len(names) / len(refused.waiting)
@@ -304,7 +304,7 @@ def _of_nodes(refused: NodeRefusals, refusing: Sequence[str]) -> Iterator[Change
 
 
 def _by_what_lacks(names: Sequence[str], lacks: dict[str, dict[str, float]]) -> list[list[str]]:
-    """Nodes that lack the same resources; none when all do."""
+    """Return nodes that lack the same resources; none when all do."""
     found: dict[frozenset[str], list[str]] = defaultdict(list)
     for name in names:
         found[frozenset(lacks[name])].append(name)

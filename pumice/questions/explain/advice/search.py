@@ -92,7 +92,7 @@ class AdviceSearch:
         return self._is_all(self._after((family,)))
 
     def _after(self, group: Group) -> TrialResult:
-        """The best that is known of any of them by itself."""
+        """Return the best that is known of any of them by itself."""
         return max((self._reached.get(id(family), self.before) for family in group), key=lambda result: result[:3])
 
     def _pairs(self, ordered: Sequence[ChangeFamily]) -> Iterator[list[Group]]:
@@ -131,7 +131,7 @@ class AdviceSearch:
         return True
 
     def _otherwise(self, family: ChangeFamily, known: TrialResult) -> tuple[Group, Descent, Sizes, bool]:
-        """The least of other forms that helps as far as the greatest, where that is `known`; and so on."""
+        """Return the least of other forms that helps as far as the greatest, where that is `known`; and so on."""
         descent = Descent(self.bench, (family,), {(family.most,): known})
         sizes: Sizes = (family.most,)
         least = True
@@ -187,9 +187,9 @@ class Descent:
         return self._known[sizes]
 
     def smallest(self, sizes: Sizes) -> tuple[Sizes, bool]:
-        """The smallest sizes that bring the job as far: by halving, which is sure where more never helps less. More may
-        help less, where others take what is in between: so a few small sizes of one family are tried as well, and then
-        one by one as long as one less does. What was found so far, and False, when the time is over.
+        """Return the smallest sizes that bring the job as far: by halving, which is sure where more never helps less.
+        More may help less, where others take what is in between: so a few small sizes of one family are tried as well,
+        and then one by one as long as one less does. What was found so far, and False, when the time is over.
         """
         goal, best = self.result(sizes), sizes
         try:
@@ -218,7 +218,7 @@ class Descent:
             return True
 
     def _less(self, sizes: Sizes, goal: TrialResult) -> Sizes | None:
-        """One less of one of them, when that does as well."""
+        """Return one less of one of them, when that does as well."""
         lowest = (family.least for family in self._group)
         fewer = (
             _with(sizes, at, size - 1) for at, (size, low) in enumerate(zip(sizes, lowest, strict=True)) if size > low

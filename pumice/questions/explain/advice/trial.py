@@ -45,7 +45,7 @@ TimeOverError = WorkOverError
 
 
 def budget(seconds: float) -> WorkBudget:
-    """The work that so many seconds stand for."""
+    """Return the work that so many seconds stand for."""
     return WorkBudget.of_seconds(seconds)
 
 
@@ -88,8 +88,8 @@ OWNED: Final = ("Pod", "PodGroup")
 
 
 def made_again(objects: Mapping[Identity, Object], gone: Iterable[Object], now: float) -> dict[Identity, Object]:
-    """Pods that the owners of those `gone` make again, as of `now` (seconds since the epoch), and what changes with
-    that. Others' pods are nothing to their controllers and are not looked at.
+    """Return pods that the owners of those `gone` make again, as of `now` (seconds since the epoch), and what changes
+    with that. Others' pods are nothing to their controllers and are not looked at.
     """
     owners = {uid for pod in gone for uid in _controllers(pod)}
     if not owners:
@@ -100,7 +100,7 @@ def made_again(objects: Mapping[Identity, Object], gone: Iterable[Object], now: 
 
 
 def with_policies(objects: Mapping[Identity, Object], gone: Iterable[Object]) -> set[str]:
-    """The Volcano Jobs ("namespace/name") that do more about an eviction than to make the pod again."""
+    """Return the Volcano Jobs ("namespace/name") that do more about an eviction than to make the pod again."""
     owned = [(pod, uid) for pod in gone for uid in _controllers(pod)]
     uids = {uid for _, uid in owned}
     jobs = {uid: obj for obj in objects.values() if (uid := obj["metadata"].get("uid")) in uids and _is_job(obj)}
@@ -186,17 +186,17 @@ class Bench:
 
     @property
     def view(self) -> View:
-        """The view that follows the changes."""
+        """Return the view that follows the changes."""
         return self.scene.view
 
     def waiting(self) -> list[Task]:
-        """The job's pods that wait, by uid."""
+        """Return the job's pods that wait, by uid."""
         status = self.view.tasks.status
         tasks = self.view.jobs.by_key[self.job].in_uid_order()
         return [task for task in tasks if status[task.row] == TaskStatus.PENDING]
 
     def pod_group(self) -> Object:
-        """The job's PodGroup."""
+        """Return the job's PodGroup."""
         named = (obj for who, obj in self.objects.items() if who[0] == "PodGroup" and _key(who) == self.job)
         return next(named)
 
@@ -206,11 +206,11 @@ class Bench:
         return self.elsewhere(replace(self.scene, recorded=None, objects=lambda: objects))
 
     def elsewhere(self, scene: Scene) -> Bench:
-        """Another for the same job, in that scene."""
+        """Return another for the same job, in that scene."""
         return replace(Bench.of(scene, self.job, self.spent), untold=self.untold)
 
     def look(self, pods: Sequence[str]) -> Watched:
-        """The cycle without any change, watched."""
+        """Return the cycle without any change, watched."""
         scene = self.scene
         self._charge_cycle()
         asked = Subjects(frozenset(pods), frozenset([self.job]))
@@ -323,7 +323,7 @@ class Bench:
 
 
 def _evicted_for(result: CycleResult, job: str, view: View) -> int:
-    """Pods that go to make room for the job."""
+    """Return pods that go to make room for the job."""
     preemptors = {task.key for task in view.jobs.by_key[job].tasks.values()} | {job}
     return sum(evict.preemptor in preemptors for evict in result.evicts)
 

@@ -87,7 +87,7 @@ class Stock:
         return _room(free, self.asked) >= self.needed
 
     def moves_of(self, chosen: Sequence[str]) -> Iterator[tuple[Move, ...]]:
-        """Every way in which the chosen pods can go to other nodes, by amounts, with room for the gang then."""
+        """Yield every way in which the chosen pods can go to other nodes, by amounts, with room for the gang then."""
         free = {node: dict(amount) for node, amount in self.free.items()}
         for pod in chosen:
             _add(free[self.pods[pod][0]], self.pods[pod][1], 1.0)
@@ -173,7 +173,7 @@ PERIODS: Final = 20
 
 
 def plans(question: StartQuestion) -> Iterator[StartAnswer]:
-    """One plan, the least on few nodes; none where no plan was found."""
+    """Yield one plan, the least on few nodes; none where no plan was found."""
     stock = stock_of(question)
     if stock.needed <= 0 or not stock.asked:
         return
@@ -227,7 +227,7 @@ def _movable(pod: Object) -> bool:
 
 
 def every_plan(stock: Stock, bound: int, spent: Callable[[], bool]) -> Iterator[tuple[Move, ...]]:
-    """All that might do, those of few moves first."""
+    """Yield all that might do, those of few moves first."""
     for size in range(bound, min(MOST, len(stock.pods)) + 1):
         for chosen in combinations(sorted(stock.pods), size):
             if spent():
@@ -264,7 +264,8 @@ def _emptied(stock: Stock, nodes: Sequence[str]) -> list[Move]:
 
 
 def _one_more(stock: Stock, node: str, asked: Amount, closed: set[str]) -> list[Move]:
-    """Pods of a node that go elsewhere for one more of the gang to fit there, the greatest first; [] where none can."""
+    """Return pods of a node that go elsewhere for one more of the gang to fit there, the greatest first; [] where none
+    can."""
     there = sorted(
         (pod for pod, (where, _) in stock.pods.items() if where == node), key=lambda pod: (-_size(stock, pod), pod)
     )

@@ -61,7 +61,7 @@ def advised(question: StartQuestion) -> Iterator[StartAnswer]:
 
 
 def _settled(question: StartQuestion) -> Fork:
-    """The fork as it is when controllers have made what they make at once: what explain looks at."""
+    """Return the fork as it is when controllers have made what they make at once: what explain looks at."""
     fork, work = question.fork, question.work
     life = Life(fork, question.seed, lambda mutation, at: work.demand(CHANGE), lambda result, now: None)
     life.run(PERIODS * fork.config.pumice.schedule_period_s)
@@ -275,7 +275,7 @@ CLASS: Final = "whatif"
 
 
 def searched(question: StartQuestion, like: Sequence[str] = ()) -> Iterator[StartAnswer]:
-    """The answers, one search after the other."""
+    """Yield the answers, one search after the other."""
     yield from more_nodes(question, like)
     yield from more_capability(question)
     yield from higher_priority(question)
@@ -308,13 +308,13 @@ def _least_of(
 
 
 def more_nodes(question: StartQuestion, like: Sequence[str] = ()) -> Iterator[StartAnswer]:
-    """The least number of nodes like one; of each sort there is, unless some are named."""
+    """Yield the least number of nodes like one; of each sort there is, unless some are named."""
     for name in like or sorts(question.fork):
         yield from _least_of(question, "Nodes", (name,), partial(nodes_like, name), MOST_NODES)
 
 
 def sorts(fork: Fork) -> list[str]:
-    """The first node of each sort: amounts and taints."""
+    """Return the first node of each sort: amounts and taints."""
     seen: dict[str, str] = {}
     for obj in fork.objects:
         if obj["kind"] == "Node":
@@ -328,7 +328,7 @@ def sorts(fork: Fork) -> list[str]:
 
 
 def more_capability(question: StartQuestion) -> Iterator[StartAnswer]:
-    """The least capability of its queue."""
+    """Yield the least capability of its queue."""
     one = _own(question)
     name, asked = one.queue, asked_by(question.fork, one)
     queue = next(
@@ -344,7 +344,7 @@ def more_capability(question: StartQuestion) -> Iterator[StartAnswer]:
 
 
 def higher_priority(question: StartQuestion) -> Iterator[StartAnswer]:
-    """The lowest priority: one more than some other job's, from the lowest on, until one does."""
+    """Yield the lowest priority: one more than some other job's, from the lowest on, until one does."""
     own = _priority(question, question.job)
     others = {_priority(question, job) for job in belongings(question.fork.objects) if job != question.job}
     values = sorted(other + 1 for other in others if other >= own)
@@ -388,8 +388,8 @@ def _prioritised(one: Belongings, value: int) -> ForkChange:
 
 
 def fewer_jobs(question: StartQuestion) -> Iterator[StartAnswer]:
-    """The fewest running jobs that must end: every choice of one, of two … while those are not too many; beyond, a set
-    of which none can be left out.
+    """Yield the fewest running jobs that must end: every choice of one, of two … while those are not too many; beyond,
+    a set from which none can be left out.
     """
     objects = question.fork.objects
     jobs = {name: one for name, one in belongings(objects).items() if name != question.job and running(objects, one)}
@@ -422,7 +422,8 @@ def _choices(count: int, size: int) -> int:
 
 
 def _without_spare(question: StartQuestion, jobs: dict[str, Belongings], names: Sequence[str]) -> tuple[list[str], int]:
-    """Those that are left when each was left out with which it starts as well; the greatest are left out last."""
+    """Return those that are left when each was left out with which it starts as well; the greatest are left out
+    last."""
     left, tried = list(names), 0
     for name in names:
         fewer = [other for other in left if other != name]

@@ -200,7 +200,7 @@ def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: flo
 
 
 def known_job(fork: Fork, name: str) -> str:
-    """The job that is meant, as "namespace/name". InputError with near ones when there is none."""
+    """Return the job that is meant, as "namespace/name". InputError with near ones when there is none."""
     whole = name if "/" in name else f"default/{name}"
     watch = StartWatch(whole)
     Life(fork, 0, watch.note, lambda result, now: None).run(fork.config.pumice.schedule_period_s * 3)
