@@ -19,7 +19,7 @@ from pumice.core.plugins.nodeorder import NodeOrder
 from pumice.core.plugins.numaaware import NumaAware
 from pumice.core.plugins.overcommit import Overcommit
 from pumice.core.plugins.pdb import Pdb
-from pumice.core.plugins.plugin import PluginBuilder
+from pumice.core.plugins.plugin import BuiltInPlugin, PluginBuilder, has
 from pumice.core.plugins.predicates import Predicates
 from pumice.core.plugins.priority import Priority
 from pumice.core.plugins.proportion import Proportion
@@ -34,54 +34,52 @@ from pumice.core.plugins.usage import Usage
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-PLUGINS: dict[str, PluginBuilder] = {
-    "bestfit": BestFit,
-    "binpack": Binpack,
-    "capacity": Capacity,
-    "cdp": Cdp,
-    "conformance": Conformance,
-    "deviceshare": DeviceShare,
-    "dotprod": DotProd,
-    "drf": Drf,
-    "extender": Extender,
-    "fgd": Fgd,
-    "gang": Gang,
-    "gpuclustering": Clustering,
-    "gpupacking": GpuPacking,
-    "network-topology-aware": NetworkTopologyAware,
-    "nodegroup": NodeGroup,
-    "nodeorder": NodeOrder,
-    "numa-aware": NumaAware,
-    "overcommit": Overcommit,
-    "pdb": Pdb,
-    "predicates": Predicates,
-    "priority": Priority,
-    "proportion": Proportion,
-    "rescheduling": Rescheduling,
-    "resource-strategy-fit": ResourceStrategyFit,
-    "resourcequota": ResourceQuotas,
-    "sla": Sla,
-    "task-topology": TaskTopology,
-    "tdm": Tdm,
-    "usage": Usage,
-}
+_BUILT_IN: Final[tuple[BuiltInPlugin, ...]] = (
+    BestFit,
+    Binpack,
+    Capacity,
+    Cdp,
+    Conformance,
+    DeviceShare,
+    DotProd,
+    Drf,
+    Extender,
+    Fgd,
+    Gang,
+    Clustering,
+    GpuPacking,
+    NetworkTopologyAware,
+    NodeGroup,
+    NodeOrder,
+    NumaAware,
+    Overcommit,
+    Pdb,
+    Predicates,
+    Priority,
+    Proportion,
+    Rescheduling,
+    ResourceStrategyFit,
+    ResourceQuotas,
+    Sla,
+    TaskTopology,
+    Tdm,
+    Usage,
+)
+PLUGINS: dict[str, PluginBuilder] = {plugin.name: plugin for plugin in _BUILT_IN}
 
 BUILT_IN: Final = frozenset(PLUGINS)
 """These; users' own may come later."""
 
-ASKING: Final = frozenset({"extender"})
-"""Those that ask processes outside."""
+RECORDS: Final = {plugin.name: plugin for plugin in _BUILT_IN}
+"""The built-in plugins with what their records state."""
 
+ASKING: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "asks_outside"))
+"""Plugins that ask processes outside."""
 
-SILENT: Final = frozenset(
-    (
-        "binpack", "capacity", "conformance", "drf", "nodeorder", "overcommit", "predicates", "priority", "proportion",
-    )
-)  # fmt: skip
+SILENT: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "only_answers"))
 """Plugins that only answer: in a session where they are not asked they write nothing, and remember nothing."""
 
-
-PLACERS: Final = frozenset(("binpack", "nodeorder", "predicates"))
+PLACERS: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "only_places"))
 """Those of them that are asked about nodes only."""
 
 

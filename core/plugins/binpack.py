@@ -46,6 +46,10 @@ class Binpack:
     """
 
     name = "binpack"
+    says = "prefers nodes that are full already"
+    listens = ("NodeOrder",)
+    only_answers = True
+    only_places = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         read = Arguments(self.name, arguments)

@@ -371,6 +371,8 @@ class Fgd(CardPolicy):
     """
 
     name = "fgd"
+    says = "places pods on cards so that as little as can be is left that typical pods cannot use"
+    listens = ("NodeOrder",)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments)
@@ -400,6 +402,8 @@ class BestFit(CardPolicy):
     """The fullest node."""
 
     name = "bestfit"
+    says = "prefers nodes with the least CPU and cards left"
+    listens = ("NodeOrder",)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -410,6 +414,8 @@ class DotProd(CardPolicy):
     """The node whose room is least like what is asked for."""
 
     name = "dotprod"
+    says = "prefers nodes whose room is least like what a pod asks for"
+    listens = ("NodeOrder",)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -420,6 +426,8 @@ class GpuPacking(CardPolicy):
     """Cards in use, then idle cards of nodes in use, then idle nodes."""
 
     name = "gpupacking"
+    says = "prefers cards in use to idle ones, and these to idle nodes"
+    listens = ("NodeOrder",)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -430,6 +438,8 @@ class Clustering(CardPolicy):
     """Nodes that hold pods with as many cards."""
 
     name = "gpuclustering"
+    says = "prefers nodes that hold pods with as many cards"
+    listens = ("NodeOrder",)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""

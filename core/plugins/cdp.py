@@ -25,6 +25,8 @@ class Cdp:
     """
 
     name = "cdp"
+    says = "protects pods that were placed a short while ago"
+    listens = ("Preemptable", "Reclaimable")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         pass

@@ -26,6 +26,9 @@ class Conformance:
     """No arguments."""
 
     name = "conformance"
+    says = "protects what Kubernetes itself needs"
+    listens = ("Preemptable", "Reclaimable")
+    only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         pass

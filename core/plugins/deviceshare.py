@@ -471,6 +471,8 @@ class DeviceShare(KnowsDevices):
     """
 
     name = NAME
+    says = "shares cards: GPUs by memory or number, virtual ones, and NPUs"
+    listens = ("Predicate", "NodeOrder")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         read = Arguments(self.name, arguments)

@@ -319,6 +319,9 @@ class Drf:
     """No arguments. The flag enableHierarchy orders queues too, by their annotations (see `HierarchicalShares`)."""
 
     name = "drf"
+    says = "puts jobs with the smallest dominant share first"
+    listens = ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable")
+    only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._tree: HierarchicalShares | None = None

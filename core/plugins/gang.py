@@ -35,6 +35,11 @@ class Gang:
     """No arguments."""
 
     name = "gang"
+    says = "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it"
+    listens = (
+        "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",
+        "SubJobReady", "SubJobPipelined",
+    )  # fmt: skip
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         pass

@@ -435,6 +435,8 @@ class NetworkTopologyAware:
     """Arguments: see `read_weights`."""
 
     name = "network-topology-aware"
+    says = "keeps the tasks of a job close to each other in the network"
+    listens = ("NodeOrder", "HyperNodeOrder", "HyperNodeGradient")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weights = read_weights(self.name, arguments)

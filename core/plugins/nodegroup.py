@@ -193,6 +193,8 @@ class NodeGroup:
     """`strict` (true), `enablePreferredOrder` (false); with enableHierarchy queues inherit from their ancestors."""
 
     name = NAME
+    says = "keeps queues to the groups of nodes that they may use"
+    listens = ("Predicate", "NodeOrder", "Hierarchy")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         read = Arguments(self.name, arguments)

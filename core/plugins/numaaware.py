@@ -307,6 +307,8 @@ class NumaAware:
     """`weight` (1): of the scores. Only pods of quality Guaranteed take part."""
 
     name = NAME
+    says = "keeps each pod within the NUMA cells of a node"
+    listens = ("Predicate", "NodeOrder")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = Arguments(self.name, arguments).get_int("weight", 1)

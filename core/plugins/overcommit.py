@@ -26,6 +26,9 @@ class Overcommit:
     """
 
     name = "overcommit"
+    says = "lets jobs in up to a multiple of what the cluster has"
+    listens = ("JobEnqueued",)
+    only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         factor = Arguments(self.name, arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)

@@ -65,6 +65,8 @@ class Pdb:
     """
 
     name = "pdb"
+    says = "protects pods whose disruption budget is used up"
+    listens = ("Preemptable", "Reclaimable", "Victim")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         pass

@@ -35,3 +35,26 @@ class KnowsDevices:
 
 
 PluginBuilder = Callable[[dict[str, Any]], Plugin]
+
+
+class BuiltInPlugin(Protocol):
+    """The class of a built-in plugin, with its record: what else is stated about it, beside its code.
+
+    `says` completes "it …" in `pumice check`. `listens`: the points at whose flags it registers rules. May have besides
+    `only_answers` (in a session where it is not asked it writes and remembers nothing), `only_places` (it answers about
+    nodes only, too) and `asks_outside` (it asks a process over HTTP).
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def says(self) -> str: ...
+    @property
+    def listens(self) -> tuple[str, ...]: ...
+
+    def __call__(self, arguments: dict[str, Any], /) -> Plugin: ...
+
+
+def has(plugin: BuiltInPlugin, trait: str) -> bool:
+    """Return whether a plugin's record states a trait (`only_answers`, `only_places`, `asks_outside`)."""
+    return bool(getattr(plugin, trait, False))

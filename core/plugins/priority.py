@@ -24,6 +24,9 @@ class Priority:
     """No arguments."""
 
     name = "priority"
+    says = "puts the more important first, and lets it take from the less important"
+    listens = ("JobOrder", "TaskOrder", "SubJobOrder", "Preemptable", "JobStarving")
+    only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._session: Session | None = None

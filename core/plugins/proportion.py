@@ -448,6 +448,9 @@ class Proportion:
     """No arguments. Queues without any job have no attributes and are never asked about."""
 
     name = "proportion"
+    says = "divides the cluster among queues by weight, up to their capability"
+    listens = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued", "Overused")
+    only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         pass

@@ -209,6 +209,8 @@ class Rescheduling:
     """
 
     name = NAME
+    says = "wants pods moved off overused nodes, every so often"
+    listens = ("Victim",)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._interval_s = _interval(arguments.get("interval"))

@@ -316,6 +316,8 @@ class ResourceStrategyFit:
     """`resourceStrategyFitWeight` (10), `resources` (cpu and memory LeastAllocated), `sra`, `proportional`."""
 
     name = "resource-strategy-fit"
+    says = "scores nodes by how full each resource is, each in its own direction"
+    listens = ("Predicate", "NodeOrder")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = read_weight(arguments)

@@ -39,6 +39,8 @@ class ResourceQuotas:
     """No arguments. Scopes are ignored; what the job's pods use already counts in used and in minResources."""
 
     name = "resourcequota"
+    says = "lets a job in only where the quotas of its namespace leave room"
+    listens = ("JobEnqueued",)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._pending: dict[str, Quantities] = {}

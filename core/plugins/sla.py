@@ -29,6 +29,8 @@ class Sla:
     """`sla-waiting-time` (a Go duration above 0; none by default), unless the PodGroup's annotation says otherwise."""
 
     name = "sla"
+    says = "lets jobs in that have waited for longer than agreed, and keeps room for them"
+    listens = ("JobOrder", "JobEnqueued", "JobPipelined")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._waiting_ns = _positive(arguments.get(WAITING_TIME))

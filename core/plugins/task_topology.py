@@ -373,6 +373,8 @@ class TaskTopology:
     """`task-topology.weight` (1), a whole number."""
 
     name = "task-topology"
+    says = "keeps tasks of a job together, or apart, by role"
+    listens = ("TaskOrder", "NodeOrder")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = Arguments(self.name, arguments).get_int("task-topology.weight", 1)

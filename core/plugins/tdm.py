@@ -231,6 +231,8 @@ class Tdm:
     """
 
     name = "tdm"
+    says = "lets revocable tasks use zones of nodes at certain hours only"
+    listens = ("JobOrder", "Predicate", "NodeOrder", "Preemptable", "Victim", "JobPipelined", "JobStarving")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._spans = {k.replace(ZONE_PREFIX, "", 1): str(v) for k, v in sorted(arguments.items()) if ZONE_PREFIX in k}

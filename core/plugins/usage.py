@@ -132,6 +132,8 @@ class Usage:
     """
 
     name = NAME
+    says = "keeps off nodes that are really busy"
+    listens = ("Predicate", "NodeOrder")
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         read = Arguments(self.name, arguments)

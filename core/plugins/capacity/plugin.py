@@ -486,6 +486,9 @@ class Capacity:
     """
 
     name = "capacity"
+    says = "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource"
+    listens = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued", "Hierarchy")
+    only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         given = Arguments(self.name, arguments)

@@ -400,6 +400,9 @@ class Extender:
     """
 
     name = NAME
+    says = "asks a process of one's own over HTTP, for each verb that is named"
+    listens = ("JobReady", "Preemptable", "Reclaimable", "Predicate", "NodeOrder", "JobEnqueued", "Overused")
+    asks_outside = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._settings = read_settings(arguments)

@@ -341,6 +341,10 @@ class NodeOrder:
     """Registers a scorer for each weight that is not 0: `<name>.weight`, whole numbers, defaults in WEIGHTS."""
 
     name = "nodeorder"
+    says = "scores nodes as kube-scheduler does"
+    listens = ("NodeOrder",)
+    only_answers = True
+    only_places = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         read = Arguments(self.name, arguments)

@@ -271,6 +271,10 @@ class Predicates:
     """
 
     name = "predicates"
+    says = "filters nodes as kube-scheduler does: taints, selectors, affinity, ports, volumes, devices"
+    listens = ("Predicate",)
+    only_answers = True
+    only_places = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = Arguments(self.name, arguments)

@@ -1,4 +1,4 @@
-"""Sentences for each action, plugin and flag; and the flags that each plugin reads."""
+"""Sentences for each action and flag; what plugins state of themselves; and the flags that each plugin reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from pumice.config.known import FLAGS as KNOWN_FLAGS
 from pumice.config.schema import PluginOption
+from pumice.core.plugins import RECORDS
 
 ACTIONS: Final = {
     "enqueue": "lets PodGroups in, queue by queue, as far as admission allows",
@@ -18,37 +19,7 @@ ACTIONS: Final = {
     "shuffle": "evicts running tasks that plugins want elsewhere",
 }
 
-PLUGINS: Final = {
-    "bestfit": "prefers nodes with the least CPU and cards left",
-    "binpack": "prefers nodes that are full already",
-    "capacity": "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource",
-    "cdp": "protects pods that were placed a short while ago",
-    "conformance": "protects what Kubernetes itself needs",
-    "deviceshare": "shares cards: GPUs by memory or number, virtual ones, and NPUs",
-    "dotprod": "prefers nodes whose room is least like what a pod asks for",
-    "drf": "puts jobs with the smallest dominant share first",
-    "extender": "asks a process of one's own over HTTP, for each verb that is named",
-    "fgd": "places pods on cards so that as little as can be is left that typical pods cannot use",
-    "gang": "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it",
-    "gpuclustering": "prefers nodes that hold pods with as many cards",
-    "gpupacking": "prefers cards in use to idle ones, and these to idle nodes",
-    "network-topology-aware": "keeps the tasks of a job close to each other in the network",
-    "nodegroup": "keeps queues to the groups of nodes that they may use",
-    "nodeorder": "scores nodes as kube-scheduler does",
-    "numa-aware": "keeps each pod within the NUMA cells of a node",
-    "overcommit": "lets jobs in up to a multiple of what the cluster has",
-    "pdb": "protects pods whose disruption budget is used up",
-    "predicates": "filters nodes as kube-scheduler does: taints, selectors, affinity, ports, volumes, devices",
-    "priority": "puts the more important first, and lets it take from the less important",
-    "proportion": "divides the cluster among queues by weight, up to their capability",
-    "rescheduling": "wants pods moved off overused nodes, every so often",
-    "resource-strategy-fit": "scores nodes by how full each resource is, each in its own direction",
-    "resourcequota": "lets a job in only where the quotas of its namespace leave room",
-    "sla": "lets jobs in that have waited for longer than agreed, and keeps room for them",
-    "task-topology": "keeps tasks of a job together, or apart, by role",
-    "tdm": "lets revocable tasks use zones of nodes at certain hours only",
-    "usage": "keeps off nodes that are really busy",
-}
+PLUGINS: Final = {name: plugin.says for name, plugin in RECORDS.items()}
 
 FLAGS: Final = {
     "JobOrder": "says which job goes first",
@@ -78,44 +49,7 @@ FLAGS: Final = {
     "HyperNodeGradient": "says in which order domains of the network are tried",
 }
 
-_QUEUES: Final = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued")
-LISTENS: Final[dict[str, tuple[str, ...]]] = {
-    "bestfit": ("NodeOrder",),
-    "binpack": ("NodeOrder",),
-    "capacity": (*_QUEUES, "Hierarchy"),
-    "cdp": ("Preemptable", "Reclaimable"),
-    "conformance": ("Preemptable", "Reclaimable"),
-    "deviceshare": ("Predicate", "NodeOrder"),
-    "dotprod": ("NodeOrder",),
-    "drf": ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable"),
-    "extender": ("JobReady", "Preemptable", "Reclaimable", "Predicate", "NodeOrder", "JobEnqueued", "Overused"),
-    "fgd": ("NodeOrder",),
-    "gang": (
-        "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",
-        "SubJobReady", "SubJobPipelined",
-    ),
-    "gpuclustering": ("NodeOrder",),
-    "gpupacking": ("NodeOrder",),
-    "network-topology-aware": ("NodeOrder", "HyperNodeOrder", "HyperNodeGradient"),
-    "nodegroup": ("Predicate", "NodeOrder", "Hierarchy"),
-    "nodeorder": ("NodeOrder",),
-    "numa-aware": ("Predicate", "NodeOrder"),
-    "overcommit": ("JobEnqueued",),
-    "pdb": ("Preemptable", "Reclaimable", "Victim"),
-    "predicates": ("Predicate",),
-    "priority": ("JobOrder", "TaskOrder", "SubJobOrder", "Preemptable", "JobStarving"),
-    "proportion": (*_QUEUES, "Overused"),
-    "rescheduling": ("Victim",),
-    "resource-strategy-fit": ("Predicate", "NodeOrder"),
-    "resourcequota": ("JobEnqueued",),
-    "sla": ("JobOrder", "JobEnqueued", "JobPipelined"),
-    "task-topology": ("TaskOrder", "NodeOrder"),
-    "tdm": ("JobOrder", "Predicate", "NodeOrder", "Preemptable", "Victim", "JobPipelined", "JobStarving"),
-    "usage": ("Predicate", "NodeOrder"),
-}  # fmt: skip
-"""Those of the other plugins, the users' own, are not known here."""
-
-
+LISTENS: Final = {name: plugin.listens for name, plugin in RECORDS.items()}
 IN_A_TREE: Final[dict[str, tuple[str, ...]]] = {"drf": ("QueueOrder", "Reclaimable")}
 """What a plugin says only with enableHierarchy."""
 
