@@ -77,7 +77,7 @@ class _Worker:
     line: Connection[Call, tuple[bool, Any]]
 
     def end(self) -> None:
-        """At once, whatever it is busy with."""
+        """End the process at once, even in the middle of a task."""
         self.process.kill()
         self.process.join()
         self.line.close()
@@ -102,7 +102,7 @@ class Processes(Executor):
             thread.start()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """To be done by the next process that is free."""
+        """Submit a task to the next free process."""
         future: Future[T] = Future()
         self._left.put((future, (fn, args, kwargs)))
         return future
@@ -178,7 +178,7 @@ def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
 
 
 def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -> None:
-    """Until the other end closes."""
+    """Answer calls until the other end closes."""
     gc.freeze()
     begin()
     with suppress(EOFError, ConnectionError):

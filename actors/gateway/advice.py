@@ -134,7 +134,7 @@ async def _end(process: Process) -> None:
 
 
 def answer_all() -> None:
-    """Until there are no more questions. Whatever else is printed goes nowhere: it would be read as an answer."""
+    """Answer until no more questions come. Whatever else is printed goes nowhere: it would be read as an answer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asker ends this process
     told, nowhere = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

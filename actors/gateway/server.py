@@ -46,7 +46,7 @@ class Complaints:
         self._waiting = 0
 
     def refused(self) -> None:
-        """One more."""
+        """Count one more refusal."""
         self._waiting += 1
         if monotonic() - self._last >= EVERY_S:
             self.say()
@@ -58,7 +58,7 @@ class Complaints:
             self._last, self._waiting = monotonic(), 0
 
     async def keep_saying(self) -> None:
-        """Until cancelled: those of a burst are said when it is over, too."""
+        """Log until cancelled; the rest of a burst is logged when it is over."""
         try:
             while True:
                 await anyio.sleep(EVERY_S)

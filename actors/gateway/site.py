@@ -51,7 +51,7 @@ class WaitingGauges:
         self._read = anyio.Event()
 
     def text(self) -> bytes:
-        """In Prometheus' format; nothing before the first count is over."""
+        """Return the gauges in Prometheus' format; empty before the first count is over."""
         self._read.set()
         return self._text
 

@@ -28,7 +28,7 @@ class PendingFamilies(Collector):
         self._tries: Counter[str] = Counter()
 
     def show(self, unscheduled: Mapping[str, int]) -> None:
-        """From now on these tasks without a node, by job; each job was tried once more."""
+        """Show from now on these tasks without a node, by job; each job was tried once more."""
         self._tasks = unscheduled
         for job in unscheduled:
             self._tries[job] += 1
@@ -66,7 +66,7 @@ class ShadowFamilies(Collector):
         self._stands: ShadowCompared | None = None
 
     def note(self, compared: ShadowCompared) -> None:
-        """One more."""
+        """Count one more comparison."""
         self._newest = compared
         for name in (*RESULTS, "decisions"):
             self._counts[name] += getattr(compared, name)

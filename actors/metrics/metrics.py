@@ -73,7 +73,7 @@ class QueueFamilies(Collector):
         self._newest: tuple[QueueTables, ...] = ()
 
     def show(self, tables: tuple[QueueTables, ...]) -> None:
-        """From now on these."""
+        """Show these from now on."""
         if any(each.queues for each in tables):
             self._newest = tables
 
@@ -184,7 +184,7 @@ class ShareFamilies(Collector):
         self._newest = JobShares()
 
     def show(self, shares: JobShares) -> None:
-        """From now on these."""
+        """Show these from now on."""
         self._newest = shares
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -231,7 +231,7 @@ class CardFamilies(Collector):
         self._newest = CardTable()
 
     def show(self, table: CardTable) -> None:
-        """From now on this."""
+        """Show this from now on."""
         self._newest = table
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

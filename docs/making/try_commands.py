@@ -93,7 +93,7 @@ def run_block(lines: list[str], place: Path, environment: dict[str, str]) -> lis
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C would."""
+    """Stop it as Ctrl-C would."""
     server.send_signal(signal.SIGINT)
     server.wait(START_S)
 

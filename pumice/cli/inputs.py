@@ -179,7 +179,7 @@ def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """None for a value that is not a mapping: the reader of the object reports it."""
+    """Return the mapping; None for a value that is not a mapping: the reader of the object reports it."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 

@@ -69,7 +69,7 @@ def weights_of(scene: Scene) -> dict[str, int]:
 
 
 def estimate_of(starts: dict[str, Estimate], group: str, made_for: str) -> Estimate | None:
-    """Of a PodGroup, or of the job that it was made for."""
+    """Return the estimate of a PodGroup, or of the job that it was made for."""
     return starts.get(group) or starts.get(made_for)
 
 

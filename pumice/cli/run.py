@@ -308,7 +308,7 @@ class ProgressWatch(Watching):
 
 
 def say_standing(terminal: Terminal, standing: Sequence[WaitRow]) -> None:
-    """On stderr: the jobs that wait, in the order in which they are tried, each with its reason."""
+    """Print on stderr the jobs that wait, in the order in which they are tried, each with its reason."""
     if standing:
         terminal.say(f"{len(standing)} job{'s wait' if len(standing) > 1 else ' waits'}:")
     for each in standing[:MOST_WAITING]:
@@ -318,7 +318,7 @@ def say_standing(terminal: Terminal, standing: Sequence[WaitRow]) -> None:
 
 
 def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
-    """On stderr: what is left pending and why, the first of them; and the schedulers that do not run here."""
+    """Print on stderr what is left pending and why, the first of them; and the schedulers that do not run here."""
     if waiting.why:
         terminal.say(f"{len(waiting.why)} pending:")
     for name, why in list(waiting.why.items())[:MOST_WAITING]:

@@ -103,7 +103,8 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) 
 
 
 def election_of(settings: ProcessSettings) -> ElectionSettings | None:
-    """None: there is none. ConflictError for periods that client-go would not have either."""
+    """Return the election; None where none is asked for. ConflictError for periods that client-go would not have
+    either."""
     if not settings.leader_elect:
         return None
     found = ElectionSettings(

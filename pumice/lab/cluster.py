@@ -198,7 +198,7 @@ class Cluster:
         return what_if(self._life.fork(), changes, seconds, seed=self._seed)
 
     def save(self, file: str | Path) -> None:
-        """All of it so far as a journal: the whole system lives through the same and writes it down."""
+        """Save the run so far as a journal: the whole system lives through the same and writes it down."""
         there = tuple(in_order([obj for at, obj in self._submitted if at <= 0.0]))
         later = tuple((at, obj) for at, obj in self._submitted if at > 0.0)
         fork = replace(self._from, objects=(*self._from.objects, *there), later=(*self._from.later, *later))

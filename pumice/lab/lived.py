@@ -29,7 +29,7 @@ class LivedRun:
         return self.measures.summary
 
     def job(self, name: str) -> JobRow:
-        """Of a job, by `namespace/name` or by a name in `default`. KeyError when there was none."""
+        """Return the row of a job, by `namespace/name` or by a name in `default`. KeyError when there was none."""
         full = name if "/" in name else f"default/{name}"
         return next((row for row in self.jobs if row.job == full), None) or _none_of(full)
 

@@ -141,7 +141,7 @@ class _Stream:
         self.began = 0  # the line after the one where the last document begins
 
     def documents(self) -> Iterator[ManifestDocument]:
-        """In order. Raises DocumentError at the first that is malformed."""
+        """Yield the documents in order. Raises DocumentError at the first that is malformed."""
         try:
             events: Iterator[Any] = bounded_events(self._text, _Loader, DEEPEST)
             for event in events:

@@ -75,7 +75,7 @@ def strangers(objects: Iterable[Object]) -> list[str]:
 
 
 def said_of_strangers(scheduler: str, count: int) -> str:
-    """In words."""
+    """Return a sentence about pods of another scheduler."""
     return f"pods that ask for scheduler {scheduler}: {count}; nobody here serves it"
 
 

@@ -49,7 +49,7 @@ def arriving(obj: Object) -> str | None:
 
 
 def arrival_at(said: str, began: float) -> float | None:
-    """In seconds since the epoch; None: it says no time."""
+    """Return the arrival in seconds since the epoch; None: it says no time."""
     after = duration_s(said)
     if after is not None:
         return began + after

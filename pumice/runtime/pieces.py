@@ -75,7 +75,7 @@ class PieceJournal(MemoryJournal):
         self._begin_after_file()
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
-        """At most `limit` records (of these kinds) above `after`."""
+        """Read at most `limit` records (of these kinds) above `after`."""
         self._ready()
         found: Sequence[Stored] = ()
         if after < self._head.cut:

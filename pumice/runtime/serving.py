@@ -25,7 +25,8 @@ NAME: Final = "pumice"
 
 
 def kubeconfig_of(server: str, token: str = "", certificate: Path | None = None) -> Object:
-    """For the server of this URL. `certificate` is what clients are to trust, put in as it is. Raises OSError."""
+    """Make the kubeconfig for the server of this URL. `certificate` is what clients are to trust, put in as it is.
+    Raises OSError."""
     cluster: Object = {"server": server}
     if server.startswith("http://"):  # without it @kubernetes/client-node refuses plain HTTP; others do not look at it
         cluster["insecure-skip-tls-verify"] = True
@@ -62,7 +63,8 @@ MOST_PORT = 65_535
 
 
 def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
-    """None without `http`. Raises ConfigError for what does not go together, ListenError when the port is taken."""
+    """Return the gateway's settings; None without `http`. Raises ConfigError for what does not go together, ListenError
+    when the port is taken."""
     if settings.http is None:
         _nothing_for_http(settings)
         return None

@@ -43,7 +43,8 @@ async def lay_over(system: System, queue: Object) -> ApiReply:
 
 
 def named(obj: Object) -> str:
-    """For a person: "Queue q", "Job ns/name"; one that is still to get its name goes by what that begins with."""
+    """Name an object for a person: "Queue q", "Job ns/name"; one that is still to get its name goes by what that begins
+    with."""
     metadata = obj["metadata"]
     name = metadata.get("name") or metadata.get("generateName")
     return f"{obj['kind']} {'/'.join(part for part in (metadata.get('namespace'), name) if part)}"

@@ -493,7 +493,7 @@ def name_and_default(obj: Object, _now: float) -> str:
 
 
 def audiences(driver: Object, _now: float) -> str:
-    """For whom a driver wants tokens."""
+    """Return the audiences that a driver wants tokens for."""
     requests = spec_of(driver).get("tokenRequests")
     return UNSET if requests is None else ",".join(str(one.get("audience", "")) for one in requests)
 

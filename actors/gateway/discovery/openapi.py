@@ -366,7 +366,7 @@ def _inside(schema: Object) -> Object:
 
 
 def _reference(schema: Object) -> str:
-    """Of a schema that is another one, with words of its own or without."""
+    """Return the reference of a schema to another one, with words of its own or without."""
     inner: list[Object] = schema.get("allOf") or [schema]
     found = inner[0].get("$ref") if len(inner) == 1 else None
     return found.replace(COMPONENTS, _DEFINITIONS) if isinstance(found, str) else ""

@@ -134,7 +134,7 @@ class Pages:
 
 
 async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
-    """At once when it is small; in chunks, with the metadata behind the items, when it is not."""
+    """Send a list: at once when it is small; in chunks, with the metadata behind the items, when it is not."""
     now = pages_now(pages)
     waiting: list[bytes] = []
     size, first = 0, True

@@ -179,7 +179,7 @@ class Broadcast:
         return frames.event("queues", self._shown.queues)
 
     def _everything(self, newest: int) -> bytes:
-        """For a page that has nothing yet: encoded once for all who come between two looks."""
+        """Return all events for a new page: encoded once for all who come between two looks."""
         if self._whole[0] != newest:
             shown, told = self._shown, list[bytes]()
             if shown.layout is not None:

@@ -65,12 +65,13 @@ def cycle(measured: CycleMeasured) -> Plain:
 
 
 def queues(measured: QueuesMeasured) -> Plain:
-    """By queue: its amounts, and its share where a plugin reckons one."""
+    """Return for each queue its amounts, and its share where a plugin reckons one."""
     return {name: standing_amounts(gauges) for name, gauges in readable(measured.tables).by_queue().items()}
 
 
 def cards(table: CardTable) -> Plain:
-    """By node: name of the card, pods that share it, MiB and cores (per cent) in use, MiB that there are."""
+    """Return for each node name of the card, pods that share it, MiB and cores (per cent) in use, MiB that there
+    are."""
     found: dict[str, list[list[Any]]] = {}
     if table.cards:
         for node, card, numbers in zip(table.nodes, table.cards, table.columns().T.tolist(), strict=True):

@@ -27,7 +27,7 @@ QUICK: Final = 2_048
 
 
 def media_type(exchange: Exchange) -> str:
-    """Of the body, without parameters; JSON when nothing is said."""
+    """Return the media type of the body, without parameters; JSON when none is given."""
     return exchange.header("content-type").partition(";")[0].strip().lower() or JSON
 
 

@@ -51,7 +51,7 @@ class Exchange:
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """By lower-case name; of several of one name, all, with commas."""
+        """Return the headers by lower-case name; several of one name are joined with commas."""
         found: dict[str, str] = {}
         for raw_name, raw_value in self._scope["headers"]:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")

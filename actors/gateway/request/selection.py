@@ -170,7 +170,7 @@ def _term(part: str) -> Condition | None:
 
 
 def _split(text: str) -> list[str]:
-    """At commas that no backslash stands before."""
+    """Split at commas that have no backslash before them."""
     parts, current, escaped = list[str](), "", False
     for letter in text:
         if letter == "," and not escaped:

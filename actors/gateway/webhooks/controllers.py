@@ -27,7 +27,7 @@ AT_ONCE: Final = 16
 
 
 async def passed(site: Site, requests: Sequence[ApiRequest]) -> list[Passed]:
-    """Of each request what comes of it on its way through the webhooks, in order."""
+    """Return for each request its result after the webhooks, in order."""
     found: list[Passed] = [*requests]
     if not site.hooks:
         return found

@@ -35,7 +35,7 @@ def estimated(
     terminal: Terminal,
     asked: frozenset[str] | None = None,
 ) -> dict[str, Estimate]:
-    """By job. `runs`: a journal that knows earlier runs, where the source is none."""
+    """Return the estimates by job. `runs`: a journal that knows earlier runs, where the source is none."""
     fork = source.fork(None, terminal)
     refuse_strangers(fork, asked)
     if source.server is None and not source.manifests:
@@ -57,7 +57,7 @@ def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
 
 
 def range_of(estimate: Estimate | None) -> str:
-    """In words, "" for a job without an estimate."""
+    """Return the range in words, "" for a job without an estimate."""
     if estimate is None:
         return ""
     if not estimate.known:

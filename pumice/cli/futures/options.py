@@ -188,7 +188,7 @@ class ForkSource:
 
 
 def seconds_of(text: str, path: str) -> float:
-    """Of a Go duration. Raises UsageError."""
+    """Return the seconds of a Go duration. Raises UsageError."""
     try:
         found = parse_duration(text)
     except ValueError:

@@ -56,7 +56,7 @@ def show(console: Console, decided: Sequence[Cycle], result: DecideResult) -> No
 
 
 def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:
-    """Of many pods the first."""
+    """Print the cards; only the first pods, if there are many."""
     for pod, given in list(cards.items())[:PODS_SHOWN]:
         console.print(f"cards of {pod}: {', '.join(given)}", markup=False, soft_wrap=True)
     if len(cards) > PODS_SHOWN:
@@ -64,7 +64,7 @@ def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:
 
 
 def _show_gangs(console: Console, cycle: Cycle, result: DecideResult | None) -> None:
-    """Of the last cycle, what the `result` says of those that wait and why."""
+    """Print the gangs of the last cycle, with the reasons for waiting from the `result`."""
     ended = {} if result is None else result.ended
     gangs = _gangs(cycle, {} if result is None else result.pending)
     groups = {object_key(obj): obj for obj in cycle.objects if obj["kind"] == "PodGroup"}

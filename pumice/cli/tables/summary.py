@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def show_agreement(console: Console, agreement: Agreement) -> None:
-    """In a sentence, and where they differ."""
+    """Print the agreement in a sentence, and the differences."""
     share = "" if agreement.share is None else f" ({agreement.share:.1%})"
     console.print(
         f"{agreement.cycles} cycles were the cluster's own scheduler's: of its {agreement.decisions} decisions"
@@ -102,7 +102,7 @@ def show_mirrored(summary: MirrorResult, console: Console) -> None:
 
 
 def show_shadow(found: ShadowTold, console: Console) -> None:
-    """In sentences, and where they differ."""
+    """Print the shadow's agreement in sentences, and the differences."""
     share = "" if found["share"] is None else f" ({found['share']:.1%})"
     console.print(
         f"shadow: of {found['decisions']} decisions of the cluster's {found['same']} are the same{share},"

@@ -49,7 +49,7 @@ class Left:
     what: str = "jobs"
 
     def note(self, why: str) -> None:
-        """One more."""
+        """Count one more for this reason."""
         self.out[why] = self.out.get(why, 0) + 1
 
 

@@ -185,8 +185,8 @@ _SIZE: Final = re.compile(r"^;\s*(MaxNodes|MaxProcs)\s*:\s*([0-9]{1,9})", re.MUL
 
 
 def read_swf(text: str, source: str, node_cpus: int, left: Left, queues: str = "queue") -> Iterator[TraceJob]:
-    """In the order of the file, which is that of arrival; `queues` names one of `QUEUE_COLUMNS`. InputError names file,
-    line and column of what is wrong.
+    """Read the jobs in the order of the file, which is that of arrival; `queues` names one of `QUEUE_COLUMNS`.
+    InputError names file, line and column of what is wrong.
     """
     for line, words in enumerate((row.split() for row in text.splitlines()), 1):
         if not words or words[0].startswith(";"):

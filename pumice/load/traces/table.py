@@ -125,12 +125,12 @@ CLOSE: Final = 0.75
 
 
 def read_csv(text: str, source: str) -> Iterator[TraceJob]:
-    """In the order of the file."""
+    """Read the rows in the order of the file."""
     return _jobs(rows_of_csv(text, source, NEEDED))
 
 
 def read_rows(rows: Iterable[Mapping[str, Any]], source: str) -> Iterator[TraceJob]:
-    """In the order given. InputError names the row, from 1 on."""
+    """Read the rows in the order given. InputError names the row, from 1 on."""
     return _jobs(_given_rows(rows, source))
 
 
@@ -141,7 +141,7 @@ def _given_rows(rows: Iterable[Mapping[str, Any]], source: str) -> Iterator[Trac
 
 
 def read_parquet(path: Path) -> Iterator[TraceJob]:
-    """In the order of the file. RequestError when pyarrow is not installed."""
+    """Read the rows in the order of the file. RequestError when pyarrow is not installed."""
     return _jobs(_parquet_rows(path))
 
 

@@ -49,7 +49,7 @@ class Samples:
     units: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, figure: str, value: float, unit: str) -> None:
-        """One more run's value of a figure."""
+        """Add one more run's value of a figure."""
         self.values.setdefault(figure, []).append(value)
         self.units[figure] = unit
 

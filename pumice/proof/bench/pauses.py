@@ -24,7 +24,7 @@ class Pauses:
     longest_cpu_s: float = 0.0
 
     async def watch(self) -> None:
-        """Until cancelled."""
+        """Measure until cancelled."""
         clock, cpu = time.perf_counter(), time.thread_time()
         while True:
             await anyio.sleep(PERIOD_S)

@@ -53,7 +53,7 @@ class _Story(Struct):
 
 
 def name_of(case: object, number: int) -> str:
-    """Of a case of a suite; by its number from 1 where it has no name."""
+    """Return the name of a case of a suite; its number from 1 where it has no name."""
     name = case.get("name") if is_mapping(case) else None
     return name if isinstance(name, str) else f"case {number}"
 

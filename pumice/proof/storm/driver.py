@@ -245,7 +245,7 @@ class Driver:
         self._known = {event.target: event for event in script.events if event.what in NEW}
 
     async def drive(self, system: System) -> None:
-        """Until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
+        """Drive the storm until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
         while self._left:
             await self._alarm.sleep_until(self._began + self._left[-1].at)
             together = self._together()

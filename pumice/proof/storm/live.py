@@ -54,7 +54,7 @@ class WatchedJournal:
         return last
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
-        """At most `limit` records (of these kinds) numbered above `after`, oldest first."""
+        """Read at most `limit` records (of these kinds) numbered above `after`, oldest first."""
         return await self._inner.read(after, kinds, limit)
 
     async def last(self, kind: str) -> Stored | None:
@@ -124,7 +124,7 @@ class LiveMonitor(Monitor):
 
 
 def live_rates(chosen: Profile) -> dict[str, float]:
-    """Of the faults that can strike on the real clock."""
+    """Return the rates of the faults that can strike on the real clock."""
     return {what: rate for what, rate in chosen.rates.items() if rate and what not in NOT_LIVE}
 
 

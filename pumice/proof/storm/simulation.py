@@ -250,7 +250,7 @@ class Storm:
         self._views: list[Any] = []
 
     async def run(self) -> StormOutcome:
-        """Until everything has happened and the system is at rest, or something broke."""
+        """Run until everything has happened and the system is at rest, or something broke."""
         with held(self.faults.strike_turn) if self.faults.holds else nullcontext():
             return await self._run()
 
@@ -352,7 +352,7 @@ class Storm:
 
 
 def faults_of(script: Script) -> Faults:
-    """By rates, or those that are listed."""
+    """Return the faults by rates, or those that are listed."""
     if script.rates:
         return SeededFaults(script.seed, script.rates, crashable=CRASHABLE)
     listed = [event for event in script.events if event.on]

@@ -44,7 +44,7 @@ class Tally:
     lost: list[int] = field(default_factory=list[int])
 
     def add(self, script: Script, outcome: StormOutcome) -> None:
-        """One more storm."""
+        """Add one more storm."""
         self.seeds += 1
         self.events += outcome.events
         self.struck.update(event.what for event in outcome.struck)
@@ -53,7 +53,7 @@ class Tally:
             self.failures.append((script, outcome))
 
     def merge(self, other: Tally) -> None:
-        """Those of another process."""
+        """Add the sums of another process."""
         self.seeds += other.seeds
         self.events += other.events
         self.struck.update(other.struck)
@@ -74,7 +74,7 @@ def script_of(seed: int, plan: StressPlan) -> Script:
 
 
 def run_seeds(plan: StressPlan, seeds: Sequence[int]) -> Tally:
-    """One after the other, here."""
+    """Run the seeds one after the other, in this process."""
     tally = Tally()
     plan = replace(plan, chosen=plan.chosen or profile(plan.profile))
     with rare_collections():
@@ -86,7 +86,7 @@ def run_seeds(plan: StressPlan, seeds: Sequence[int]) -> Tally:
 
 
 def run_seed(plan: StressPlan, seed: int) -> Tally:
-    """One of them."""
+    """Run one seed."""
     return run_seeds(plan, (seed,))
 
 
@@ -107,7 +107,7 @@ def between_storms() -> None:
 
 
 def run_storms(plan: StressPlan, executors: Executors, advance: Callable[[int], None]) -> Tally:
-    """All of them; `advance` receives the number that are newly done. Failures come in the order of their seeds.
+    """Run all storms; `advance` receives the number that are newly done. Failures come in the order of their seeds.
 
     Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,
     for the sake of Ctrl-C.

@@ -132,7 +132,7 @@ def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) 
 
 
 def horizon_of(text: str) -> float:
-    """Of a Go duration, thirty days at most."""
+    """Return the horizon of a Go duration, thirty days at most."""
     try:
         found = parse_duration(text)
     except ValueError:
@@ -283,7 +283,7 @@ class Sources:
         return anyio.run(recorded, self.db, kind, name, cycle, _unsaid)
 
     def load_plugins(self) -> None:
-        """Those that the journal's configurations name. Raises ConfigError."""
+        """Load the plugins that the journal's configurations name. Raises ConfigError."""
         anyio.run(demand_plugins, self.db, None if self._plugins is None else Path(self._plugins), _unsaid)
 
 

@@ -92,7 +92,8 @@ class Place:
 
 
 def places_of(turns: Iterable[Turn]) -> dict[str, Place]:
-    """By job, out of the turns of a cycle. Of several actions the one that comes nearest to a start counts."""
+    """Return the places by job, from the turns of a cycle. Of several actions the one that comes nearest to a start
+    counts."""
     in_order = sorted(enumerate(turns), key=lambda each: (STAGES[each[1].action], not each[1].tried, each[0]))
     found: dict[str, Place] = {}
     before: dict[tuple[str, str], Before] = {}
@@ -147,7 +148,8 @@ def lending(standings: Mapping[str, QueueStanding]) -> dict[str, list[QueueLoan]
 
 
 def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[QueueLoan]:
-    """Of one resource, among the queues without others below them; an inner queue lends what it keeps undivided."""
+    """Return the loans of one resource, among the queues without others below them; an inner queue lends what it keeps
+    undivided."""
     made: list[QueueLoan] = []
     within: dict[str, tuple[Shares, Shares, float]] = {}  # of each parent: who borrows, who lends, what they deserve
     for _, name in reversed(in_tree_order(standings)):  # children before parents
@@ -173,7 +175,7 @@ def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[QueueLo
 
 
 def _lend(borrowers: Shares, lenders: Shares, made: list[QueueLoan]) -> None:
-    """In proportion to what each lacks and each has; who is through is taken out."""
+    """Lend in proportion to what each borrower lacks and each lender has; drop queues that are done."""
     wanted, given = sum(borrowers.values()), sum(lenders.values())
     lent = min(wanted, given)
     if lent <= 0:

@@ -53,12 +53,12 @@ class GangLives(Listener):
     admitted: float | None = None
 
     def pod_created(self, pod: PodLife) -> None:
-        """Of the job, as far as it is known by now."""
+        """Note a pod of the job, if its job is known by now."""
         if self.job_name in (pod.job, pod.group, pod.full_name):
             self.attempts[pod.uid] = pod
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
-        """It may be of this job after all."""
+        """Note a pod that may belong to this job after all."""
         self.pod_created(pod)
 
     def group(self, group: GroupLife) -> None:
@@ -79,7 +79,7 @@ class RecordsNaming:
     _number: int = 0
 
     async def entries(self) -> AsyncIterator[StoryEntry]:
-        """In order; the cycle before each is in `moments`."""
+        """Yield the entries in order; the cycle before each is in `moments`."""
         wanted, after = self.name.rpartition("/")[2].encode(), 0
         while batch := await self.journal.read(after, STORY_KINDS, BATCH):
             for stored in batch:

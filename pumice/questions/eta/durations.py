@@ -88,7 +88,7 @@ class Seen(NamedTuple):
     began: list[float]
 
     def and_one_longer(self) -> Seen:
-        """With a run beside them that outlasts all: of n and the next, each is as likely to be the longest (Hill)."""
+        """Add a run that outlasts all others: of n and the next, each is as likely to be the longest (Hill)."""
         longest = max(self.lasted_s)
         return Seen([*self.lasted_s, longest], [*self.ended, False], [*self.templates, ""], [*self.began, 0.0])
 
@@ -137,7 +137,7 @@ class Knowledge:
         return Beliefs(self, seed)
 
     def survival(self, keys: RunKeys, seed: int | None) -> Survival | None:
-        """Of runs like these, None where too few are known."""
+        """Return the survival of runs like these, None where too few are known."""
         key = self._key(keys)
         if key is None:
             return None
@@ -194,7 +194,7 @@ def _chance(salt: str) -> np.random.Generator:
 
 
 def _weights(chance: np.random.Generator, seen: Seen) -> Floats:
-    """Of all, and last of the one that is longer."""
+    """Draw the weights of all runs, last of the one that is longer."""
     number = len(seen.began)
     weights: Floats = chance.standard_exponential(number)
     kinds, whose = np.unique(np.array(seen.templates[:-1]), return_inverse=True)

@@ -80,7 +80,7 @@ class _LivedSeconds:
             self._advance(more)
 
     def end(self) -> None:
-        """This future is over."""
+        """Note that this future is over."""
         self(self._whole)
         self._told = 0
 

@@ -125,7 +125,7 @@ class PodsOfFork:
         )
 
     def sources(self) -> dict[str, int]:
-        """By what is known how long running pods run: how many."""
+        """Return the number of running pods by the source of their duration."""
         found: dict[str, int] = {}
         for pod in self.pods.values():
             if pod.runs:

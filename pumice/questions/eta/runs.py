@@ -50,7 +50,7 @@ class EndedRun(NamedTuple):
 
 
 def keys_of(namespace: str, meta: Object, spec: Object, gang: GangFacts, job: str = "") -> RunKeys:
-    """Of a pod, or of a template for pods of `job`."""
+    """Return the keys of a pod, or of a template for pods of `job`."""
     annotations = text_map(meta.get("annotations"))
     owner = job or annotations.get(JOB_NAME) or annotations.get(GROUP_NAME) or str(meta.get("name") or "")
     template = template_of(spec)
@@ -58,7 +58,7 @@ def keys_of(namespace: str, meta: Object, spec: Object, gang: GangFacts, job: st
 
 
 def gang_of(group: Object) -> GangFacts:
-    """Of a PodGroup."""
+    """Return the facts of a PodGroup."""
     spec = section(group, "spec")
     return GangFacts(str(spec.get("queue") or "default"), minimum_of(group))
 

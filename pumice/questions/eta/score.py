@@ -91,7 +91,7 @@ def rehearsed(fork: Fork, number: int, advance: Callable[[int], None] = lambda s
 
 
 def moments_of(file: Path, number: int) -> Iterator[Fork]:
-    """So many cycles of the journal, evenly spread; those that it holds no longer are left out."""
+    """Yield so many cycles of the journal, evenly spread; those that it holds no longer are left out."""
     newest = anyio.run(newest_cycle, file)
     for cycle in sorted({max(round(newest * place / (number + 1)), 1) for place in range(1, number + 1)}):
         try:
@@ -205,7 +205,8 @@ def score(
 
 
 def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
-    """By job that waits: the work before it, in seconds of the whole cluster; None where some of it is not known."""
+    """Return for each waiting job the work before it, in seconds of the whole cluster; None where some of it is not
+    known."""
     pods = PodsOfFork(fork, book.ended)
     work = _Work(pods.fork, Middle(pods.knowledge))
     running = 0.0

@@ -64,7 +64,7 @@ def placed(pod: str, node: str, look: Look | None) -> str:
 
 
 def evicted(pod: str, evict: Evict) -> str:
-    """From where, by whom and for whom."""
+    """Describe an eviction: from which node, by which action and for which job."""
     room = f" to make room for {evict.preemptor}" if evict.preemptor else ""
     score = f", score {evict.score:g}" if evict.score else ""
     return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}{score}"

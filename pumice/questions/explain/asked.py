@@ -43,7 +43,7 @@ async def last_job(file: Path, name: str) -> Object | None:
 
 
 def submitted_again(scene: Scene, job: Object) -> Scene:
-    """That moment, with the Job as it was submitted and what controllers make of it."""
+    """Return that moment, with the Job as it was submitted and the objects that controllers make of it."""
     fresh = {part: value for part, value in job.items() if part != "status"}
     objects = expanded([*scene.objects(), fresh], scene.clock.now).objects
     return replace(scene, view=fill(objects, scene.in_flight), recorded=None, objects=lambda: objects)

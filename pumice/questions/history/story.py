@@ -134,7 +134,7 @@ class Overview:
     events: list[StoryEntry] = field(default_factory=list[StoryEntry])
 
     def add(self, entry: StoryEntry) -> None:
-        """One more record. Crashes, lost cycles and configurations are kept whole."""
+        """Add one more record. Crashes, lost cycles and configurations are kept whole."""
         self.records[entry.kind] += 1
         self.began = self.began or entry.at
         self.ended = max(self.ended, entry.at)

@@ -156,7 +156,7 @@ class Jobs(Listener):
     # --- pods
 
     def pod_created(self, pod: PodLife) -> None:
-        """One more pod, or one again."""
+        """Add a new pod, or one that was made again."""
         life = self._of(pod)
         life.there += 1
         life.live += 1
@@ -173,7 +173,7 @@ class Jobs(Listener):
             life.row.gpu += gpus(pod)
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
-        """It belongs to another job than it seemed to; a job of its own alone there never was."""
+        """Move a pod to another job than it seemed to belong to; a job of its own alone there never was."""
         if job == pod.job or (life := self._jobs.get(job)) is None:
             return
         life.there -= 1
@@ -268,7 +268,7 @@ def _lost(row: JobRow, pod: PodLife) -> None:
 
 
 def waited_s(row: JobRow) -> float | None:
-    """From its submission to its start, None while it has not started."""
+    """Return the seconds from its submission to its start, None while it has not started."""
     return None if row.started is None else round(row.started - row.submitted, 3)
 
 

@@ -114,7 +114,7 @@ class DeservedInJournal:
 
 
 def _parsed(text: str) -> SchedulerConfig:
-    """That of a journal was good once, and is read leniently."""
+    """Parse a configuration of a journal. It was accepted once, so it is read leniently."""
     return parse_scheduler_config(
         text or default_text(), source="journal", lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
     )
@@ -297,7 +297,7 @@ class Measuring(Listener):
         return (self.jobs, self.usage, self)
 
     def queue(self, name: str, queue: dict[str, Any] | None, at: float) -> None:
-        """Its weight is remembered when it is gone."""
+        """Note a queue; its weight is kept after its deletion."""
         if queue is not None:
             self._weights[name] = int(section(queue, "spec").get("weight") or 1)
 
@@ -428,7 +428,7 @@ class Measuring(Listener):
         }
 
     def _dominant(self, queues: list[QueueRow]) -> list[float]:
-        """Of every queue: the greatest share of any resource that it held, for a weight of one."""
+        """Return for every queue the greatest share of any resource that it held, for a weight of one."""
         return [max((of["share"] for of in row.resources.values()), default=0.0) / row.weight for row in queues]
 
     def _of_all(self, resource: str, queues: list[QueueRow], until: float) -> ResourceSummary:
@@ -477,7 +477,7 @@ class Beginning:
 
 
 async def beginning(journal: Journal) -> Beginning:
-    """Of a journal whose first records were cut off, that is the oldest state it keeps."""
+    """Return the beginning of a journal; if its first records were cut off, the oldest state it keeps."""
     head = await journal.head()
     kept = [one for one in await journal.checkpoints() if one.sequence >= head.cut] if head.cut else []
     if kept:

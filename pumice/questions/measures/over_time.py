@@ -38,12 +38,12 @@ class Steps:
     _bins: list[float] = field(default_factory=list[float])
 
     def add(self, change: float, at: float) -> None:
-        """It grows (or shrinks) by this from now on."""
+        """Add to the value from now on."""
         self.to(at)
         self.value += change
 
     def set(self, value: float, at: float) -> None:
-        """It is this from now on."""
+        """Set the value from now on."""
         self.to(at)
         self.value = value
 

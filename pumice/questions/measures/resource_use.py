@@ -88,7 +88,7 @@ class ResourceUse(Listener):
     # --- nodes
 
     def node(self, name: str, allocatable: Amount, at: float) -> None:
-        """It comes, changes or goes."""
+        """Note a node that was added, changed or deleted."""
         use = self._nodes.get(name)
         if use is None:
             use = self._nodes[name] = NodeUse({}, {})
@@ -116,7 +116,7 @@ class ResourceUse(Listener):
     # --- figures
 
     def fragmentation(self, resource: str, until: float) -> list[float]:
-        """In each stretch of time: what part of what is free is torn; 0 when nothing is free."""
+        """Return for each stretch of time the part of the free amounts that is fragmented; 0 when nothing is free."""
         free = [
             whole - held
             for whole, held in zip(self.capacity[resource].means(until), self.all_held(resource, until), strict=True)

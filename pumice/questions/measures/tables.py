@@ -98,7 +98,7 @@ class TableWriter(Protocol):
     """Takes rows one by one."""
 
     def write(self, row: Any) -> None:
-        """One more row."""
+        """Write one more row."""
 
     def close(self) -> None:
         """No more rows."""
@@ -119,7 +119,7 @@ class CsvWriter:
         self._csv.writerow(self._names)
 
     def write(self, row: Any) -> None:
-        """One more row."""
+        """Write one more row."""
         self._csv.writerow([_cell(getattr(row, name)) for name in self._names])
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class ParquetWriter:
         self._file = arrow.parquet.ParquetWriter(str(path), self._schema)
 
     def write(self, row: Any) -> None:
-        """One more row."""
+        """Write one more row."""
         self._rows.append(row)
         if len(self._rows) >= CHUNK:
             self._flush()

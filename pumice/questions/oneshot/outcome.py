@@ -23,7 +23,7 @@ class Standing:
 
 
 def standings_of(objects: Iterable[Object]) -> dict[str, Standing]:
-    """By "ns/pod", for the pods with a remark."""
+    """Return the standings by "ns/pod", for the pods with a remark."""
     found = {object_key(obj): _standing(section(obj, "status")) for obj in objects if obj.get("kind") == "Pod"}
     return {key: standing for key, standing in found.items() if standing != Standing()}
 

@@ -71,7 +71,8 @@ def _told(said: PendingReason, finding: WaitFinding | None) -> LeftPending:
 
 
 def _promised(key: str, report: CycleReport) -> PendingReason | None:
-    """In the words of the pod's condition: it was promised room, or had some without its gang being whole."""
+    """Return the reason in the words of the pod's condition: it was promised room, or had some without its gang being
+    whole."""
     if node := report.pipelined.get(key):
         where = f"can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
         return PendingReason(UNSCHEDULABLE, f"Pod {key} {where}")
@@ -136,7 +137,7 @@ def makers_absent(objects: Sequence[Object]) -> list[tuple[Object, str]]:
 
 
 def endings(trail: Trail, pending: Iterable[str], objects: Iterable[Object]) -> dict[str, list[str]]:
-    """By job with a pod among `pending` ("ns/pod"): where each action that looked at it ended, in order."""
+    """Return by job with a pod among `pending` ("ns/pod"): where each action that looked at it ended, in order."""
     left = set(pending)
     jobs = waiting_jobs(obj for obj in objects if obj["kind"] == "Pod" and object_key(obj) in left)
     return {job: list(dict.fromkeys(map(_said, trail.of_job(job)))) for job in sorted(jobs)}

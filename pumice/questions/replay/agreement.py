@@ -58,7 +58,7 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """Of the decisions seen, those that were the same; None: there were none."""
+        """Return the part of the decisions seen that were the same; None: there were none."""
         return self.same / self.decisions if self.decisions else None
 
     @property

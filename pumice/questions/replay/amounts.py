@@ -41,7 +41,7 @@ class NodeCapacity:
     _until: float = 0.0
 
     def node(self, name: str, amount: Amount, at: float) -> None:
-        """From then on a node has this; nothing, when it is gone."""
+        """Note the capacity of a node from then on; none after its deletion."""
         if self._nodes.get(name, {}) != amount:
             self._total, self._until = self.through(at), at
             self._nodes[name] = amount
@@ -61,7 +61,7 @@ def add(total: dict[str, float], amount: Amount, seconds: float) -> None:
 
 
 def figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ResourceFigures]:
-    """By resource, those that a pod asked for."""
+    """Return the figures by resource, for those that a pod asked for."""
     return {
         name: ResourceFigures(
             round(requested[name], 3), round(allocated.get(name, 0.0), 3), _share(allocated, capacity, name)
@@ -71,7 +71,7 @@ def figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str,
 
 
 def cluster_figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ClusterFigures]:
-    """By resource, all that nodes have or that a pod asked for."""
+    """Return the figures by resource, for all that nodes have or that a pod asked for."""
     return {
         name: ClusterFigures(
             round(requested.get(name, 0.0), 3),

@@ -151,7 +151,8 @@ def _landing(cycle: int, sequence: int, decision: Decision) -> StoreRequest:
 
 
 def _exit_code(run: PodRun) -> dict[str, str]:
-    """With an end of its own a pod no longer does what its containers say."""
+    """Return the annotation of the exit code. A pod with an end of its own no longer follows its containers'
+    commands."""
     return {EXIT_CODE: str(run.exit_code)} if run.life is not None and run.exit_code else {}
 
 

@@ -147,7 +147,7 @@ class Measurer(Listener):
         return sum(pod.job == job for pod in self._lives.pods.values())
 
     def jobs(self) -> dict[str, JobFigures]:
-        """By "namespace/name" of the job (see `pumice.belonging`)."""
+        """Return the figures by "namespace/name" of the job (see `pumice.belonging`)."""
         jobs: dict[str, JobFigures] = {}
         there = self._rows.rows()
         for name, pods in self.by_job().items():
@@ -194,7 +194,7 @@ class Measurer(Listener):
         return known.queue if known else ""
 
     def queues(self) -> dict[str, QueueFigures]:
-        """By name, those that had pods."""
+        """Return the figures of queues by name, for those that had pods."""
         queues: dict[str, QueueFigures] = {}
         waits: dict[str, list[float]] = {}
         jobs = self.jobs().values()
@@ -216,7 +216,7 @@ class Measurer(Listener):
         return dict(sorted(queues.items()))
 
     def cluster(self) -> dict[str, ClusterFigures]:
-        """By resource."""
+        """Return the figures of the cluster by resource."""
         return cluster_figures(*self._amounts(self.pods()), self._capacity.through(self._horizon))
 
     def _by_queue(self) -> dict[str, list[PodLife]]:
@@ -237,5 +237,5 @@ class Measurer(Listener):
         return requested, allocated
 
     def _on_node(self, node: str, bound: float, end: float) -> float:
-        """For how many of these seconds the node was there: of one that is gone a pod holds nothing."""
+        """Return how many of these seconds the node existed: a pod holds nothing of a deleted node."""
         return sum(max(min(end, gone) - max(bound, came), 0.0) for came, gone in self._stays.get(node, ()))

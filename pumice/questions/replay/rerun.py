@@ -224,7 +224,7 @@ class Other:
     plugins: dict[str, str] = field(default_factory=dict[str, str])
 
     def settings(self) -> SystemSettings:
-        """Of the system that goes on."""
+        """Return the settings of the system that goes on."""
         return SystemSettings(
             config_text=self.text, lenient=True, checkpoint_every=0, user_plugins=self.plugins, post=supposing
         )
@@ -258,7 +258,7 @@ class _Start:
 
 
 def second_run(file: Path, other: Other, advance: Advance = lambda records: None) -> Second:
-    """Of a journal in a file, which is only read. Raises OpenError, DamagedError."""
+    """Return the second run of a journal in a file, which is only read. Raises OpenError, DamagedError."""
     start = anyio.run(_common, file, other, advance)
     record, parting = start.record, start.common.parting
     before = after = lived(record.measured, record.cycles)
@@ -321,7 +321,7 @@ def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequen
 
 
 async def _go_on(start: _Start, settings: SystemSettings, clock: VirtualClock) -> None:
-    """From the parting to the end of the record, one process after the other as there were in the record."""
+    """Run from the parting to the end of the record, one process after the other as there were in the record."""
     remainder, ended = start.record.reader.remainder, start.record.ended
     ends = [*(restart.down_at for restart in remainder.restarts), ended]
     begins = [clock.start, *(restart.up_at for restart in remainder.restarts)]

@@ -87,7 +87,7 @@ class DrawnPods(NamedTuple):
 
 
 def pods_on_nodes(run: RecordedRun, *, named: bool) -> Spec | None:
-    """Of the busiest nodes; `named`: the title says which run."""
+    """Plot the pods on the busiest nodes; `named`: the title says which run."""
     unit, axis = time_axis([run])
     found = drawn(run.slices)
     rows: list[Row] = [
@@ -164,7 +164,7 @@ MOST_POINTS: Final = 5_000
 
 
 def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
-    """By name, in the order in which they are shown; those with nothing to show are left out."""
+    """Return the charts by name, in the order in which they are shown; those with nothing to show are left out."""
     found: dict[str, Spec | None] = {
         "utilisation": _utilisation(runs),
         **_queues(runs),
@@ -353,7 +353,7 @@ def _unplaced(run: RecordedRun) -> Iterator[tuple[float, float]]:
 
 
 def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | None:
-    """Of each queue: what part of its jobs had at most so much."""
+    """Return for each queue the part of its jobs that had at most so much."""
     rows: list[Row] = []
     for run in runs:
         by_queue: dict[str, list[float]] = {}
@@ -380,7 +380,8 @@ def _by_queue(runs: Sequence[RecordedRun], field: str, title: str) -> Spec | Non
 
 
 def _scale(field: str, rows: Sequence[Row]) -> Spec:
-    """Of waits from 0 on, of slowdowns from 1 on; never of one point, where all jobs had the same."""
+    """Return the scale: from 0 on for waits, from 1 on for slowdowns; never a single point, even if all jobs had the
+    same."""
     largest = max((row["value"] for row in rows), default=0.0)
     if field == "wait_s":
         return {"type": "symlog", "domain": [0, largest or 1.0], "nice": False}
@@ -388,7 +389,7 @@ def _scale(field: str, rows: Sequence[Row]) -> Spec:
 
 
 def _quantiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """At most a hundred points of the distribution."""
+    """Yield at most a hundred points of the distribution."""
     step = max(1, len(values) // 100)
     for index in (*range(0, len(values), step), len(values) - 1):
         yield round((index + 1) / len(values), 4), values[index]

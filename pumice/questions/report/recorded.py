@@ -50,7 +50,7 @@ _KNOWN: Final = (
 
 
 def reason_of(pod: Object) -> str:
-    """Of a pod without a node: the reason that most nodes give, else the message without its numbers."""
+    """Return the reason of a pod without a node: the one that most nodes give, else the message without its numbers."""
     for condition in section(pod, "status").get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return short(str(condition.get("message") or condition.get("reason") or NOT_LOOKED_AT))
@@ -215,13 +215,13 @@ class Beside(Listener):
             self.draw(pod, pod.ended)
 
     def draw(self, pod: PodLife, ended: float) -> None:
-        """From its binding until then."""
+        """Add a slice from the pod's binding to its end."""
         assert pod.bound is not None
         begun, ended = (round(at - self.grid.began, 1) for at in (pod.bound, ended))
         self.slices.append(PodSlice(pod.node, pod.full_name, pod.queue, begun, ended, pod.evicted))
 
     def waits(self, pod: str, why: str | None, at: float) -> None:
-        """From now on for that reason; None: it does not wait."""
+        """Note that a pod waits from now on for that reason; None: it does not wait."""
         before, since = self.waiting.get(pod, (None, at))
         if before == why:
             return

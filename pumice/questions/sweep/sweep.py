@@ -33,7 +33,7 @@ WHOLE: Final = SweepPart(0, 1)
 
 
 def read_part(text: str) -> SweepPart:
-    """Of `NUMBER/OF`. InputError for anything else."""
+    """Read `NUMBER/OF`. InputError for anything else."""
     number, _, of = text.partition("/")
     if not (number.isdecimal() and of.isdecimal() and int(number) < int(of)):
         raise InputError(f"expected NUMBER/OF such as 0/4, the first of four parts; was {text!r}", path="--part")

@@ -121,7 +121,7 @@ class SystemTracks:
         self._down: set[str] = set()
 
     def cycle(self, record: CycleRecord, at: float) -> None:
-        """One cycle that was recorded."""
+        """Draw one recorded cycle."""
         notes = {"decisions": record.decisions, "revision": record.revision, "digest": record.digest}
         self._writer.begin(self._cycles, min(record.now, at), f"cycle {record.cycle}", notes)
         self._writer.end(self._cycles, at)

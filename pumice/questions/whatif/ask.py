@@ -48,7 +48,7 @@ LARGE: Final = 3000
 
 @contextmanager
 def another_process(objects: int, plugins_dir: Path | None) -> Generator[Executor | None]:
-    """One, with the same users' plugins; None where it would not pay, or there is only one core."""
+    """Give another process, with the same users' plugins; None where it would not pay, or there is only one core."""
     if objects < LARGE or cores() == 1:
         yield None
         return
@@ -144,7 +144,7 @@ class Chronicle:
             self.had_to_go(pod, at, REMOVAL)
 
     def had_to_go(self, pod: Object, at: float, action: str) -> None:
-        """Not for another pod, but for what is done to its node: `DRAIN` or `REMOVAL`."""
+        """Note a pod that was evicted not for another pod, but for an operation on its node: `DRAIN` or `REMOVAL`."""
         # a pod that is being deleted reaches its last phase, too: it counts if its deletion began before
         if section(pod, "status").get("phase") in ENDED and not pod["metadata"].get("deletionTimestamp"):
             return
@@ -162,7 +162,8 @@ class Chronicle:
     # --- at the end
 
     def jobs(self) -> dict[str, JobFuture]:
-        """By name, as `pumice.questions.replay.measure` names them; those that have no pods are among them."""
+        """Return the jobs by name, as `pumice.questions.replay.measure` names them; those that have no pods are among
+        them."""
         figures, by_job = self.measured.jobs(), self.measured.by_job()
         found: dict[str, JobFuture] = {}
         for name in sorted({*figures, *self._queues}):
@@ -219,7 +220,8 @@ class Chronicle:
         return max(0.0, round(at - self._began, 3))  # in this order: never -0.0
 
     def told_evictions(self) -> tuple[EvictedPod, ...]:
-        """In order, each with the moment at which the pod, or one in its place, was on a node again."""
+        """Return the evictions in order, each with the moment at which the pod, or one in its place, was on a node
+        again."""
         job_of = self._jobs_by_pod_and_group()
         ran = {pod.uid: pod.ended - pod.ran_since for pod in self.measured.pods() if pod.ended and pod.ran_since}
         returns = _Returns(self.measured.by_job(), self._made)
@@ -297,7 +299,7 @@ class Witness:
         self._drained()
 
     def live(self, advance: Advance) -> Future:
-        """To the horizon."""
+        """Live to the horizon."""
         self.life.run(self._horizon_s, advance)
         told, life = self.chronicle, self.life
         unknown = list(told.unknown.values())
@@ -340,7 +342,7 @@ class Witness:
         return any(before.evict.job == evict.job for before in self.chronicle.evictions)
 
     def _votes(self, evicts: Sequence[Evict]) -> dict[str, tuple[str, ...]]:
-        """By uid, what each plugin said of the pod when it was chosen."""
+        """Return by uid what each plugin said of the pod when it was chosen."""
         names = {evict.uid: f"{evict.namespace}/{evict.name}" for evict in evicts}
         trail = Trail(frozenset(names.values()), frozenset[str]())
         view, gauges = self.life.kernel.view, gauges_of(self.life.kernel.look_again(trail))
@@ -352,7 +354,7 @@ class Witness:
         return found
 
     def _pending(self) -> dict[str, PendingJob]:
-        """Of the jobs with pods that wait, and of those that have none yet: why, as the next cycle would say it."""
+        """Return why jobs with waiting pods, or without pods yet, wait, as the next cycle would say it."""
         view, fork = self.life.kernel.view, self._fork
         waiting = Counter(
             task.job

@@ -103,7 +103,7 @@ class Assignment:
 
 
 def assignment_of(text: str) -> Assignment:
-    """Of `PATH=VALUE`; the value is YAML. Raises InputError."""
+    """Parse `PATH=VALUE`; the value is YAML. Raises InputError."""
     steps, position = list[Step](), 0
     while position < len(text) and text[position] != "=":
         match = _STEP.match(text, position)
@@ -149,7 +149,7 @@ class ForkChange:
 
 
 def changed(fork: Fork, changes: Iterable[ForkChange]) -> Fork:
-    """All of them, one after the other."""
+    """Apply all changes, one after the other."""
     for change in changes:
         try:
             fork = change.on(fork)
@@ -185,7 +185,7 @@ def add_nodes(text: str) -> ForkChange:
 
 
 def nodes_like(name: str, count: int) -> ForkChange:
-    """So many more, up to `NODES_IN_ALL`."""
+    """Add so many more nodes, up to `NODES_IN_ALL`."""
 
     def on(fork: Fork) -> Fork:
         model = fork.objects[found(fork.objects, ("Node", "", name))]
@@ -282,7 +282,7 @@ def _reaches_its_group(objects: Sequence[Object], obj: Object, assignment: Assig
 
 
 def assign(who: tuple[str, str, str], assignments: Sequence[Assignment], words: str) -> ForkChange:
-    """These fields of that object."""
+    """Set these fields of that object."""
 
     def on(fork: Fork) -> Fork:
         place = found(fork.objects, who)

@@ -156,7 +156,7 @@ class FutureDifference:
 
     @property
     def supposed(self) -> list[str]:
-        """Of both."""
+        """Return the assumptions of both futures."""
         return list(dict.fromkeys([*self.before.supposed, *self.after.supposed]))
 
     @property
@@ -257,5 +257,5 @@ def _used(future: Future, resource: str) -> float:
 
 
 def _sides(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, Sides[T | None]]:
-    """By name, what either says of it."""
+    """Return by name what either future says of it."""
     return {name: Sides(before.get(name), after.get(name)) for name in sorted({*before, *after})}

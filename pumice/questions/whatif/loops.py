@@ -114,7 +114,7 @@ def _rings_of(losses: Sequence[Loss], *, of_queues: bool = False) -> list[Evicti
 
 
 def _rings(towards: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """For each job the shortest way back to it; each ring once, from its first job by name on."""
+    """Return for each job the shortest way back to it; each ring once, from its first job by name on."""
     found: dict[frozenset[str], tuple[str, ...]] = {}
     for job in sorted(towards):
         ring = _way_back(job, towards)

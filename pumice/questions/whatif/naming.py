@@ -36,7 +36,8 @@ class Belongings:
 
 
 def belongings(objects: Sequence[Object]) -> dict[str, Belongings]:
-    """By "namespace/name" of the job: as the pods name it, who owns their PodGroup, or the PodGroup or pod itself."""
+    """Return the belongings by "namespace/name" of the job: as the pods name it, who owns their PodGroup, or the
+    PodGroup or pod itself."""
     found: dict[str, Belongings] = {}
     owners: dict[str, str] = {}
     for place, obj in enumerate(objects):
@@ -89,7 +90,7 @@ MORE: Final = {"vcjob": "Job", "pg": "PodGroup", "q": "Queue"}
 
 
 def kind_named(word: str) -> Kind:
-    """By kind, singular, plural or short name. Raises InputError."""
+    """Return the kind named so: by kind, singular, plural or short name. Raises InputError."""
     lower = word.lower()
     if lower in MORE:
         return KINDS[MORE[lower]]
@@ -103,7 +104,7 @@ def kind_named(word: str) -> Kind:
 
 
 def identity_named(text: str) -> Identity:
-    """Of KIND/NAME or KIND/NAMESPACE/NAME; the namespace is default where there is one and it is left out."""
+    """Parse KIND/NAME or KIND/NAMESPACE/NAME; the namespace is default where there is one and it is left out."""
     word, *rest = text.split("/")
     if not 1 <= len(rest) <= 2 or not all(rest):
         raise InputError(f"expected KIND/NAME or KIND/NAMESPACE/NAME, was {text!r}")

@@ -22,7 +22,7 @@ from pumice.storage.memory import MemoryJournal
 
 
 def save(fork: Fork, horizon_s: float, seed: int, file: Path) -> None:
-    """From the fork to the horizon, into a file that is made. Raises OpenError."""
+    """Save the future from the fork to the horizon, into a new file. Raises OpenError."""
     records: list[Record] = []
     Life(
         fork,

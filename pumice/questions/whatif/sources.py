@@ -120,7 +120,7 @@ class _Folded:
                         return
 
     async def _begin(self, journal: Journal, head: Head, cycle: int | None) -> Stored | None:
-        """At the newest checkpoint that is old enough."""
+        """Begin at the newest checkpoint that is old enough."""
         for checkpoint in await journal.checkpoints():
             if not head.cut <= checkpoint.sequence <= head.sequence:
                 continue

@@ -56,7 +56,7 @@ class BudgetBook:
         return self.healthy - self.wants
 
     def counted(self, change: int, at: float) -> None:
-        """So many healthy pods more."""
+        """Count so many more healthy pods."""
         self.healthy += change
         self.left.append([at, self.spare])
         past = len(list(takewhile(lambda entry: entry[0] <= at - LAG_S, self.left)))

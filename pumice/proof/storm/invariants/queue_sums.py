@@ -45,7 +45,7 @@ def what_is_over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iter
 
 
 def greatest(all_of: list[Amounts]) -> Amounts:
-    """Of each amount the greatest."""
+    """Return the greatest of each amount."""
     if len(all_of) == 1:
         return all_of[0]
     names = {name for each in all_of for name in each}
@@ -91,7 +91,7 @@ def wrong_at_rest(truth: StormTruth) -> Iterator[str]:
 
 
 def _bounds(truth: StormTruth, revision: int, leaving: Set[str]) -> tuple[Sums, Sums]:
-    """By queue what must be counted, and what may be."""
+    """Return by queue what must be counted, and what may be counted."""
     least, most = no_sums(), no_sums()
     late = takewhile(lambda entry: entry[0] > revision, reversed(truth.went))
     there = [pod for pod in truth.pods.values() if not pod.leaves]
@@ -106,7 +106,7 @@ def _bounds(truth: StormTruth, revision: int, leaving: Set[str]) -> tuple[Sums, 
 
 
 def _count(truth: StormTruth, sums: Sums, queue: str, pod: PodBook) -> None:
-    """In its queue and in all above it. What is in the root itself counts twice there, as in Volcano."""
+    """Count the pod in its queue and in all above it. What is in the root itself counts twice there, as in Volcano."""
     if truth.last_queue(queue) is None:
         return  # no session has a job of a queue that does not exist
     for name in (queue, *_above(truth, queue)):

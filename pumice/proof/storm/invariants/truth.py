@@ -43,7 +43,7 @@ class History:
     values: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
 
     def add(self, revision: int, value: Any) -> None:
-        """From this revision on."""
+        """Add the value in force from this revision on."""
         if not self.values or self.values[-1][1] != value:
             self.values.append((revision, value))
 
@@ -185,7 +185,7 @@ class StormTruth:
         return (self.read(blob) for (each, _, _), blob in self.blobs.items() if each == kind)
 
     def _replace(self, key: str, before: PodBook | None, after: PodBook | None) -> None:
-        """In the table and in all sums."""
+        """Replace the pod in the table and in all sums."""
         if after is None:
             self.pods.pop(key, None)
         else:

@@ -55,7 +55,8 @@ class Profile(WrittenProfile, frozen=True):
 
 
 def read_profiles(path: Path) -> dict[str, Profile]:
-    """By name; what they include is not looked up. Raises ConfigError with file, line, path, expected and found."""
+    """Read the profiles by name; what they include is not looked up. Raises ConfigError with file, line, path, expected
+    and found."""
     documents = read_documents(read_text(path), str(path))
     if len(documents) != 1:
         raise ConfigSyntaxError(f"expected one YAML document, was {len(documents)}", source=str(path))

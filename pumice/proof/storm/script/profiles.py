@@ -105,7 +105,7 @@ def _check_sums(whole: Profile, place: ValuePlace, names: str) -> None:
 
 
 def _together(parts: Sequence[Profile], place: ValuePlace, names: str) -> Profile:
-    """Of each number the greatest, and the one configuration."""
+    """Combine the profiles: the greatest of each number, and the one configuration."""
     configs = dict.fromkeys(each.config for each in parts if each.config)
     if len(configs) > 1:
         problem = f"expected one scheduler configuration, was {len(configs)} different ones in {names}"

@@ -61,7 +61,7 @@ def quantities(details: Object) -> dict[str, str]:
 
 
 def labels(details: Object) -> dict[str, str]:
-    """Of a node with chips that MindCluster shares."""
+    """Return the labels of a node with chips that MindCluster shares."""
     if not details.get("chips"):
         return {}
     kind = {"accelerator": "huawei-Ascend310P", "servertype": f"Ascend310P-{CHIP_CORES}"}

@@ -48,7 +48,7 @@ class Search:
 
     @property
     def events(self) -> list[Event]:
-        """Of the smallest script."""
+        """Return the events of the smallest script."""
         return list(self.script.events)
 
     @property
@@ -103,7 +103,7 @@ def shrink(script: Script, outcome: StormOutcome, *, runs: int = RUNS, simulate:
 
 
 def leave_out_all(search: Search) -> None:
-    """By subject, one by one and in size, until nothing more can go."""
+    """Leave out events by subject, one by one and in size, until no more can be left out."""
     while not search.exhausted:
         before = search.script.events
         leave_out(search, partial(subject, jobs=jobs_of(before)))

@@ -227,7 +227,7 @@ def _continue(bench: Bench, search: AdviceSearch, granted: Granted, candidates: 
 
 
 def _whole(bench: Bench, found: Found, made: Sequence[Change]) -> Found:
-    """With those of the objects that were made before without which it does not come as far."""
+    """Add those of the objects made before that the found change needs for its result."""
     changes = (*made, *found.changes)
     try:
         for change in made:
@@ -517,7 +517,7 @@ def _group(bench: Bench, waiting: Sequence[Task]) -> WaitingGroup:
 
 
 def _grain(bench: Bench, names: Iterable[str]) -> dict[str, int]:
-    """Of what all that pods and PodGroups ask for is a multiple, by resource."""
+    """Return the greatest amount that divides all requests of pods and PodGroups, by resource."""
     view, grain = bench.view, dict.fromkeys(names, 0)
     asked = [*{task.template.number: task.template.request for task in view.tasks.by_key.values()}.values()]
     groups = (job.pod_group for job in view.jobs.by_key.values() if job.spec is not None)

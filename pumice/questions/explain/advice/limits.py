@@ -126,7 +126,7 @@ def _weights(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def _quotas(group: WaitingGroup) -> Iterator[LimitTable]:
-    """Of its namespace: what limits what the job asks for at least, by the names that quotas have for it."""
+    """Yield the quotas of its namespace that limit the job's minimum, by the names that quotas have for resources."""
     minimum: dict[str, str] = section(section(group.pod_group, "spec"), "minResources")
     asked = {name: float(_count(name, text)) for name, text in minimum.items()}
     minima = _grain_of_minima(group)

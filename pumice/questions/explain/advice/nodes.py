@@ -245,7 +245,8 @@ class SpreadAddition:
 
     @property
     def family(self) -> ChangeFamily:
-        """So many tasks more, on as many of the nodes; instead of that, on fewer nodes with room for more on each."""
+        """Return changes that make room for so many more tasks, on as many of the nodes; instead of that, on fewer
+        nodes with room for more on each."""
         most = len(self.refused.waiting) * OTHERS
         return ChangeFamily(3, most, lambda size: self._of(size).change, instead=self._otherwise)
 

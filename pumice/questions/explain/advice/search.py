@@ -151,7 +151,7 @@ class AdviceSearch:
 
 
 def at_most(group: Group) -> Iterable[Sizes]:
-    """Of each change of the group as much as there may be."""
+    """Return the greatest size of each change of the group."""
     return [tuple(family.most for family in group)]
 
 

@@ -159,7 +159,7 @@ class TrialMoment(NamedTuple):
     carry: Carry
 
     def next_clock(self) -> CycleClock:
-        """Of the next cycle; the time stands still."""
+        """Return the clock of the next cycle; the time stands still."""
         return replace(self.clock, cycle=self.clock.cycle + 1)
 
 
@@ -178,7 +178,7 @@ class Bench:
 
     @classmethod
     def of(cls, scene: Scene, job: str, spent: Spent) -> Bench:
-        """On a view of its own, for the scene's is not to be changed."""
+        """Make a bench on a view of its own, for the scene's is not to be changed."""
         demand_time(spent)
         given = scene.objects()
         own = replace(scene, view=fill(while_time(given, spent), scene.in_flight), ask=AskedOnce(scene.ask))
@@ -316,7 +316,7 @@ class Bench:
             self.view.apply("DELETED", before)
 
     def _remade(self, after: dict[Identity, Object]) -> dict[Identity, Object]:
-        """With what controllers make of the objects after the change."""
+        """Add the objects that controllers make after the change."""
         grown = expanded(list({**self.objects, **after}.values()), self.scene.clock.now).objects
         made = {identity_of(obj): obj for obj in grown}
         return {**after, **{who: obj for who, obj in made.items() if self.objects.get(who) is not obj}}

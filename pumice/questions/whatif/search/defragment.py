@@ -68,7 +68,7 @@ class Stock:
     needed: int
 
     def after(self, moves: Sequence[Move]) -> Stock:
-        """With these moves made."""
+        """Return the stock after these moves."""
         free = {node: dict(amount) for node, amount in self.free.items()}
         pods = dict(self.pods)
         for move in moves:

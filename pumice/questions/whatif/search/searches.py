@@ -202,7 +202,7 @@ class _Lowering:
         self.tried = 0
 
     def raised(self, step: Mapping[str, int], count: int) -> Units:
-        """All at once."""
+        """Return all limits, each raised by `count` steps."""
         return {key: self._now.get(key, 0) + count * more for key, more in step.items()}
 
     def does(self, values: Units) -> bool:
@@ -211,7 +211,7 @@ class _Lowering:
         return self._question.starts(self.change(values)) is not None
 
     def lowered(self, values: Units, key: str) -> tuple[Units, bool]:
-        """With the least of one resource, the others as they are; whether all that is smaller was tried."""
+        """Lower one resource to its least, the others as they are; return whether all smaller values were tried."""
         others = {name: value for name, value in values.items() if name != key}
         if others and self.does(others):
             return others, True
