@@ -194,7 +194,7 @@ def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -
 K = TypeVar("K", bound=Hashable)
 Executors = Callable[[], AbstractContextManager[Executor]]
 KILLED: Final = "KilledWorker"
-"""What Dask says of something over which several workers have died."""
+"""Name of Dask's error for a task over which several workers have died."""
 
 
 @contextmanager

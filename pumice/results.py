@@ -66,7 +66,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DEFINED: Final = "#/$defs/"
 SAID: Final = re.compile(r"(?<!Not )`(\w+)`: (.+?)(?:;|\.)(?:\s|$)")
-"""What a docstring says of a key: "`low_s`: the shortest wait; `high_s`: …"."""
+"""Sentence of a docstring about a key: "`low_s`: the shortest wait; `high_s`: …"."""
 
 
 class Result(msgspec.Struct, tag_field="schema"):

@@ -157,7 +157,7 @@ def _answered(request: bytes) -> bytes:
 GROUP: Final = "pumice.dev"
 VERSION: Final = "v1"
 BUSY_S: Final = 2
-"""Seconds after which somebody who was turned away may try again."""
+"""Seconds after which a client that was turned away may try again."""
 
 
 class AdviserQuestion(NamedTuple):

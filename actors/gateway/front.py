@@ -41,7 +41,7 @@ COOKIE: Final = "pumice"
 READS: Final = ("GET", "HEAD")
 _USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
 OPEN: Final = ("/healthz", "/livez", "/readyz")
-"""What a probe may ask without the token."""
+"""Paths that a probe may ask for without the token."""
 
 
 def is_loopback(host: str) -> bool:

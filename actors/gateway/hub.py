@@ -34,8 +34,8 @@ PULL: Final = 500
 NEWER_PATIENCE_S: Final = 3.0
 """So long a revision that has not been given out yet is waited for, as a kube-apiserver does."""
 GATHER_S: Final = 0.02
-"""What changes so soon after the last change goes out together: a hundred watches wake for it once. The first change
-after a pause goes out at once.
+"""Changes so soon after the last one go out together: a hundred watches wake for it once. The first change after a
+pause goes out at once.
 """
 
 Key = tuple[str, str]

@@ -217,7 +217,7 @@ READERS: Final[dict[str, Callable[[Value], Any]]] = {
     "RawExtension": _json,
     "JSON": _json,
 }
-"""How a value of each scalar type of the schema table is read; None is a null."""
+"""Readers of the value of each scalar type of the schema table; None is a null."""
 
 
 _DEEPEST: Final = 64

@@ -43,7 +43,8 @@ BAD_INPUT: Final = (
     NewerPayloadError,
     TakenError,
 )
-"""What was handed in is at fault; a journal that is locked or cannot be written is the outside world's failure."""
+"""Errors for which the input is at fault; a journal that is locked or cannot be written is the outside world's
+failure."""
 
 
 def exit_code_of(error: BaseException) -> Exit:

@@ -41,7 +41,7 @@ CHOOSING: Final = {
 """Parameters that say which storms are run, and how."""
 MOST_LINES: Final = 40
 SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT break", None: "not tried"}
-"""What is known of the events when they are run again."""
+"""Results of running the events again."""
 
 
 @speaking

@@ -50,7 +50,7 @@ Advance = Callable[[int], None]
 
 
 _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What JSON may hold raw and a terminal takes for orders."""
+"""Characters that JSON may hold raw and a terminal takes for orders."""
 
 
 class PlainConsole(Console):
@@ -157,7 +157,7 @@ def _configure_log(level: LogLevel, quiet: bool) -> None:
 
 
 _TAKEN: Final = (("output", Output, None), ("quiet", Quiet, False), ("log_level", Level, LogLevel.WARNING))
-"""What a terminal is made of: option, its annotation, what holds unless it is said."""
+"""Options of a terminal: option, its annotation, its default."""
 
 
 def speaking(command: Callable[..., int]) -> Callable[..., None]:

@@ -47,7 +47,7 @@ from pumice.yaml_text import dump_yaml
 Given = Object | Iterable["Given"]
 
 FAR_S: Final = 10 * 365 * 86_400.0
-"""How far "idle" looks: what takes longer never ends."""
+"""Horizon of "idle": a wait that is longer never ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ FORMER_NAMES: Final = ("actors", "config", "core", "storage")
 log = logging.getLogger(__name__)
 
 AT_WORK: Final = PluginQuestion()
-"""Which of the installed plugins is at work."""
+"""The installed plugin that is at work."""
 _identities: dict[str, str] = {}
 _files: dict[str, Path] = {}  # of plugins from a folder: the module
 _warned: set[tuple[str, str]] = set()  # which plugin, and which of its lines or sentences

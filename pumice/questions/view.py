@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 QUESTIONS = 3
-"""At a time: nobody schedules here, whom they could hold up."""
+"""Questions at a time: no scheduler runs here that they could delay."""
 
 
 def view_journal(db: Path, plugins_dir: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ from pumice.storage.sqlite.migrations import APPLICATION_ID
 BATCH = 10_000
 SQLITE: Final = b"SQLite format 3\0"
 APPLICATION: Final = slice(68, 72)
-"""Where in a SQLite file the id of its application stands."""
+"""Position of the application's id in a SQLite file."""
 
 
 def looks_like_journal(path: Path) -> bool:

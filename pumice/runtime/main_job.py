@@ -114,7 +114,7 @@ def _split(line: str) -> tuple[str, str, str]:
 CONFLICT = 409
 AGAIN_S = 0.05
 LOOK_S = 1.0
-"""How often somebody looks whether the journal is still there."""
+"""Seconds between two checks that the journal still exists."""
 BATCH = 500
 """So many objects are handed in at a time."""
 

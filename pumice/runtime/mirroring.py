@@ -21,7 +21,7 @@ from pumice.runtime.journals import file_journal
 from pumice.runtime.waiting import Until, reached
 
 LOOK_S = 1.0
-"""How often somebody looks whether the journal is still there."""
+"""Seconds between two checks that the journal still exists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.core.quantity import quantity_of
 
 _SHOWN: Final = 3
-"""How many ports, addresses and hosts are shown."""
+"""Number of ports, addresses and hosts that are shown."""
 _METRICS_SHOWN: Final = 2
 
 # --- Pods: what their containers say decides the STATUS column, not the phase alone

@@ -21,9 +21,9 @@ Step = Callable[[list[Any]], list[Any]]
 LONGEST: Final = 512
 """Letters of an expression."""
 MOST_FOUND: Final = 5_000
-"""Values that all steps may come to together: two unions or two descents in a row multiply them."""
+"""Most values that all steps may find together: two unions or two descents in a row multiply them."""
 MOST_INSIDE: Final = 500
-"""Values that a step inside brackets may come to, for one item."""
+"""Most values that a step inside brackets may find, for one item."""
 
 
 class Effort:

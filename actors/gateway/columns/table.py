@@ -17,7 +17,7 @@ from pumice.actors.gateway.columns.words import Cell, Cells, at, counted, filled
 from pumice.core.objects.metadata import Object, section
 
 Include = Literal["Metadata", "Object", "None"]
-"""What a row carries beside its cells: the object's metadata, all of it, or nothing."""
+"""Part of a row beside its cells: the object's metadata, all of it, or nothing."""
 
 _UNREADABLE: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 

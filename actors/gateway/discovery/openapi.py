@@ -285,7 +285,7 @@ def _content(schema: str, media: tuple[str, ...]) -> dict[str, Any]:
 
 V2_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""What is answered: Go cannot read the name by which it asks."""
+"""Content type of the answer: Go cannot read the name by which it asks."""
 
 _SWAGGER: Final = "2.0"
 _TITLE: Final = "Pumice"
@@ -295,7 +295,7 @@ _TEXT: Final = 2
 _DEFINITIONS: Final = "#/definitions/"
 _INT_OR_STRING: Final = "int-or-string"
 _THIRD: Final = ("allOf", "anyOf", "oneOf", "not", "nullable")
-"""What there is in the third version only."""
+"""Fields that exist in the third version only."""
 
 
 def v2_protobuf() -> bytes:

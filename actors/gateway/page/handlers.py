@@ -57,7 +57,7 @@ F = TypeVar("F", bound=Front)
 UNAUTHORIZED: Final = 401
 _FORMS: Final = {"login": log_in, "logout": log_out}
 ALIVE_S: Final = 15.0
-"""A stream on which nothing happens says so now and then, that whoever has gone is noticed."""
+"""A silent stream sends a sign of life now and then, so that a client that has gone is noticed."""
 STREAM: Final = "text/event-stream; charset=utf-8"
 
 

@@ -23,7 +23,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 BODY_PATIENCE_S: Final = 60.0
 """So long may a client take to send its body."""
 LEFTOVER_PATIENCE_S: Final = 1.0
-"""So long is waited for the rest of a body that nobody wants."""
+"""Time to wait for the rest of a body that no handler wants."""
 
 
 class ClientGoneError(Exception):

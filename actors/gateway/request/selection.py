@@ -41,7 +41,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "ReplicationController": ("status.replicas",),
     "Job.batch": ("status.successful",),
 }
-"""What can be selected by beside name and namespace, by the key of the kind (source: Kubernetes' conversions)."""
+"""Fields for selectors beside name and namespace, by the key of the kind (source: Kubernetes' conversions)."""
 
 _SPECIAL: Final[dict[tuple[str, str], Callable[[Object], Any]]] = {
     ("Event", "source"): lambda obj: section(obj, "source").get("component") or obj.get("reportingComponent"),

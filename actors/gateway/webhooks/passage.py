@@ -19,7 +19,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 _SERVERS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
-"""What only the server says of a new object: a webhook is asked before it has."""
+"""Fields that only the server sets on a new object: a webhook is asked before they are set."""
 
 
 async def creation(site: Site, target: Target, row: Kind, message: Create) -> tuple[Create, list[str]]:

@@ -25,7 +25,7 @@ from pumice.results import Result
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 
 GUESS: Final = 100
-"""Futures in a bar, whose number nobody knows."""
+"""Futures in a bar whose number is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

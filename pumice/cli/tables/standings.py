@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
 LEAST: Final = ("capability", "guarantee", "pending", "borrowed")
-"""What is left out first where the terminal is narrow."""
+"""Columns that are left out first where the terminal is narrow."""
 ANY_WIDTH: Final = 10_000
 
 

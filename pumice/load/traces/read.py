@@ -44,7 +44,7 @@ TASK: Final = "volcano.sh/task-spec"
 ENDED: Final = ("Succeeded", "Failed")
 UNTOLD: Final = frozenset(("Event", "Lease"))
 WORK: Final = frozenset((*MAKERS, "Pod", "PodGroup"))
-"""What comes when its users come; all else that was there before the first of them is there from the beginning."""
+"""Kinds that arrive when their users come; all other objects from before the first of them exist from the beginning."""
 
 
 @dataclass
@@ -180,7 +180,7 @@ async def _arrived(file: Path) -> Arrived:
 COLUMNS: Final = 18
 NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER = 0, 1, 3, 4, 7, 11
 QUEUE_COLUMNS: Final = {"queue": 14, "group": 12, "user": USER}
-"""What of a job may be taken for its queue."""
+"""Fields of a job that can name its queue."""
 _SIZE: Final = re.compile(r"^;\s*(MaxNodes|MaxProcs)\s*:\s*([0-9]{1,9})", re.MULTILINE)
 
 

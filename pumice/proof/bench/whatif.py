@@ -21,7 +21,7 @@ HORIZON_S: Final = 3600.0
 SHORTEST_S: Final = 300
 LONGEST_S: Final = 3600
 CPU: Final = ("3", "6", "1500m", "12")
-"""What the pods of job j ask for: entry j mod 4, so that the running ones fill seven eighths of the nodes."""
+"""CPU that the pods of job j ask for: entry j mod 4, so that the running ones fill seven eighths of the nodes."""
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:

@@ -28,7 +28,7 @@ GROUP_OF: Final[Mapping[str, Group]] = {
     "conditions": "words",
     "podConditions": "words",
 }
-"""Which of the three scores a key of an OUTCOME counts for."""
+"""Score that each key of an OUTCOME counts for, of the three."""
 
 
 class Absence(Enum):
@@ -116,7 +116,7 @@ EXPECTED: Final = (
     "taskStatus",
     "bindsPerHyperNode",
 )
-"""What `expect` of an upstream case may say."""
+"""Keys that `expect` of an upstream case may have."""
 
 
 def compare_expect(case: Raw, outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:

@@ -25,7 +25,7 @@ from pumice.questions.oneshot.outcome import at_open
 
 AT_OPEN: Final = ("queues", "tasks")
 STORIES: Final = ("cycles", "anyOf", "distinctOutcomes", "atOpen")
-"""What `expect` of any other case may say."""
+"""Keys that `expect` of any other case may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "greaterPartlyWithDimension": lambda a, b, req: a.greater_partly_with_dimension(b, req),
     "greaterPartlyWithRelevantDimensions": lambda a, b, req: a.greater_partly_with_relevant_dimensions(b, req),
 }
-"""What the file's operation names mean here; ``a``, ``b`` and ``req`` are copies and may be changed."""
+"""Meaning of the file's operation names; ``a``, ``b`` and ``req`` are copies and may be changed."""
 
 
 SLICE_BYTES: Final = 150_000

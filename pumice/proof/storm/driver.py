@@ -58,7 +58,7 @@ NAMESPACE: Final = "default"
 GPU: Final = "nvidia.com/gpu"
 JOB: Final = "job"
 ASKED: Final = {"cpu": "1", "memory": "1Gi"}
-"""What a pod of a job asks for unless it says something else."""
+"""Request of a job's pod that states none."""
 
 
 def objects_of(event: Event) -> list[Object]:

@@ -91,11 +91,11 @@ class WatchedJournal:
 
 
 AHEAD: Final = ("node-agents", "arrivals")
-"""Whose timers are what is to come, not what is to be done again."""
+"""Actors whose timers are for future events, not for retries."""
 LONGEST_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 5.0
 REST_S: Final = 120.0
-"""Seconds in which the system must come to rest once the faults have stopped."""
+"""Seconds in which the system must settle once the faults have stopped."""
 INTERRUPTED_S: Final = 2.0
 PERIOD_S: Final = 1.0
 """Volcano's time between two cycles."""
@@ -105,7 +105,7 @@ NOT_LIVE: Final = frozenset(("journal-failing", "journal-unsure", "journal-torn"
 GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
 """Until then no outcome is given up."""
 MOST: Final = 100
-"""So many violations of one invariant are told."""
+"""So many violations of one invariant are reported."""
 
 
 class LiveMonitor(Monitor):

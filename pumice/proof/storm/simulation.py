@@ -179,15 +179,15 @@ def at_most(seconds: float) -> Generator[WallAlarm]:
 
 
 CALM_S: Final = 4000.0
-"""Virtual seconds that a system may take to come to rest once faults have stopped (the longest backoff is 1000 s), and
-that it may take before over all that is asked of it.
+"""Virtual seconds that a system may take to settle once faults have stopped (the longest backoff is 1000 s), and before
+that for all its requests.
 """
 LIVES: Final = 20
-"""How often a process may be started again in one storm."""
+"""Most restarts of a process in one storm."""
 
 
 ROOMS: Final = (256, 256, 16, 2)
-"""What there is to draw from for the capacity of mailboxes."""
+"""Capacities of mailboxes to draw from."""
 GC_THRESHOLDS: Final = (500_000, 20, 100)
 """Those that a system asks for while it runs: a storm of usual size is over before, and is collected then."""
 LONGEST_S: Final = 300.0

@@ -238,7 +238,7 @@ ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "standings": ("cycle",),
     "waitclasses": ("cycle",),
 }
-"""What the query of each resource may hold; of the others, nothing."""
+"""Query parameters of each resource; the others have none."""
 EXPLAINED: Final = ("job", "pod", "podgroup")
 
 

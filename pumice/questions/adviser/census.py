@@ -58,8 +58,8 @@ NUMBERS: Final = {
     "sla": ("deadline", 1e-9),
     "creation": ("created", 1.0),
 }
-"""What a plugin's numbers are, and what they are multiplied with to be read: whoever has the smaller one goes first,
-but people say that the higher priority does, and count in seconds.
+"""Name of a plugin's numbers, and the factor for display: the smaller number goes first, but people say that the higher
+priority does, and count in seconds.
 """
 TIMES: Final = ("sla", "creation")
 LAST_TIME: Final = 253402300799.0

@@ -45,7 +45,7 @@ QUOTA_PLUGINS: Final = {
 BY_AMOUNT: Final = ("proportion", "capacity", "overcommit")
 """Plugins that admit as much as there is room for."""
 NEVER: Final = (WaitReason.LARGER_THAN_CLUSTER, WaitReason.LARGER_THAN_ANY_NODE, WaitReason.NO_NODE_ALLOWED)
-"""What not even an empty cluster would change."""
+"""Reasons that not even an empty cluster would remove."""
 WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 """Statuses of tasks without a node when a cycle is over."""
 OF_NODES: Final = (WaitClass.FRAGMENTED, WaitClass.NO_CAPACITY, WaitClass.CONSTRAINT)

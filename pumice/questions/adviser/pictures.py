@@ -39,7 +39,7 @@ MOST_ENTRIES: Final = 1_000
 STORY_KINDS: Final = (API, CYCLE, DECISION, OUTCOME)
 BATCH: Final = 5_000
 FOLLOWS: Final = "has already predicated failed, skip"
-"""What Volcano says of a pod that it did not look at, as it would be refused like the one before."""
+"""Volcano's words for a pod that it did not look at, as it would be refused like the one before."""
 DELETED: Final = "being deleted"
 
 
@@ -148,7 +148,7 @@ def _plain(entry: StoryEntry) -> Plain:
 
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300
-"""So many of the newest starts, crashes and configurations are told."""
+"""So many of the newest starts, crashes and configurations are listed."""
 SHARES_CARDS: Final = "deviceshare"
 KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
 

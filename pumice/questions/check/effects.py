@@ -144,7 +144,7 @@ EARLY: Final = {
     "preempt": "what it finds room for without evictions is promised that room in every cycle, and never bound",
     "gangpreempt": "it evicts for jobs that there would have been room for",
 }
-"""What comes of an action that is to come after allocate."""
+"""Effect of an action that runs before allocate although it belongs after it."""
 
 
 def _order(config: SchedulerConfig, _places: Places) -> Iterator[str]:

@@ -51,7 +51,7 @@ FLAGS: Final = {
 
 LISTENS: Final = {name: plugin.listens for name, plugin in RECORDS.items()}
 IN_A_TREE: Final[dict[str, tuple[str, ...]]] = {"drf": ("QueueOrder", "Reclaimable")}
-"""What a plugin says only with enableHierarchy."""
+"""Points that a plugin uses only with enableHierarchy."""
 
 
 VERBS: Final[dict[str, str]] = {
@@ -63,7 +63,7 @@ VERBS: Final[dict[str, str]] = {
     "JobEnqueued": "jobEnqueueable",
     "Overused": "queueOverused",
 }
-"""What an extender is asked where."""
+"""Verb of an extender for each extension point."""
 
 
 def listens(option: PluginOption, point: str) -> bool:

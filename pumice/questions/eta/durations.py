@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.questions.eta.runs import EndedRun, RunKeys
 
 LEVELS: Final = (("job", 3), ("shape", 5), ("template", 5), ("queue", 10), ("cluster", 10))
-"""What runs have in common, and how many must have ended before anything is said by them."""
+"""Groups of similar runs, and how many must have ended before a group is used."""
 DEADLINE: Final = "activeDeadlineSeconds"
 UNKNOWN: Final = ""
 MOST: Final = 0.99

@@ -30,7 +30,7 @@ PLAIN: Final = "Pod"
 DEADLINE: Final = "activeDeadlineSeconds"
 HALF: Final = 0.5
 TOGETHER: Final = 0.05
-"""How much of what makes a run long or short is common to all of a future (a correlation of normal scores)."""
+"""Part of a run's deviation that is common to all of a future (a correlation of normal scores)."""
 _NORMAL: Final = NormalDist()
 
 

@@ -50,7 +50,7 @@ def submitted_again(scene: Scene, job: Object) -> Scene:
 
 
 SETTLED: Final = ("Bound", "Running", "Evicted", "Succeeded", "Failed", "Releasing", "Completed")
-"""States of what does not wait: nobody asks what would help."""
+"""States of objects that do not wait: they need no advice."""
 
 
 def accounted(scene: Scene, kind: str, name: str, ended: JobEnd | None) -> Account:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # at that moment, by this session, a bind that is on its way, or what the pod's annotations say.
 
 MOMENTS: Final = ("volcano.sh/vgpu-time", "volcano.sh/bind-time", "volcano.sh/predicate-time", "hami.io/bind-time")
-"""When a pod was given devices: in seconds since the epoch, or in nanoseconds."""
+"""Annotations with the time at which a pod was given devices: in seconds since the epoch, or in nanoseconds."""
 NANOSECONDS: Final = 1e9
 _LATER: Final = 1e12  # no moment in seconds is so large
 

@@ -28,15 +28,16 @@ UNAUTHORIZED: Final = 401
 NO_TOKEN: Final = "it asks for a token; give its own with --token-file, --token or PUMICE_TOKEN"
 WRONG_TOKEN: Final = "the token is not the one it was started with; give that (--token-file, PUMICE_TOKEN or --token)"
 ASKED: Final = (*WATCHED, "Job")
-"""What cycles look at, and the Jobs, which say why they have come to an end."""
+"""Kinds that cycles look at, and the Jobs, which state why they have ended."""
 ADVICE: Final = "apis/pumice.dev/v1"
 OF_VOLCANO: Final = "api/v1/namespaces/volcano-system/configmaps/volcano-scheduler-configmap"
-"""Where Volcano's installer puts its configuration."""
+"""Path at which Volcano's installer puts its configuration."""
 UNSEEN: Final = (NOT_SERVED, FORBIDDEN)
-"""Of a path that a server has not: who may not do everything is not told whether it has."""
+"""Codes for a path that a server does not have: a user without the right to read it does not learn whether it
+exists."""
 LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
 NEEDED: Final = ("Node", "Pod")
-"""What every server has; the other kinds may be unknown to it."""
+"""Kinds that every server has; the others may be unknown to it."""
 
 
 class ServerError(WorldError):

@@ -59,11 +59,11 @@ LONE: Final = {
 SUMMED: Final = frozenset((Ending.DISCARDED, Ending.NO_VICTIMS, Ending.AS_BEFORE, Ending.NOT_IN_DOMAIN))
 """Endings that follow from one before."""
 OF_VICTIMS: Final = frozenset((Ending.TOO_LITTLE, Ending.NOBODY_TO_ASK, Ending.NO_VICTIMS))
-"""What is said of a node and of a task when their victims were asked, be it that there were none."""
+"""Endings of a node and of a task when victims were considered, even if none existed."""
 
 
 HOPES: Final = "can possibly be assigned to"
-"""Volcano's words for a pod that an action had a place for, also where that came to nothing."""
+"""Volcano's words for a pod that an action had a place for, also where the place was lost again."""
 
 
 @dataclass

@@ -25,7 +25,7 @@ PLAIN: Final = {
     "pdb": "their budgets allow no more disruptions",
     "cdp": "their cooldown is not over",
 }
-"""Why some plugins keep pods, whichever they are."""
+"""Reasons for which some plugins keep any pod."""
 QUEUES: Final = ("proportion", "capacity")
 NOBODY: Final = "there was nobody to consider"
 

@@ -17,7 +17,7 @@ from pumice.questions.replay.plugins import demand_plugins
 
 KINDS: Final = {"Pod": "pod", "PodGroup": "podgroup", "Job": "job"}
 WAITING: Final = ("", "Pending", "Inqueue", "Unknown")
-"""What the state of something that waits begins with."""
+"""First words of the state of an object that waits."""
 
 
 def waiting_kind(name: str, story: Sequence[StoryEntry]) -> str | None:

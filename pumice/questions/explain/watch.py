@@ -166,7 +166,7 @@ def _sentence(crowd: _Crowd, rooms: dict[str, int]) -> str:
 
 FILTER: Final = "deviceshare"
 NODES: Final = 8
-"""Of so many nodes the cards are told."""
+"""Most nodes whose cards are listed."""
 
 
 def cards_against(session: Session, trail: Trail) -> dict[str, dict[str, list[str]]]:

@@ -21,7 +21,7 @@ KILLING: Final = ("Restarting", "Aborting", "Aborted", "Terminating", "Terminate
 """Phases in which a Volcano Job ends pods that have not done their work."""
 
 GPU: Final = "/gpu"
-"""How the names of resources end that are whole graphics cards."""
+"""Suffix of the names of resources that are whole graphics cards."""
 MILLI_GPU: Final = "/gpu-milli"
 """And those that are thousandths of one."""
 

@@ -25,9 +25,9 @@ from pumice.storage.sqlite import SqliteJournal
 LEAST: Final = 100_000
 """Records that make a process worth its start."""
 FOLD: Final = 0.3
-"""What a record costs that is only folded, to one whose cycle is decided again."""
+"""Cost of a record that is only folded, relative to one whose cycle is decided again."""
 LOOK_S: Final = 0.1
-"""How often the processes are asked how far they are."""
+"""Seconds between two questions to the processes about their progress."""
 
 
 class CycleRange(NamedTuple):

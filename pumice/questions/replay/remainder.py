@@ -29,7 +29,7 @@ ITSELF: Final = frozenset((*LINKS, "scheduler", "", NAMESPACES, QUOTAS, ENDPOINT
 """Users of the api that are parts of the system; some add, after a blank, for whom they ask."""
 
 OURS: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp", "managedFields")
-"""What the api writes into an object's metadata."""
+"""Fields that the api writes into an object's metadata."""
 
 
 @dataclass(frozen=True, slots=True)

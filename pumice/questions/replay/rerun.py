@@ -212,7 +212,7 @@ def _flat(figures: Any) -> Plain:
 
 Advance = Callable[[int], None]
 SETTLE_S: Final = 0.01
-"""What happens at the very end still happens."""
+"""Margin after the end, so that events at the very end still happen."""
 
 
 @dataclass(frozen=True)

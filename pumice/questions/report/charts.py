@@ -66,7 +66,7 @@ def time_axis(runs: Sequence[RecordedRun]) -> tuple[float, Spec]:
 
 MOST_NODES: Final = 80
 MOST_SLICES: Final = 15_000
-"""More cannot be told apart, and the file stays below five megabytes."""
+"""More cannot be distinguished, and the file stays below five megabytes."""
 EVICTED: Final = "evicted"
 FRAMED: Final[Spec] = {
     "field": "end",

@@ -25,7 +25,7 @@ SPLIT: Final = ("for admission (s)", "for nodes (s)")
 REASONS: Final = 3
 """Of one job."""
 LARGE: Final = 10_000.0
-"""From here on nobody reads fractions."""
+"""Numbers from here on are shown without fractions."""
 STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6472; --paper: #fff; --line: #d9dde3; --head: #f3f5f8 }
 @media (prefers-color-scheme: dark) {
@@ -53,7 +53,7 @@ pre del, pre ins { display: block; text-decoration: none } pre del { background:
 pre ins { background: #2e7d3233 } summary { cursor: pointer; color: var(--soft) }
 """
 SCRIPT_END: Final = "<\\/script"
-"""How JavaScript may say it without ending itself."""
+"""Spelling in JavaScript that does not end the script."""
 DRAW: Final = """
 window.vegaEmbed = vegaEmbed;
 for (const script of document.querySelectorAll('script[type="application/json"]')) {

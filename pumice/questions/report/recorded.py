@@ -46,7 +46,7 @@ _KNOWN: Final = (
     (re.compile(r"pod group is not ready"), "its gang is not complete"),
     (re.compile(r"pod group is ready"), "beyond what its gang needs"),
 )
-"""What Volcano says of gangs, with the names of pods and nodes or with counts: no reasons of their own."""
+"""Volcano's words about gangs, with the names of pods and nodes or with counts: they are not reasons of their own."""
 
 
 def reason_of(pod: Object) -> str:
@@ -79,7 +79,7 @@ def _cut(text: str) -> str:
 UNSCHEDULABLE: Final = "Unschedulable"
 """The reason of the event by which Volcano says what keeps a PodGroup out (`RecordPodGroupEvent`)."""
 UNSAID: Final = "nothing was said"
-"""Why a PodGroup is not admitted, where its journal has no event about it."""
+"""Reason of a PodGroup that is not admitted, where its journal has no event about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.truth import Truth
 
 UNTOLD: Final = frozenset(("Event", "Lease"))
-"""Kinds that nobody decides by."""
+"""Kinds that no decision depends on."""
 
 
 async def journaled(file: Path, cycle: int | None = None, default_duration_s: float | None = None) -> Fork:

@@ -38,7 +38,7 @@ Objects = dict[tuple[str, str, str], bytes]
 MOST: Final = 3
 EVERYTHING: Final = 10_000_000
 KNOWN: Final = (*Task.__struct_fields__[1:], "counted as", "home", "member")
-"""What the cache knows of a task, but for its row, which is its own affair and comes first."""
+"""Facts that the cache knows of a task, except its row, which comes first and has no counterpart in the api."""
 
 
 def final_problems(system: System, monitor: Monitor, view: View | None) -> list[Found]:

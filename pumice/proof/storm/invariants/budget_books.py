@@ -22,7 +22,8 @@ Name = tuple[str, str]
 BUDGET: Final = "PodDisruptionBudget"
 EVICTED: Final = "EvictionByEvictionAPI"
 LAG_S: Final = 10.0
-"""How old the controller's count may be: the journal may be slow for 8 s, with everybody's requests behind it."""
+"""Greatest age of the controller's count: the journal may be slow for 8 s, with the requests of all clients behind
+it."""
 
 
 @dataclass(frozen=True, slots=True)

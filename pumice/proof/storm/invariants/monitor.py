@@ -232,9 +232,9 @@ Pod = tuple[str, str]
 
 MOST_RECORDS: Final = 200_000
 CALM_CYCLES: Final = 1000
-"""Cycles after the faults have stopped; more is a system that never comes to rest."""
+"""Cycles after the faults have stopped; a system that needs more never settles."""
 INJECTED: Final = ("HungActorError", "ActorFailedError", "ActorStoppedError")
-"""What actors die of when somebody takes them away, or whom they asked."""
+"""Errors of actors that a fault removed, or that had asked such an actor."""
 PATIENCE_S: Final = 89.0
 
 _OF_BINDS: Final = (Bound, BindRefused, BindTimedOut)

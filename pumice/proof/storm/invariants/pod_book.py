@@ -15,7 +15,7 @@ HostPort = tuple[str, str, int]
 """Address, protocol and number."""
 ENDED: Final = ("Succeeded", "Failed")
 OF_THE_WHOLE: Final = ("cpu", "memory", "hugepages-")
-"""What a pod as a whole may ask for, instead of its containers."""
+"""Resources that a pod as a whole may ask for, instead of its containers."""
 ANY_ADDRESS: Final = "0.0.0.0"
 GROUP: Final = "scheduling.k8s.io/group-name"
 

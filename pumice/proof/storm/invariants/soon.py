@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FIRST_S: Final = 0.005
 LONGEST_S: Final = 1000.0
 SLACK_S: Final = 120.0
-"""For an api and a journal that are slow: looking means asking, and what was seen is told with the next cycle."""
+"""Allowance for an api and a journal that are slow: looking means asking, and the result comes with the next cycle."""
 DOUBLINGS: Final = 4
 """Asking may fail too, which counts as one more failure: so many are allowed for."""
 
@@ -99,7 +99,7 @@ class Failures:
 GLANCE_S: Final = 0.03
 """Between two looks whether the cache knows of every change."""
 MOST_GLANCES: Final = 100
-"""Three seconds, in which the cache may be behind what the api has told: a broken watch is read again after 0.02 s."""
+"""Three seconds, in which the cache may be behind the api's changes: a broken watch is read again after 0.02 s."""
 MOST: Final = 3
 
 Places = dict[str, tuple[str, str]]

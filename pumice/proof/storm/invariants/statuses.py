@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COUNTERS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 LAG_S: Final = 20.0
-"""How old the controller's count may be: two appends in a row may be slow for 8 s each."""
+"""Greatest age of the controller's count: two appends in a row may be slow for 8 s each."""
 JOB_API: Final = "batch.volcano.sh/"
 
 Counts = tuple[int, ...]
@@ -139,7 +139,7 @@ def _wrong_count(job: Object, bounds: list[tuple[int, int]]) -> Iterator[str]:
 
 MOST: Final = 3
 WAITING: Final = ("Pending", "Inqueue")
-"""Which of them it is depends on when there was room to let the group in."""
+"""Phases of a waiting group: the right one depends on when there was room to admit it."""
 
 
 def wrong_statuses(truth: StormTruth, *, gang: bool) -> list[str]:

@@ -73,9 +73,9 @@ class StormTruth:
         self.queues: dict[str, History] = {}
         self.parents: dict[str, str] = {}
         self.went: list[tuple[int, PodBook]] = []
-        """Pods that came to their end then: they ended, began to be deleted, or were gone at once."""
+        """Pods that ended at a revision, began to be deleted then, or were deleted at once."""
         self.left_at: dict[str, int] = {}
-        """When a pod last gave its room on a node back."""
+        """Revision at which a pod last gave its room on a node back."""
         self.claims = ClaimBooks(self.read)
         self.blobs: dict[tuple[str, str, str], bytes] = {}
         self._specs: dict[tuple[str, str, str], Object | None] = {}

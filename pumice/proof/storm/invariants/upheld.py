@@ -55,9 +55,9 @@ CHIPS: Final = "chips of NPUs"
 """Of `within-cards`: without the fix pods of one cycle are given the same part, as Volcano does."""
 EXTENDER: Final = "extender-heeded"
 STORM_URL: Final = "http://extender"
-"""Where the extender is asked whose rule the monitor knows."""
+"""URL of the extender whose rule the monitor knows."""
 ALL: Final = frozenset((GANGS, VICTIMS, CAPABILITY, BUDGETS, CLAIMS, PORTS, POD_COUNT))
-"""What the stock configuration upholds."""
+"""Invariants that the stock configuration upholds."""
 EVERY: Final = ALL | {CARDS, KEPT_CARDS, SLICES, CHIPS, EXTENDER}
 
 ASKING: Final = frozenset(("enqueue", "allocate", "preempt", "reclaim", "backfill"))

@@ -49,7 +49,7 @@ WORDS: Final = (
     (TURN, ("turn",)),
     (OUTSIDE, ("outside",)),
 )
-"""How the occasions begin at which faults can strike (see `pumice.actors.api_server.faults.strikes.subject`)."""
+"""First words of the occasions at which faults can strike (see `pumice.actors.api_server.faults.strikes.subject`)."""
 
 
 MANY: Final = 10_000
@@ -155,7 +155,7 @@ class JobDetails(PodsDetails):
 
 JOBS: Final = ("job", "vcjob")
 OWNERS: Final = (*JOBS, "pods")
-"""What has pods."""
+"""Owners of pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ HAPPENINGS: Final = {
     "clock-jump": Happening(named=False),
     "power-cut": Happening(named=False),
 }
-"""What `pumice.proof.storm.driver` understands."""
+"""Events that `pumice.proof.storm.driver` understands."""
 
 
 def check_script(script: Script, place: ValuePlace) -> None:

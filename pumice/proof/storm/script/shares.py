@@ -28,7 +28,7 @@ _SLICES: Final = (
     ("group2", (("2g.8gb", 8192, 1), ("1g.4gb", 4096, 2))),
     ("group3", (("4g.16gb", 16384, 1),)),
 )
-"""How a card can be cut: (group, (name, MiB, how many) of each kind of slice)."""
+"""Cuts of a card: (group, (name, MiB, how many) of each kind of slice)."""
 
 
 def notes(node: str, details: Object) -> dict[str, str]:

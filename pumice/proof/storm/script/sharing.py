@@ -24,7 +24,7 @@ KINDS: Final = {
     "AscendMindClusterVNPUEnable": "npu-cores",
     "KnownGeometriesCMName": "slices",
 }
-"""By the argument of deviceshare that somebody who wants it sets."""
+"""By the argument of deviceshare that switches the kind on."""
 VIRTUAL: Final = "share"
 _HAVE: Final[dict[str, tuple[Object, ...]]] = {
     "gpu-memory": tuple({"gpus-shared": count} for count in (1, 2, 4)),

@@ -32,7 +32,7 @@ DISTURBANCES: Final = (
     "clock-jump",
     "power-cut",
 )
-"""What can happen to the cluster beside the jobs that come."""
+"""Disturbances of the cluster beside the jobs that arrive."""
 SPREAD_S: Final = 6.0
 """Jobs come within so many seconds."""
 

@@ -19,7 +19,7 @@ from pumice.questions.explain.advice.groups import WaitingGroup
 OTHERS: Final = 4
 """A limit is raised by up to so many times what the job asks for: others that wait come first."""
 HEAVIEST: Final = 100
-"""More than so much is no weight that people give."""
+"""People set no greater weight than this."""
 DESERVED: Final = "deserved"
 PARTS: Final = ("capability", DESERVED)
 
