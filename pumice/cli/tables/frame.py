@@ -259,8 +259,8 @@ BARS: Final = 12
 
 
 def held_lately(db: Path | None, server: Server | None, until: float) -> dict[str, str]:
-    """By queue: the resource that it held the largest part of, against the most it held, up to a moment (seconds since
-    the epoch). Nothing where no journal is whole, or the server has none.
+    """Return for each queue a sparkline of the resource that it held the largest part of, relative to its maximum, up
+    to `until` (seconds since the epoch). Empty where the journal is damaged, or the server has none.
     """
     try:
         if server is not None:
@@ -271,7 +271,7 @@ def held_lately(db: Path | None, server: Server | None, until: float) -> dict[st
 
 
 def drawn(measures: dict[str, Any], until: float) -> dict[str, str]:
-    """Return sparklines like those of `held_lately`, from measures that are already computed."""
+    """Return the sparklines of `held_lately`, from measures that are already computed."""
     count = sum(1 for start in measures["starts_s"] if measures["began"] + start <= until)
     series = {(one["what"], one["queue"], one["resource"]): one["values"][:count] for one in measures["series"]}
     found: dict[str, tuple[float, str]] = {}

@@ -135,13 +135,13 @@ def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
 
 
 def _lone(ended: Sequence[Ended]) -> list[str]:
-    """Return the number of tasks that ended well each by itself."""
+    """Return sentences with the number of tasks that ended well each by itself."""
     counts = {words: len({each.who for each in ended if each.ending is ending}) for ending, words in LONE.items()}
     return [f"{words}: {count}" for words, count in counts.items() if count]
 
 
 def _counts(ended: Ended, job: Job) -> bool:
-    """Room for a gang is stated of the job, not of each task that was tried."""
+    """Return whether an ending counts: room for a gang is stated of the job, not of each task that was tried."""
     return ended.action not in GANGS or ended.who in (job.key, job.pod_group.queue)
 
 
