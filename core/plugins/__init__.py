@@ -19,7 +19,7 @@ from pumice.core.plugins.nodeorder import NodeOrder
 from pumice.core.plugins.numaaware import NumaAware
 from pumice.core.plugins.overcommit import Overcommit
 from pumice.core.plugins.pdb import Pdb
-from pumice.core.plugins.plugin import BuiltInPlugin, PluginBuilder, has
+from pumice.core.plugins.plugin import BuiltInPlugin, PluginBuilder, has, knows_devices
 from pumice.core.plugins.predicates import Predicates
 from pumice.core.plugins.priority import Priority
 from pumice.core.plugins.proportion import Proportion
@@ -81,6 +81,10 @@ SILENT: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin
 
 PLACERS: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "only_places"))
 """Those of them that are asked about nodes only."""
+
+
+OF_DEVICES: Final = frozenset(name for name, plugin in RECORDS.items() if knows_devices(plugin))
+"""Plugins whose refusals are about devices within nodes."""
 
 
 def asks_outside(config: SchedulerConfig) -> bool:

@@ -58,3 +58,8 @@ class BuiltInPlugin(Protocol):
 def has(plugin: BuiltInPlugin, trait: str) -> bool:
     """Return whether a plugin's record states a trait (`only_answers`, `only_places`, `asks_outside`)."""
     return bool(getattr(plugin, trait, False))
+
+
+def knows_devices(plugin: BuiltInPlugin) -> bool:
+    """Return whether it is a plugin that says which devices nodes have."""
+    return isinstance(plugin, type) and issubclass(plugin, KnowsDevices)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.kube.taints import HARD_EFFECTS, tolerated
+from pumice.core.plugins import OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.reasons import Code, FitFailure
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 EVERY_ROW: Final = slice(None)
 POD_COUNT: Final = "node(s) pod number exceeded"
-DEVICES: Final = "deviceshare"
-IN_PIECES: Final = frozenset((DEVICES, "numa-aware"))
+IN_PIECES: Final = OF_DEVICES | {"numa-aware"}
 """Plugins whose refusals are about pieces within a node."""
 NODE_RESOURCES: Final = "NodeResourcesFit"
 TAINTS: Final = "TaintToleration"
@@ -114,7 +114,7 @@ class NodeRoom:
                 continue
             refusals.update({reason.words: nodes for reason in reasons})
             lasting = [reason for reason in reasons if reason.code != Code.UNSCHEDULABLE]
-            if all(reason.plugin == DEVICES for reason in lasting):
+            if all(reason.plugin in OF_DEVICES for reason in lasting):
                 curable |= (codes == number) & (self._held_empty(task) if lasting else True)
                 in_pieces = in_pieces and all(reason.plugin in IN_PIECES for reason in reasons)
         return Ground(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))

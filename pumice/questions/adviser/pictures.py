@@ -13,6 +13,7 @@ from pumice.core.board import BoardReader, residents_of
 from pumice.core.cycle import cards_later, open_session
 from pumice.core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
 from pumice.core.messages.queue_tables import CardTable
+from pumice.core.plugins import OF_DEVICES
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.account import NotFoundError
 from pumice.questions.history.entries import StoryEntry, entry_of
@@ -149,7 +150,6 @@ def _plain(entry: StoryEntry) -> Plain:
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300
 """So many of the newest starts, crashes and configurations are listed."""
-SHARES_CARDS: Final = "deviceshare"
 KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
 
 
@@ -168,7 +168,7 @@ def board_of(scene: Scene, node: str = "") -> Plain:
 
 def _cards(scene: Scene) -> CardTable:
     """Return those that pods share, as the cycle found them: an open session counts them."""
-    if scene.config.plugin(SHARES_CARDS) is None:
+    if not any(map(scene.config.plugin, OF_DEVICES)):
         return CardTable()
     snapshot = scene.view.snapshot(volume_rules(scene.config))
     session = open_session(snapshot, scene.config, scene.clock, scene.carry, scene.options, ask=scene.ask())

@@ -12,6 +12,7 @@ from pumice.core.default_scheduler.cycle import closed, opened
 from pumice.core.devices.family import told_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.outside import Ask, Supposing
+from pumice.core.plugins import OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.reasons import FitFailure
 from pumice.core.session.search.node_search import NodeSearch
@@ -164,7 +165,6 @@ def _sentence(crowd: _Crowd, rooms: dict[str, int]) -> str:
 
 # --- Refused cards
 
-FILTER: Final = "deviceshare"
 NODES: Final = 8
 """Most nodes whose cards are listed."""
 
@@ -180,7 +180,7 @@ def cards_against(session: Session, trail: Trail) -> dict[str, dict[str, list[st
 
 def _of_pod(session: Session, task: Task, look: Look) -> dict[str, list[str]]:
     families = [family for family in session.devices if family.concerns(task)]
-    refused = [node for node in look.refused() if any(r.plugin == FILTER for r in look.refusers(node))]
+    refused = [node for node in look.refused() if any(r.plugin in OF_DEVICES for r in look.refusers(node))]
     found: dict[str, list[str]] = {}
     for node in refused[:NODES] if families else ():
         row = session.nodes.row[node]

@@ -13,6 +13,7 @@ import numpy as np
 from pumice.core.kube.taints import HARD_EFFECTS, UNSCHEDULABLE_TAINT, tolerated
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import Task
+from pumice.core.plugins import OF_DEVICES
 from pumice.core.quantity import quantity_of
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Identity, single
 from pumice.units import amount
@@ -185,7 +186,6 @@ def _without_node_affinity(pod: Object) -> None:
 # --- Room on nodes
 
 SHORT: Final = "resources"
-CARDS: Final = "deviceshare"
 PODS: Final = "pods"
 OTHERS: Final = 4
 """So many times the room is tried that the pods themselves need: others that wait may take it first."""
@@ -289,7 +289,10 @@ def more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
     """
     against = {name: who for name, who in refused.against.items() if name in refused.nodes}
     yield from _of_nodes(refused, [name for name, who in against.items() if who <= {SHORT}])
-    yield from _of_nodes(refused, [name for name, who in against.items() if who == frozenset((SHORT, CARDS))])
+    yield from _of_nodes(
+        refused,
+        [name for name, who in against.items() if SHORT in who and len(who) == 2 and who - {SHORT} <= OF_DEVICES],
+    )
 
 
 def _of_nodes(refused: NodeRefusals, refusing: Sequence[str]) -> Iterator[ChangeFamily]:
