@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pumice.core import texts
 from pumice.core.objects.metadata import section
 from pumice.core.quantity import quantity_of
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 8
 """So many cards are named."""
+_INT32: Final = 2**31
 
 
 def told_of(against: Mapping[str, list[str]], asked: int = 1) -> list[str]:
@@ -206,6 +208,20 @@ def whole(quantities: Mapping[str, Any], name: str) -> int | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Go's Atoi: None for what is not a number."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    return int(text) if digits.isascii() and digits.isdigit() else None
+    """Go's Atoi: None for what is not a number of 64 bits."""
+    number = texts.whole_number(_unsigned(text))
+    return -number if number and text[0] == "-" else number
+
+
+def int32(text: str) -> int:
+    """ParseInt to 32 bits with its error passed over: what is too large is the largest, what is not a number is 0."""
+    digits = _unsigned(text)
+    if not (digits.isascii() and digits.isdigit()):
+        return 0
+    number = texts.whole_number(digits)
+    size = _INT32 if number is None else min(number, _INT32)
+    return -size if text[0] == "-" else min(size, _INT32 - 1)
+
+
+def _unsigned(text: str) -> str:
+    return text[1:] if text[:1] in ("+", "-") else text

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from pumice.core.devices.family import ALL, DeviceError, Family, Notes, Refusal, Rows, is_all, numbers_of, short_of
+from pumice.core.devices.family import (
+    ALL,
+    DeviceError,
+    Family,
+    Notes,
+    Refusal,
+    Rows,
+    int32,
+    is_all,
+    numbers_of,
+    short_of,
+)
 from pumice.core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
-from pumice.core.devices.vgpu.codec import Assigned, encoded, int32
+from pumice.core.devices.vgpu.codec import Assigned, encoded
 from pumice.core.devices.vgpu.settings import VgpuSettings
 
 if TYPE_CHECKING:

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.core.devices.ascend.cuts import HIGH, LOW, NOTHING, NULL, OFF, ON, Part, lesser, name_of, template_for
+from pumice.core.devices.ascend.cuts import (
+    ASCEND_310P,
+    HIGH,
+    LOW,
+    NOTHING,
+    NULL,
+    OFF,
+    ON,
+    TEMPLATES,
+    Part,
+    lesser,
+    name_of,
+    template_for,
+)
 from pumice.core.devices.ascend.npu_node import CORE, DEFAULT, NpuFrame, NpuNode, npu_body
 from pumice.core.devices.family import (
     ALL,
@@ -235,11 +248,17 @@ class MindClusterNpu(Family):
             return
         words = text.split("-")
         if len(words) == 2:
-            part = self._part(task, node) or NOTHING
+            part = self._had(words[1]) or self._part(task, node) or NOTHING
             use.of(node, [words[0]], part, cuts=not node.is_whole(part.cores))
         elif node.count:
             use.of(node, words[0].split(","), node.each, cuts=False)
         use.note(node, words[1] if len(words) == 2 else "", task.uid)
+
+    def _had(self, template: str) -> Part | None:
+        """Return the part that a pod has by its annotation, which may be less than it asks for; None without the fix,
+        for Volcano counts what it asks for.
+        """
+        return TEMPLATES[ASCEND_310P].get(template) if self._once else None
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
         """A pod that is on the node as the session opens: what it has is counted already, but not what that keeps

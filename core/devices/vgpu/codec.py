@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from pumice.core.devices.family import whole_number
+from pumice.core.devices.family import int32
 from pumice.core.objects.metadata import parse_bool
 
 REGISTER: Final = "volcano.sh/node-vgpu-register"
@@ -22,7 +22,6 @@ BIND_PHASE: Final = "volcano.sh/bind-phase"
 ASSIGNED: Final = (NODE, IDS, TO_ALLOCATE, TIME, BIND_TIME, BIND_PHASE)
 HAMI, MIG = "hami-core", "mig"
 _FIELDS: Final = 6
-_INT32: Final = 2**31
 
 
 class Registered(NamedTuple):
@@ -55,7 +54,8 @@ def registered(text: str) -> tuple[Registered, ...]:
         items = part.split(",")
         if len(items) < _FIELDS:
             return ()
-        split, memory = whole_number(items[1]) or 0, whole_number(items[2]) or 0
+        # Volcano reads 64 bits: no card has 2**31 MiB, and sums of such would not fit a column
+        split, memory = int32(items[1]), int32(items[2])
         mode = MIG if items[5] == MIG else HAMI
         cards.append(Registered(items[0], split, memory, items[3], bool(parse_bool(items[4])), mode))
     return tuple(cards)
@@ -74,11 +74,6 @@ def _of_container(text: str) -> tuple[Assigned, ...]:
             uuid, kind, memory, cores = [*part.split(","), "", "", ""][:4]
             found.append(Assigned(uuid, kind, int32(memory), int32(cores)))
     return tuple(found)
-
-
-def int32(text: str) -> int:
-    """ParseInt to 32 bits: what is too large is the largest, what is not a number is 0."""
-    return min(max(whole_number(text) or 0, -_INT32), _INT32 - 1)
 
 
 def encoded(containers: Sequence[Sequence[Assigned]]) -> str:

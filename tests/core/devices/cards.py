@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pumice.core.devices import gpushare, vgpu
+from pumice.core.devices.ascend import CORE
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node
 from pumice.core.objects.pod import TemplateTable, read_task
@@ -50,6 +53,17 @@ def vgpu_node(name: str, cards: Sequence[tuple[int, int, str]], mode: str = "ham
     said = "".join(f"{name}-{i},{split},{mib},{kind},true,{mode}:" for i, (split, mib, kind) in enumerate(cards))
     made = node(name, annotations={"volcano.sh/node-vgpu-register": said})
     made["status"]["allocatable"] |= {f"volcano.sh/vgpu-{each}": "999999" for each in ("number", "memory", "cores")}
+    return made
+
+
+def chip_node(name: str, chips: int = 2) -> Object:
+    """A node with chips that MindCluster can cut, of eight AI cores each."""
+    labels = {"accelerator": "huawei-Ascend310P", "servertype": "Ascend310P-8", "node.kubernetes.io/npu.chip.name": "x"}
+    made = node(name, labels=labels)
+    said: Object = {f"Ascend310P-{number}": {} for number in range(chips)}
+    made["metadata"].setdefault("annotations", {})["baseDeviceInfos"] = msgspec.json.encode(said).decode()
+    for part in ("allocatable", "capacity"):
+        made["status"].setdefault(part, {})[CORE] = str(8 * chips)
     return made
 
 

@@ -7,28 +7,20 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pumice.core.devices.ascend import CORE, MindClusterNpu, Reports, Resident, npu_node, shares
 from pumice.core.devices.family import DeviceError
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.node import read_node
-from tests.core.devices.cards import limited
+from tests.core.devices.cards import chip_node, limited
 from tests.kit import node
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
 
 JOB = {"ring-controller.atlas": "ascend-310P"}
-
-
-def chip_node(name: str, chips: int = 2) -> Object:
-    labels = {"accelerator": "huawei-Ascend310P", "servertype": "Ascend310P-8", "node.kubernetes.io/npu.chip.name": "x"}
-    made = node(name, labels=labels)
-    said: Object = {f"Ascend310P-{number}": {} for number in range(chips)}
-    made["metadata"].setdefault("annotations", {})["baseDeviceInfos"] = msgspec.json.encode(said).decode()
-    for part in ("allocatable", "capacity"):
-        made["status"].setdefault(part, {})[CORE] = str(8 * chips)
-    return made
 
 
 def report(name: str, chips: int = 2, more: dict[str, str] | None = None) -> dict[str, Object]:
@@ -178,3 +170,34 @@ def test_parts_come_and_go_with_pods() -> None:
     twin.add(0, task, held("0,1"))
     assert [chip.free.cores for chip in twin.nodes[0].chips.values()] == [0, 0]
     assert [chip.free.cores for chip in family.nodes[0].chips.values()] == [8, 8]
+
+
+STEPS = st.lists(st.tuples(st.sampled_from([1, 2, 4, 8, 16]), st.booleans(), st.booleans()), max_size=9)
+
+
+@given(STEPS)
+def test_chips_with_the_fix_give_no_more_than_they_have(steps: list[tuple[int, bool, bool]]) -> None:
+    family = family_of(chip_node("n0"))
+    family = MindClusterNpu(["n0"], family.nodes, np.array([16000.0]), np.array([True]), once=True)
+    held: list[tuple[Task, dict[str, str]]] = []
+    for number, (count, low, ends) in enumerate(steps):
+        task, notes = cores(f"p{number}", count, level="low" if low else "high"), dict[str, str]()
+        try:
+            family.assign(0, task, notes, 0.0)
+        except DeviceError:
+            assert notes == {}
+        else:
+            held.append((task, notes))
+        if ends and held:
+            family.release(0, *held.pop(0))
+        chips = family.nodes[0].chips.values()
+        assert all(chip.free.cores >= 0 and chip.free.cpus >= 0 for chip in chips)
+        assert sum(chip.used.cores for chip in chips) == sum(cores_of(task) for task, _ in held)
+    for task, notes in held:
+        family.release(0, task, notes)
+    assert [chip.used[:2] for chip in family.nodes[0].chips.values()] == [(0, 0), (0, 0)]
+    assert family.nodes[0].in_use == {}
+
+
+def cores_of(task: Task) -> int:
+    return int(task.template.spec["containers"][0]["resources"]["requests"][CORE])

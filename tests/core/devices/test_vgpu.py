@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.devices.family import DeviceError
 from pumice.core.devices.vgpu import Vgpu, read_rules, settings_of
 from pumice.core.devices.vgpu.codec import assigned
 from tests.core.devices.cards import asking, vgpu_node, virtual
@@ -160,6 +161,55 @@ def test_a_card_never_gives_more_than_it_has_and_gets_all_back(cards: Any, asked
     for pod, notes in held:
         family.release(0, pod, notes)
     assert [int(each.sum()) for each in (family.sharers, family.memory, family.cores)] == [0, 0, 0]
+
+
+STEPS = st.lists(st.tuples(LIMITS, st.booleans()), max_size=8)
+
+
+@given(st.lists(CARD, min_size=1, max_size=3), STEPS, st.sampled_from(["", "binpack", "spread"]))
+def test_cards_in_use_are_what_the_pods_there_were_told(cards: Any, steps: Any, policy: str) -> None:
+    family, held = virtual(vgpu_node("n0", cards), policy=policy), list[Any]()
+    for number, (limits, ends) in enumerate(steps):
+        pod, notes = asking(f"p{number}", limits), dict[str, str]()
+        if family.fits(pod, 0):
+            family.assign(0, pod, notes, 0.0)
+            (devices,) = assigned(notes[IDS])
+            assert len({device.uuid for device in devices}) == len(devices) == limits["vgpu_number"]
+            held.append((pod, notes))
+        if ends and held:
+            family.release(0, *held.pop(0))
+        told = [device for _, notes in held for devices in assigned(notes[IDS]) for device in devices]
+        for card, known in enumerate(family.cards.cards[0]):
+            here = [device for device in told if device.uuid == known.uuid]
+            assert family.sharers[0, card] == len(here)
+            assert family.memory[0, card] == sum(device.memory for device in here)
+            assert family.cores[0, card] == sum(device.cores for device in here)
+            assert len(here) == 1 or all(device.cores != 100 for device in here)  # all cores: it is alone
+        again = virtual(vgpu_node("n0", cards))
+        for other, notes in held:
+            again.resident(0, other, notes, leaves=False)
+        assert str(again.table()) == str(family.table())
+
+
+@given(st.lists(CARD, min_size=1, max_size=3), st.lists(LIMITS, max_size=4), LIMITS)
+def test_sentences_against_cards_say_whether_a_pod_fits(cards: Any, placed: Any, wanted: Any) -> None:
+    family = virtual(vgpu_node("n0", cards))
+    for number, limits in enumerate(placed):
+        pod = asking(f"p{number}", limits)
+        if family.fits(pod, 0):
+            family.assign(0, pod, {}, 0.0)
+    pod = asking("p", wanted)
+    good = [card for card, sentences in family.against(pod, 0).items() if not sentences]
+    assert family.fits(pod, 0) is (len(good) >= wanted["vgpu_number"])
+
+
+def test_assignment_without_room_changes_nothing() -> None:
+    family = virtual(vgpu_node("n0", CARDS))
+    got(family, "a", vgpu_number=1, vgpu_memory=40)
+    before, notes = str(family.table()), dict[str, str]()
+    with pytest.raises(DeviceError, match="hami-vgpuDeviceSharing error"):
+        got(family, "b", notes, vgpu_number=2, vgpu_memory=70)
+    assert (str(family.table()), notes) == (before, {})
 
 
 SLICED = st.fixed_dictionaries({"vgpu_number": st.integers(1, 2), "vgpu_memory": st.sampled_from([5, 10, 15, 20, 25])})
