@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.devices.family import DeviceError
-from tests.core.devices.cards import asking, gpu_node, shared
-from tests.kit import node
+from pumice.core.devices.family import Around, DeviceError
+from pumice.core.devices.gpushare import cards_of, indices, memory_asked, number_asked
+from pumice.core.objects.node import read_node
+from tests.core.devices.cards import TEMPLATES, asking, gpu_node, shared
+from tests.kit import node, pod
+
+if TYPE_CHECKING:
+    from pumice.core.objects.pod import Task
 
 INDEX = "volcano.sh/gpu-index"
 
@@ -68,3 +75,80 @@ def test_looking_at_all_nodes_is_looking_at_each(placed: list[tuple[int, int]], 
     each = [bool(family.present[row]) and family.fits(pod, row) for row in range(3)]
     assert family.fitting(pod).tolist() == each
     assert [family.trial(row).fits(pod, 0) for row in range(2)] == each[:2]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=10), st.sampled_from(["", "1", "0,2"]), st.booleans()
+)
+def test_cards_give_no_more_than_they_have_and_get_all_back(
+    steps: list[tuple[int, bool]], unhealthy: str, by_memory: bool
+) -> None:
+    family = shared(gpu_node("n0", 3, 30, unhealthy), by_memory=by_memory)
+    ask, healthy = "gpu_memory" if by_memory else "gpu_number", {0, 1, 2} - set(indices(unhealthy or None))
+    held: list[tuple[Task, int, dict[str, str]]] = []
+    for number, (amount, ends) in enumerate(steps):
+        pod = asking(f"p{number}", {ask: amount})
+        if amount and family.fits(pod, 0):
+            held.append((pod, amount, family.assign(0, pod, {}, 0.0)))
+        if ends and held:
+            pod, _, notes = held.pop(0)
+            family.release(0, pod, notes)
+        given_out = [(indices(notes[INDEX]), amount) for _, amount, notes in held]
+        assert {card for cards, _ in given_out for card in cards} <= healthy
+        for card in healthy:
+            users = [amount for cards, amount in given_out if card in cards]
+            assert sum(users) <= 10 if by_memory else len(users) <= 1
+        assert by_memory or all(len(cards) == amount for cards, amount in given_out)
+        again = shared(gpu_node("n0", 3, 30, unhealthy), by_memory=by_memory)
+        for other, _, notes in held:
+            again.add(0, other, notes)
+        assert again.encoded(0, Around(str, no_scalars)) == family.encoded(0, Around(str, no_scalars))
+    for pod, _, notes in held:
+        family.remove(0, pod, notes)
+    probe = asking("p", {ask: 10 if by_memory else len(healthy)})
+    assert family.fits(probe, 0)
+    good = [card for card, sentences in family.against(probe, 0).items() if not sentences]
+    assert len(good) == len(healthy)
+
+
+def no_scalars(row: int) -> dict[str, float]:
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("text", "cards"), [(None, ()), ("", ()), ("0", (0,)), ("2,0", (2, 0)), ("0,x", ()), ("9" * 5000, ())]
+)
+def test_annotation_of_cards_is_read(text: str | None, cards: tuple[int, ...]) -> None:
+    assert indices(text) == cards
+
+
+@pytest.mark.parametrize(
+    ("containers", "first", "memory"), [([3, 4], [5], 7), ([3], [5, 6], 6), ([], [5], 5), ([3], [], 3), ([], [], 0)]
+)
+def test_memory_asked_is_the_sum_or_the_largest_init_container(
+    containers: list[int], first: list[int], memory: int
+) -> None:
+    made = pod("p")
+    for kind, amounts in (("containers", containers), ("initContainers", first)):
+        made["spec"][kind] = [
+            {"name": f"c{n}", "resources": {"limits": {"volcano.sh/gpu-memory": str(each)}}}
+            for n, each in enumerate(amounts)
+        ]
+    template = TEMPLATES.intern(made["spec"])
+    assert (memory_asked(template), number_asked(template)) == (memory, 0)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "each", "count"),
+    [
+        ({"volcano.sh/gpu-memory": "20", "volcano.sh/gpu-number": "3"}, 6, 3),
+        ({"volcano.sh/gpu-memory": "20"}, 0, 0),
+        ({"volcano.sh/gpu-number": "3"}, 0, 0),
+        ({"volcano.sh/gpu-memory": "20", "volcano.sh/gpu-number": "0"}, 0, 0),
+    ],
+)
+def test_cards_of_a_node_are_read_from_its_capacity(capacity: dict[str, str], each: int, count: int) -> None:
+    made = node("n0")
+    made["status"]["capacity"] = capacity
+    found = cards_of([read_node(made)])
+    assert (found.each.tolist(), found.count.tolist(), found.present.tolist()) == ([each], [count], [count > 0])

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pumice.core.devices import ascend
+from pumice.core.devices.ascend.chips import Chip
+from pumice.core.devices.ascend.hami import NONE, PARTIAL, SCARCE, ChipUsage, chip_against, choose, held, takes
 from pumice.core.devices.family import DeviceError
+from pumice.core.devices.vgpu.asking import CardRequest
 from pumice.core.objects.node import read_node
 from tests.core.devices.cards import limited
 from tests.kit import node
@@ -160,3 +166,106 @@ def test_spread_prefers_a_shared_chip_unless_the_fix_is_on(likes_unused: bool, c
 def test_spread_likes_no_chip_without_memory_under_the_fix() -> None:
     family = chips_on(npu_node("n0", {"devmem": 0}), policy="spread", likes_unused=True)
     assert family.scores(npus("a", (1, 0))).tolist() == [0.0]
+
+
+# --- Properties
+
+CHIP = st.builds(
+    Chip,
+    st.just("u"),
+    st.integers(0, 3),
+    st.sampled_from([0, 3072, 20000, 65536]),
+    st.sampled_from([0, 8]),
+    st.integers(0, 2),
+    st.just(True),
+)
+IN_USE = st.builds(ChipUsage, st.integers(0, 3), st.sampled_from([0, 3072, 12288]), st.sampled_from([0, 4, 8, 9]))
+ASKED = st.builds(
+    CardRequest, st.integers(1, 3), st.sampled_from([0, 100, 3072, 12289, 65536, 70000]), st.just(100), st.just(0)
+)
+POLICIES = st.sampled_from(["", "binpack", "spread"])
+
+
+@given(st.lists(st.tuples(CHIP, IN_USE), max_size=5), st.lists(ASKED, min_size=1, max_size=3), POLICIES, st.booleans())
+def test_chosen_chips_have_room_and_serve_one_container(
+    there: list[tuple[Chip, ChipUsage]], wanted: list[CardRequest], policy: str, are_wired: bool
+) -> None:
+    chips = [chip._replace(uuid=f"u{at}", wired=are_wired) for at, (chip, _) in enumerate(there)]
+    usage = [used for _, used in there]
+    given_out = choose(wanted, MODEL, chips, usage, policy)
+    if isinstance(given_out, str):
+        assert given_out in (NONE, SCARCE, PARTIAL)
+        return
+    assert [len(each) for each in given_out] == [asked.cards for asked in wanted]
+    listed = [chip for each in given_out for chip, _ in each]
+    assert len(set(listed)) == len(listed)
+    for devices, asked in zip(given_out, wanted, strict=True):
+        assert len({device.memory for _, device in devices}) == 1
+        for chip, device in devices:
+            assert device.uuid == chips[chip].uuid
+            assert chip_against(chips[chip], usage[chip], device.memory) == []
+            assert usage[chip].memory + device.memory <= chips[chip].memory
+            assert usage[chip].sharers < chips[chip].sharers
+        free = [at for at, chip in enumerate(chips) if takes(chip, usage[at], devices[0][1].memory)]
+        if are_wired and len(wanted) == 1:
+            networks = Counter(chips[chip].network for chip in free)
+            together = Counter(chips[chip].network for chip, _ in devices)
+            assert max(together.values()) == min(asked.cards, max(networks.values()))
+
+
+@given(st.integers(0, 80000))
+def test_template_for_a_request_is_the_smallest_with_as_much(memory: int) -> None:
+    found = MODEL.trimmed(memory)
+    enough = [each for each in MODEL.templates if each.memory >= memory]
+    if enough:
+        assert found == min(enough, key=lambda each: each.memory)
+    else:
+        assert found == ("", 65536 if memory <= 65536 else 0)
+
+
+@given(CHIP, IN_USE, st.sampled_from([0, 3072, 20000]))
+def test_sentences_against_a_chip_say_whether_it_has_room(chip: Chip, usage: ChipUsage, memory: int) -> None:
+    assert takes(chip, usage, memory) is (chip_against(chip, usage, memory) == [])
+
+
+PODS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(1, 2), st.sampled_from([0, 3000, 6144]), st.booleans()), max_size=8
+)
+
+
+@given(PODS, st.tuples(st.integers(1, 2), st.sampled_from([0, 3000, 20000])), POLICIES)
+def test_chips_of_all_nodes_answer_as_each_does_and_get_all_back(
+    steps: list[tuple[int, int, int, bool]], asked: tuple[int, int], policy: str
+) -> None:
+    family = chips_on(npu_node("n0", {}, {"count": 1}), npu_node("n1", {"devmem": 6144}), node("n2"), policy=policy)
+    held: list[tuple[int, Task, dict[str, str]]] = []
+    for number, (row, count, memory, ends) in enumerate(steps):
+        pod, notes = npus(f"p{number}", (count, memory)), dict[str, str]()
+        if family.fits(pod, row):
+            notes.update(family.assign(row, pod, notes, 0.0))
+            held.append((row, pod, notes))
+        if ends and held:
+            family.release(*held.pop(0))
+        assert (family.memory <= family.chips.memory).all()
+        assert (family.sharers <= family.chips.count).all()
+    pod = npus("p", asked)
+    each = [bool(family.present[row]) and family.fits(pod, row) for row in range(3)]
+    assert family.fitting(pod).tolist() == each
+    assert family.scores(pod).tolist() == [family.score(pod, row) for row in range(3)]
+    for row, other, notes in held:
+        family.release(row, other, notes)
+    assert [int(each.sum()) for each in (family.sharers, family.memory, family.cores)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "devices"),
+    [
+        ("", []),
+        (f"a,{WORD},5,1:;", [("a", 5, 1)]),
+        (f"a,{WORD},5,1:b,{WORD},6,0:;", [("a", 5, 1), ("b", 6, 0)]),
+        (f"a,{WORD},5,1:;b,{WORD},6,0:;", [("a", 5, 1), (";b", 6, 0)]),  # a name that no chip has
+        (f"a,{WORD},5,1:b,{WORD}:", []),
+    ],
+)
+def test_annotation_of_what_a_pod_has_is_read(text: str, devices: list[tuple[str, int, int]]) -> None:
+    assert [(each.uuid, each.memory, each.cores) for each in held(text)] == devices

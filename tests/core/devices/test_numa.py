@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged, take
+from pumice.core.devices.numa.hints import asked_by, free_of, given_on, hints, is_guaranteed, judged, take
 from pumice.core.devices.numa.topology import CpuPlace, Topology, cpus_of, read_topology, text_of
 from pumice.core.objects.pod import TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions
@@ -103,6 +105,86 @@ def test_reserved_cpus_are_nobody_s() -> None:
     assert given_on(node, frozenset({0}), free, 8) == frozenset()
 
 
+@st.composite
+def topologies(draw: st.DrawFn) -> Topology:
+    """Nodes whose CPUs are numbered as Linux does: all first threads of cores, then all second ones."""
+    cells, per_cell, threads = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    cores = cells * per_cell
+    places = {
+        cpu: CpuPlace(cpu % cores // per_cell, cpu % cores // per_cell, cpu % cores) for cpu in range(cores * threads)
+    }
+    policy = draw(st.sampled_from(["best-effort", "restricted", "single-numa-node"]))
+    return Topology(places, draw(st.integers(0, 2)), "static", policy, {})
+
+
+@given(topologies(), st.integers(1, 9))
+def test_cpus_of_an_unused_node_are_taken_by_whole_cores(node: Topology, cores: int) -> None:
+    threads = Counter(place.core for place in node.places.values())[0]
+    found = take(node.places, frozenset(node.places), cores * threads)
+    if found is None:
+        assert cores * threads > len(node.places)
+        return
+    taken = Counter(node.places[cpu].core for cpu in found)
+    assert set(taken.values()) == {threads}
+    assert len(taken) == cores
+
+
+@given(topologies(), st.lists(st.integers(1, 5), max_size=5), st.randoms(use_true_random=False))
+def test_cpus_are_given_whole_and_to_one_container_each(node: Topology, asked: list[int], random: Random) -> None:
+    available, given_out, none = frozenset(node.places), list[frozenset[int]](), frozenset[int]()
+    for wanted in asked:
+        left = free_of(node, available)
+        cells = frozenset(random.sample(node.cells, random.randint(1, len(node.cells))))
+        found = given_on(node, cells, available, wanted)
+        near = sum(1 for cpu in left if node.places[cpu].cell in cells)
+        assert len(found) == (wanted if wanted <= len(left) else 0)
+        assert found <= left
+        assert not found or sum(1 for cpu in found if node.places[cpu].cell in cells) == min(wanted, near)
+        given_out.append(found)
+        available -= found
+    assert len(none.union(*given_out)) == sum(map(len, given_out))
+    assert all(len(found & free_of(node, frozenset(node.places))) == len(found) for found in given_out)  # none reserved
+
+
+@given(topologies(), st.data())
+def test_hints_are_the_sets_of_cells_with_enough(node: Topology, data: st.DataObject) -> None:
+    available = frozenset(data.draw(st.sets(st.sampled_from(sorted(node.places)))))
+    wanted = data.draw(st.integers(1, len(node.places)))
+    free = Counter(node.places[cpu].cell for cpu in free_of(node, available))
+    whole = Counter(place.cell for place in node.places.values())
+    sets = [{cell for cell in node.cells if bits >> cell & 1} for bits in range(1, 2 ** len(node.cells))]
+    least = min(len(cells) for cells in sets if sum(whole[cell] for cell in cells) >= wanted)
+    enough = [cells for cells in sets if sum(free[cell] for cell in cells) >= wanted]
+    found = hints(node, available, wanted)
+    assert sorted(sorted(hint.cells) for hint in found if hint.cells is not None) == sorted(map(sorted, enough))
+    sizes = [len(hint.cells) for hint in found if hint.cells is not None]
+    assert sizes == sorted(map(len, enough))
+    assert [hint.preferred for hint in found] == [size == least for size in sizes]
+    # what the policy makes of them
+    cells, admitted = judged(node, found)
+    best = [cells for cells in enough if len(cells) == least]
+    if node.policy == "single-numa-node":
+        best = [cells for cells in best if len(cells) == 1]
+    assert admitted is (node.policy == "best-effort" or bool(best))
+    lowest = [cells for cells in best if sum(1 << cell for cell in cells) == min(sum(1 << c for c in b) for b in best)]
+    assert not best or sorted(cells or ()) == sorted(lowest[0])
+
+
+@pytest.mark.parametrize("said", [None, "x", 5, ["x"], [{}], [{"uid": "", "name": ""}]])
+def test_topology_with_odd_allocations_has_none(said: object) -> None:
+    assert read_topology({"spec": {"podAllocations": said}}).assigned == frozenset()
+
+
+def test_topology_names_the_pods_that_have_their_cpus() -> None:
+    said = [{"uid": "u", "namespace": "ns", "name": "p"}, {"name": "q"}]
+    assert read_topology({"spec": {"podAllocations": said}}).assigned == {"u", "ns/p", "/q"}
+
+
+@pytest.mark.parametrize(("said", "reserved"), [(None, 0), ("1", 1), ("1001m", 2), ("much", 0)])
+def test_topology_rounds_reserved_cpus_up(said: object, reserved: int) -> None:
+    assert read_topology({"spec": {"resReserved": {"cpu": said}}}).reserved == reserved
+
+
 def asking(*containers: dict[str, Any], **spec: Any) -> Any:
     made = pod("p")
     made["spec"] |= {"containers": [{"name": f"c{i}", "resources": each} for i, each in enumerate(containers)], **spec}
@@ -117,6 +199,10 @@ BOTH = {"cpu": "2", "memory": "1Gi"}
     [
         (asking({"requests": BOTH, "limits": BOTH}), True),
         (asking({"requests": BOTH, "limits": BOTH}, {"requests": BOTH}), False),
+        (asking({"requests": BOTH, "limits": BOTH}, initContainers=[{"resources": {"requests": BOTH}}]), False),
+        (asking({"requests": {"cpu": "2000m", "memory": "1024Mi"}, "limits": BOTH}), True),
+        (asking({"requests": {**BOTH, "nvidia.com/gpu": "1"}, "limits": BOTH}), True),  # only cpu and memory count
+        (asking({"requests": {"cpu": "0", "memory": "1Gi"}, "limits": {"cpu": "0", "memory": "1Gi"}}), False),
         (asking({"requests": BOTH}), False),
         (asking({"requests": {**BOTH, "cpu": "1"}, "limits": BOTH}), False),
         (asking({"requests": BOTH, "limits": {"cpu": "2"}}), False),

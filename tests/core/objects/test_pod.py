@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from pumice.core.life.task import TaskStatus
-from pumice.core.objects.pod import TemplateTable, pod_index, pod_state, read_task
+from pumice.core.objects.pod import (
+    PREEMPTABLE,
+    QUEUE_ALLOCATION_GATE,
+    REVOCABLE_ZONE,
+    TemplateTable,
+    pod_index,
+    pod_state,
+    read_state,
+    read_task,
+    stranger_of,
+)
 from pumice.core.objects.pod_template import nonzero_request, pod_request
 from pumice.core.state.dimensions import Dimensions
 from tests.kit.pods import pod
@@ -115,3 +129,146 @@ def test_the_index_is_the_last_of_at_least_three_parts(name: str, index: int | N
 def test_pod_level_requests_count_for_scorers_too() -> None:
     spec: dict[str, Any] = {"containers": [{}], "resources": {"requests": {"cpu": "2"}}, "overhead": {"memory": "1Mi"}}
     assert nonzero_request(spec) == (2000.0, 201.0 * 2**20)
+
+
+STATUSES = st.fixed_dictionaries(
+    {},
+    optional={
+        "phase": st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "Unknown", ""]),
+        "startTime": st.sampled_from([None, "2026-01-01T00:00:05Z"]),
+        "nominatedNodeName": st.sampled_from(["", "n1"]),
+        "conditions": st.lists(
+            st.fixed_dictionaries(
+                {"type": st.sampled_from(["PodScheduled", "DisruptionTarget", "Ready"])},
+                optional={
+                    "status": st.sampled_from(["True", "False", "Unknown"]),
+                    "reason": st.sampled_from(["Unschedulable", "PreemptionByScheduler", None]),
+                    "message": st.just("why"),
+                    "lastTransitionTime": st.just("2026-01-01T00:00:09Z"),
+                },
+            ),
+            max_size=2,
+        ),
+        "resourceClaimStatuses": st.just([{"name": "c", "resourceClaimName": "p-c"}, {"name": "d"}]),
+    },
+)
+
+
+@given(STATUSES, STATUSES, st.booleans(), st.booleans())
+def test_state_of_a_task_is_read_as_the_whole_task_is(before: Any, after: Any, placed: bool, deleting: bool) -> None:
+    table, made = TemplateTable(Dimensions()), pod("p", group="j")
+    task = read_task({**made, "status": before}, 3, table)
+    made["status"] = after
+    if placed:
+        made["spec"]["nodeName"] = "n0"
+    if deleting:
+        made["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:09Z"
+    copied = deepcopy(made)
+    found = read_state(task, made)
+    assert astuple(found) == astuple(read_task(made, 3, table))
+    assert made == copied
+    assert found.asks_as(task)
+    assert astuple(read_state(found, {**made, "status": before}))[:-9] == astuple(task)[:-9]
+
+
+@pytest.mark.parametrize("obj", [{}, {"metadata": None, "spec": None, "status": None}, {"metadata": {}, "spec": {}}])
+def test_pod_without_fields_is_read_with_defaults(obj: dict[str, Any]) -> None:
+    task = read_task(obj, 0, TemplateTable(Dimensions()))
+    assert (task.namespace, task.name, task.key, task.uid, task.job, task.role) == (
+        "default",
+        "",
+        "default/",
+        "default/",
+        "",
+        "",
+    )
+    assert (task.priority, task.pod_priority, task.created, task.index) == (1, None, 0.0, None)
+    assert (task.preemptable, task.revocable_zone, task.gated, task.condition) == (True, "", False, None)
+    assert task.template.best_effort
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected", "at"),
+    [
+        ({"status": "True", "lastTransitionTime": "1970-01-01T00:00:07Z"}, None, 7.0),
+        ({"status": "True"}, None, 0.0),
+        ({"status": "False", "reason": "Unschedulable"}, ("Unschedulable", ""), 0.0),
+        ({"status": "False"}, ("", ""), 0.0),
+        ({"status": "Unknown", "reason": "x"}, None, 0.0),
+    ],
+)
+def test_condition_of_a_pod_says_why_or_since_when(condition: Any, expected: Any, at: float) -> None:
+    other = {"type": "Ready", "status": "False", "reason": "other"}
+    state = pod_state({"status": {"conditions": [other, {"type": "PodScheduled", **condition}]}})
+    assert (state[5], state[6]) == (expected, at)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "preemptable", "zone"),
+    [
+        ({}, {}, True, ""),
+        ({PREEMPTABLE: "false"}, {PREEMPTABLE: "true"}, False, ""),
+        ({PREEMPTABLE: "true"}, {}, True, "*"),
+        ({PREEMPTABLE: "yes"}, {}, False, ""),  # not a word of Go's
+        ({}, {PREEMPTABLE: "false"}, False, ""),
+        ({}, {PREEMPTABLE: "true"}, True, ""),  # the zone is read from annotations alone
+        ({REVOCABLE_ZONE: "*"}, {}, True, "*"),
+        ({REVOCABLE_ZONE: "z1", PREEMPTABLE: "true"}, {}, True, ""),  # only the wildcard is supported
+    ],
+)
+def test_pod_says_whether_it_may_be_preempted(
+    annotations: dict[str, str], labels: dict[str, str], preemptable: bool, zone: str
+) -> None:
+    task = read_task(pod("p", annotations=annotations, labels=labels), 0, TemplateTable(Dimensions()))
+    assert (task.preemptable, task.revocable_zone) == (preemptable, zone)
+
+
+@pytest.mark.parametrize(
+    ("said", "priority"),
+    [
+        ("2147483647", 2**31 - 1),
+        ("2147483648", 7),
+        ("-2147483648", -(2**31)),
+        ("1_0", 7),
+        (" 1", 7),
+        ("", 7),
+        ("+3", 3),
+    ],
+)
+def test_priority_in_an_annotation_has_32_bits(said: str, priority: int) -> None:
+    made = pod("p", priority=7, annotations={"volcano.sh/task-priority": said})
+    task = read_task(made, 0, TemplateTable(Dimensions()))
+    assert (task.priority, task.pod_priority) == (priority, 7)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "node", "job", "stranger"),
+    [
+        ("volcano", None, "default/j", ""),
+        ("default-scheduler", None, "default/j", ""),
+        ("", None, "default/j", ""),
+        ("other", None, "", "default/j"),
+        ("other", "n0", "default/j", ""),
+    ],
+)
+def test_pod_of_another_scheduler_is_in_no_job_before_it_has_a_node(
+    scheduler: str, node: str | None, job: str, stranger: str
+) -> None:
+    task = read_task(pod("p", group="j", scheduler=scheduler, node=node), 0, TemplateTable(Dimensions()))
+    assert (task.job, stranger_of(task)) == (job, stranger)
+
+
+@pytest.mark.parametrize(
+    ("gates", "gated", "only_volcano"),
+    [
+        ([], False, False),
+        ([QUEUE_ALLOCATION_GATE], True, True),
+        (["other"], True, False),
+        ([QUEUE_ALLOCATION_GATE, "other"], True, False),
+    ],
+)
+def test_pod_with_gates_is_gated(gates: list[str], gated: bool, only_volcano: bool) -> None:
+    made = pod("p")
+    made["spec"]["schedulingGates"] = [{"name": name} for name in gates]
+    task = read_task(made, 0, TemplateTable(Dimensions()))
+    assert (task.gated, task.only_volcano_gate) == (gated, only_volcano)
