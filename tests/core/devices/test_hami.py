@@ -213,6 +213,14 @@ def test_chosen_chips_have_room_and_serve_one_container(
             assert max(together.values()) == min(asked.cards, max(networks.values()))
 
 
+def test_chip_that_serves_a_container_serves_no_other_of_the_pod() -> None:
+    chip, unused = Chip("u", 4, 65536, 8, None, False), ChipUsage(0, 0, 0)
+    one = CardRequest(1, 3072, 100, 0)
+    assert choose([one, one], MODEL, [chip], [unused], "") == SCARCE
+    given_out = choose([one, one], MODEL, [chip, chip], [unused, unused], "")
+    assert [[at for at, _ in each] for each in given_out] == [[0], [1]]
+
+
 @given(st.integers(0, 80000))
 def test_template_for_a_request_is_the_smallest_with_as_much(memory: int) -> None:
     found = MODEL.trimmed(memory)

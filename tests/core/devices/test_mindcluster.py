@@ -172,6 +172,20 @@ def test_parts_come_and_go_with_pods() -> None:
     assert [chip.free.cores for chip in family.nodes[0].chips.values()] == [8, 8]
 
 
+@pytest.mark.parametrize(("once", "free"), [(False, 3), (True, 0)])
+def test_pod_that_gets_fewer_cpus_counts_with_these_under_the_fix(once: bool, free: int) -> None:
+    family = family_of(chip_node("n0", 1), reports=report("n0", 1))
+    family = MindClusterNpu(["n0"], family.nodes, np.array([8000.0]), np.array([True]), once=once)
+    family.nodes[0].chips[0].take(family.nodes[0].each._replace(cores=4, cpus=4))
+    before, task = family.nodes[0].chips[0].free, cores("a", 4)
+    notes: dict[str, str] = {}
+    assert family.assign(0, task, notes, 0.0)[CORE] == "0-vir04_3c"
+    assert family.nodes[0].chips[0].free.cpus == free
+    if once:
+        family.release(0, task, notes)
+        assert family.nodes[0].chips[0].free[:2] == before[:2]
+
+
 STEPS = st.lists(st.tuples(st.sampled_from([1, 2, 4, 8, 16]), st.booleans(), st.booleans()), max_size=9)
 
 

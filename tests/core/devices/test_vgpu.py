@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from pumice.core.devices.family import DeviceError
 from pumice.core.devices.vgpu import Vgpu, read_rules, settings_of
+from pumice.core.devices.vgpu.asking import CardRequest
+from pumice.core.devices.vgpu.choosing import has_room
 from pumice.core.devices.vgpu.codec import assigned
 from tests.core.devices.cards import asking, vgpu_node, virtual
 from tests.kit import node
@@ -161,6 +163,27 @@ def test_a_card_never_gives_more_than_it_has_and_gets_all_back(cards: Any, asked
     for pod, notes in held:
         family.release(0, pod, notes)
     assert [int(each.sum()) for each in (family.sharers, family.memory, family.cores)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "used", "room"),
+    [
+        (0, 40, (0, 0, 0), True),
+        (0, 100, (1, 0, 0), True),
+        (0, 100, (1, 1, 0), False),
+        (0, 40, (2, 60, 0), False),  # two may share it
+        (0, 40, (1, 60, 99), True),
+        (0, 40, (1, 60, 100), False),  # a pod that asks for no cores needs some as well
+        (60, 40, (1, 60, 40), True),
+        (60, 40, (1, 60, 41), False),
+        (100, 40, (0, 0, 0), True),
+        (100, 40, (1, 0, 0), False),  # all cores are had alone
+    ],
+)
+def test_card_has_room_by_number_memory_and_cores(
+    cores: int, memory: int, used: tuple[int, int, int], room: bool
+) -> None:
+    assert bool(has_room(CardRequest(1, memory, 101, cores), memory, 2, 100, *used)) is room
 
 
 STEPS = st.lists(st.tuples(LIMITS, st.booleans()), max_size=8)

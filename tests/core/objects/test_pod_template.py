@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.core.errors import QuantityError
@@ -54,6 +54,7 @@ def needed(containers: list[Amounts], first: list[tuple[Amounts, bool]], name: s
     return max([*moments, running + sum(each.get(name, unsaid) for each in containers)])
 
 
+@example([{"cpu": 100}], [({"cpu": 200}, True), ({"cpu": 3000}, False)], {})
 @given(st.lists(AMOUNTS, max_size=3), FIRST, AMOUNTS)
 def test_request_of_a_pod_is_the_most_it_needs_at_one_moment(
     containers: list[Amounts], first: list[tuple[Amounts, bool]], overhead: Amounts
@@ -82,6 +83,7 @@ def test_request_on_the_level_of_the_pod_counts_in_place_of_containers(
     assert (request.scalars or {}).get(GPU, 0.0) == (plain.scalars or {}).get(GPU, 0.0) + overhead.get(GPU, 0) * 1000
 
 
+@example([{}], [({}, True), ({"cpu": 3000, "memory": 900}, False)], {})
 @given(st.lists(AMOUNTS, max_size=3), FIRST, AMOUNTS)
 def test_request_for_scorers_fills_in_what_containers_leave_out(
     containers: list[Amounts], first: list[tuple[Amounts, bool]], overhead: Amounts

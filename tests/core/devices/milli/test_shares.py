@@ -97,6 +97,12 @@ def test_typical_pods_are_the_fewest_that_cover_enough(pods: list[CardClass], pe
     assert max(rest, default=0) <= min(found.values(), default=0) or not pods
 
 
+@pytest.mark.parametrize(("percent", "count"), [(49.0, 1), (50.0, 1), (51.0, 2), (75.0, 2), (76.0, 3), (100.0, 3)])
+def test_typical_pods_end_where_they_cover_just_enough(percent: float, count: int) -> None:
+    pods = {CardClass(1, 0, 0): 2, CardClass(2, 0, 0): 1, CardClass(3, 0, 0): 1}
+    assert len(typical_of(pods, percent)) == count
+
+
 @pytest.mark.parametrize(
     ("models", "model", "suits"),
     [("", "T4", True), ("T4", "NVIDIA-t4", True), ("G2|T4", "T4", True), ("G2", "T4", False), ("G2|V100", "T4", False)],

@@ -55,6 +55,33 @@ def test_a_gang_has_started_when_as_many_run_as_it_needs() -> None:
     assert (row.state, row.pods, row.attempts, row.evictions, row.lost_pod_s) == ("Completed", 2, 2, 0, 0)
 
 
+def test_job_whose_pods_run_one_after_the_other_has_not_started() -> None:
+    told = Told()
+    group, first, second = gang("g", pods=2)
+    for obj in (group, first, second):
+        told(0, obj, "ADDED")
+    told(1, on(first, "n0"))
+    told(5, on(first, "n0", "Failed"))
+    told(6, on(second, "n0"))
+    told(9, on(second, "n0", "Succeeded"))
+    told.end(10)
+    (row,) = told.rows
+    assert (row.started, row.wait_s, row.ended, row.bounded_slowdown, row.state) == (None, None, 9.0, None, "Failed")
+    assert row.lost_pod_s == 4.0
+
+
+def test_job_that_starts_before_its_group_is_let_in_waits_for_admission_until_then() -> None:
+    told = Told()
+    group, only = gang("g", pods=1)
+    told(0, group, "ADDED")
+    told(0, only, "ADDED")
+    told(3, on(only, "n0"))
+    told(7, {**group, "status": {"phase": "Running"}})
+    told.end(10)
+    (row,) = told.rows
+    assert (row.admitted, row.wait_s, row.admission_s, row.scheduling_s) == (7.0, 3.0, 3.0, 0.0)
+
+
 def test_what_an_evicted_pod_had_done_is_lost() -> None:
     told = Told()
     group, only = gang("g", pods=1)
