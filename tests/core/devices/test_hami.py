@@ -218,6 +218,7 @@ def test_chip_that_serves_a_container_serves_no_other_of_the_pod() -> None:
     one = CardRequest(1, 3072, 100, 0)
     assert choose([one, one], MODEL, [chip], [unused], "") == SCARCE
     given_out = choose([one, one], MODEL, [chip, chip], [unused, unused], "")
+    assert not isinstance(given_out, str)
     assert [[at for at, _ in each] for each in given_out] == [[0], [1]]
 
 
