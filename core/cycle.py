@@ -21,7 +21,7 @@ from pumice.core.session.closing import close, report
 from pumice.core.session.closing.close import let_go
 from pumice.core.session.closing.report import cards_later, shares_later, tables_later
 from pumice.core.session.session import Session
-from pumice.core.session.trail.trail import SILENCE, Silence, Trail
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail, Trail
 from pumice.core.state.snapshot import with_task_minimums
 from pumice.core.state.sources import total as total_allocatable
 
@@ -74,7 +74,7 @@ def open_session(
     *,
     report: bool = False,
     watch: Watch = unwatched,
-    trail: Silence = SILENCE,
+    trail: NullTrail = NULL_TRAIL,
     ask: Ask = nobody,
     sparing: bool = False,
 ) -> Session:
@@ -169,7 +169,7 @@ def run_cycle(
     report: bool = False,
     ask: Ask = nobody,
     scheduler: str = "",
-    trail: Silence = SILENCE,
+    trail: NullTrail = NULL_TRAIL,
 ) -> CycleResult:
     """Open, the configured actions in order, close. `scheduler`: Kubernetes' own decides instead of Volcano's."""
     if scheduler == DEFAULT_SCHEDULER:

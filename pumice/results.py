@@ -35,7 +35,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "journal-record": ("pumice.questions.history.entries:JournalRecord",),
     "explain": ("pumice.questions.explain.account:Account",),
-    "queue": ("pumice.questions.adviser.census:Standings",),
+    "queue": ("pumice.questions.adviser.waiting_jobs:Standings",),
     "whatif": (
         "pumice.questions.whatif.difference:FutureChanges",
         "pumice.cli.futures.search:StartsWith",

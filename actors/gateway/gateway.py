@@ -204,7 +204,7 @@ class Gateway(Actor[Poke, Done]):
             longest=context.longest,
             stormy=stormy,
         )
-        context.door.keep(partial(passed, self.site))
+        context.admission_hook.keep(partial(passed, self.site))
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.cluster.api.watch import Heads
+from pumice.cluster.api.watch import NewestRevisions
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -39,7 +39,7 @@ class Activity:
     """
 
     def __init__(self) -> None:
-        self._heads = Heads()
+        self._newest = NewestRevisions()
         self._in_flight = 0
         self._busy = Busy(self)
         self._seen: dict[str, tuple[int, tuple[str, ...]]] = {}
@@ -64,18 +64,18 @@ class Activity:
         return self._busy
 
     def published(self, revision: int, changed: AbstractSet[str] | None = None) -> None:
-        """Watchers may see everything up to `revision`; `changed`: see `Heads`."""
-        self._heads.published(revision, changed)
+        """Watchers may see everything up to `revision`; `changed`: see `NewestRevisions`."""
+        self._newest.published(revision, changed)
 
     def seen(self, watcher: str, revision: int, kinds: tuple[str, ...] = ()) -> None:
         """The watcher has dealt with everything of its kinds (all) up to this revision, its own requests included."""
         self._seen[watcher] = revision, kinds
-        self._heads.of(kinds)  # from now on it is known when they change
+        self._newest.of(kinds)  # from now on it is known when they change
         self._changed()
 
     def has_news(self, revision: int, kinds: tuple[str, ...]) -> bool:
         """Return whether something of these kinds may have changed after this revision, and watchers may see it."""
-        return self._heads.of(kinds) > revision
+        return self._newest.of(kinds) > revision
 
     def timers(self, actor: str, due: int) -> None:
         """So many timers of this actor will go off some day."""
@@ -108,8 +108,8 @@ class Activity:
         """
         found = [f"{self._in_flight} messages or pieces of work in flight"] if self._in_flight else []
         for name, (at, kinds) in sorted(self._seen.items()):
-            if at < self._heads.of(kinds):
-                found.append(f"{name} is at revision {at} of {self._heads.of(kinds)}")
+            if at < self._newest.of(kinds):
+                found.append(f"{name} is at revision {at} of {self._newest.of(kinds)}")
         found += [f"{name} has {due} timers" for name, due in sorted(self._timers.items()) if due and timers]
         return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
 
@@ -118,7 +118,7 @@ class Activity:
         # cheap questions first: revisions are compared only when nothing else is pending
         if self._in_flight or self._unsettled or any(self._timers.values()):
             return False
-        return all(at >= self._heads.of(kinds) for at, kinds in self._seen.values())
+        return all(at >= self._newest.of(kinds) for at, kinds in self._seen.values())
 
     async def wait_idle(self) -> None:
         """Wait until `is_idle`; wakes only when it was."""

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 # --- The context that every actor is handed
 
-# --- The door
-# The server of the api keeps the door; without a server, every request passes.
+# --- The admission hook
+# The server of the api asks webhooks and policies; without a server, every request passes.
 
 
-class Door:
+class AdmissionHook:
     """Each server calls `keep` once; the next server takes over."""
 
     def __init__(self) -> None:
@@ -62,9 +62,9 @@ class Door:
 class Context:
     """Context of every actor: the wall clock, the activity board, and objects that several actors read, decoded once.
 
-    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `door`: the server to
-    be heard about what controllers ask of the api. `at_once`: whether messages are dealt with in the turn of the actor
-    that sends them where that needs no wait (`pumice.actors.runtime.mailbox`).
+    `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `admission_hook`: the
+    server to be heard about what controllers ask of the api. `at_once`: whether messages are dealt
+    with in the turn of the actor that sends them where that needs no wait (`pumice.actors.runtime.mailbox`).
     """
 
     clock: Clock
@@ -72,7 +72,7 @@ class Context:
     activity: Activity = field(default_factory=Activity)
     objects: SharedObjects = field(default_factory=SharedObjects)
     longest: Longest = field(default_factory=Longest)
-    door: Door = field(default_factory=Door)
+    admission_hook: AdmissionHook = field(default_factory=AdmissionHook)
     at_once: bool = False
 
 

@@ -62,7 +62,7 @@ class Reconciler(Actor[Poke, Done]):
         self._turns = Turns(machines)
         self._api = api
         self._objects = context.objects
-        self._door = context.door
+        self._admission_hook = context.admission_hook
         # pokes, the watch and the timers drive the same machines: one round at a time
         self._lock = anyio.Lock(fast_acquire=True)
         self._alarm = context.alarm()  # of the clock in use
@@ -116,10 +116,10 @@ class Reconciler(Actor[Poke, Done]):
 
     async def _ask(self, requests: Sequence[ApiRequest]) -> None:
         """Bring one machine the answers to what it wants asked."""
-        passed = await self._door.passed(requests)
+        passed = await self._admission_hook.passed(requests)
         replies = await self._api.ask_many([each for each in passed if not isinstance(each, Refused)])
         if len(replies) < len(passed):
-            # the machine takes answers in the order of its requests: those that the door refused stand in their places
+            # the machine takes answers in the order of its requests: those that the hook refused stand in their places
             answers = iter(replies)
             replies = [each if isinstance(each, Refused) else next(answers) for each in passed]
         self._turns.answered(replies, self.clock.now())

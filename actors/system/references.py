@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.actors.api_server.faults.strikes import Faults
 from pumice.actors.runtime.activity import Activity
-from pumice.actors.runtime.actor import Door
+from pumice.actors.runtime.actor import AdmissionHook
 from pumice.actors.runtime.clock import Clock
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Longest
@@ -78,9 +78,9 @@ REFERENCES: Final = (
         outside=("actors/metrics/summary.py", "pumice/proof/storm"),
     ),
     Reference(
-        what="door",
-        kind=Door,
-        of=lambda wiring: wiring.context.door,
+        what="admission hook",
+        kind=AdmissionHook,
+        of=lambda wiring: wiring.context.admission_hook,
         roles=HOSTS,
         gives="the way through admission webhooks: the gateway says when it begins who is asked, these ask",
     ),

@@ -18,10 +18,10 @@ from pumice.core.messages.events import Mutation
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-# --- Heads: the newest revision of each set of kinds
+# --- NewestRevisions: the newest revision of each set of kinds
 
 
-class Heads:
+class NewestRevisions:
     """`newest`: the newest revision that watchers may see."""
 
     def __init__(self, newest: int = 0) -> None:
@@ -99,17 +99,17 @@ class RevisionLog:
         self._dropped_to = revision
         self._forgotten_to = revision
         self._last_dropped: dict[str, int] = {}
-        self._heads = Heads(revision)
+        self._newest = NewestRevisions(revision)
         self._asked = _AskedByKinds()
 
     @property
     def published(self) -> int:
         """The newest revision that watchers may see."""
-        return self._heads.newest
+        return self._newest.newest
 
     def head(self, kinds: tuple[str, ...]) -> int:
         """The newest published revision at which something of these kinds may have changed."""
-        return self._heads.of(kinds)
+        return self._newest.of(kinds)
 
     @property
     def oldest(self) -> int:
@@ -142,7 +142,7 @@ class RevisionLog:
         # what was dropped before it was published is news, too: its watchers have to hear that it is gone
         dropped = [topic for topic, last in self._last_dropped.items() if last > before]
         changed = set(dropped).union(*set(fresh))
-        self._heads.published(revision, changed)
+        self._newest.published(revision, changed)
         return changed
 
     def forget_all(self, revision: int) -> None:
@@ -153,7 +153,7 @@ class RevisionLog:
         self._last_dropped.clear()
         self._room = self._capacity + self._spare
         self._dropped_to = self._forgotten_to = revision
-        self._heads = Heads(revision)
+        self._newest = NewestRevisions(revision)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
         """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`."""

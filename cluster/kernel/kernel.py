@@ -29,7 +29,7 @@ from pumice.core.objects.metadata import Object
 from pumice.core.objects.queue import is_counted
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.echoes import Recurrence, waits
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
@@ -77,7 +77,7 @@ class Kernel:
     Times are seconds since the epoch. `trail` hears what the actions of each cycle do.
     """
 
-    def __init__(self, fork: Fork, seed: int, trail: Silence = SILENCE) -> None:
+    def __init__(self, fork: Fork, seed: int, trail: NullTrail = NULL_TRAIL) -> None:
         self.cycle = fork.cycle
         self.carry = Carry.from_dict(fork.carry)
         self._config, self._seed, self._trail = fork.config, seed, trail

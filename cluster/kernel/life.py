@@ -29,7 +29,7 @@ from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.storage import codec
 
 ROUNDS: Final = 10_000
@@ -47,7 +47,7 @@ class Life:
     `denied`: what was asked of it in vain.
     """
 
-    def __init__(self, fork: Fork, seed: int, hears: Hears, decided: Decided, trail: Silence = SILENCE) -> None:
+    def __init__(self, fork: Fork, seed: int, hears: Hears, decided: Decided, trail: NullTrail = NULL_TRAIL) -> None:
         self.kernel = Kernel(fork, seed, trail)
         self.now = fork.now
         self.refused: list[tuple[Object, Refused]] = []

@@ -16,7 +16,7 @@ from pumice.cluster.kubelets.container_life import KILLED, SERVER_STOPS_S, Conta
 from pumice.cluster.kubelets.container_plans import foreseen, read_life, run_of
 from pumice.cluster.kubelets.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
 from pumice.config.durations import duration_s
-from pumice.core.objects.metadata import Object, alike, once, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, alike, interned, parse_time, section, text_map
 from pumice.core.texts import remembers, whole_number
 
 # --- Host ports
@@ -155,10 +155,10 @@ def read_run(
     before = PodState.STARTING if known is None or known.uid != meta["uid"] else known.state
     phase = status.get("phase")
     run = PodRun(
-        namespace=once(meta["namespace"]),
+        namespace=interned(meta["namespace"]),
         name=meta["name"],
         uid=meta["uid"],
-        node=once(node),
+        node=interned(node),
         state=seen(before, phase),
         duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),

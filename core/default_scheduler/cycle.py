@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from pumice.core.cached import cached
 from pumice.core.default_scheduler.profile import NAME, STAY, is_served, profile
 from pumice.core.default_scheduler.room import RoomFilter
 from pumice.core.digest import digest
 from pumice.core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason, PodCondition
-from pumice.core.once import once
 from pumice.core.plugins.nodeorder import NodeOrder
 from pumice.core.plugins.pdb import KIND, budgets_of
 from pumice.core.plugins.predicates.plugin import AFFINITY, CORDONED, TAINTS, Predicates
@@ -28,7 +28,7 @@ from pumice.core.session.closing.close import let_go
 from pumice.core.session.reasons import Code, FitFailure
 from pumice.core.session.search.node_search import ErrorCache
 from pumice.core.session.session import Session
-from pumice.core.session.trail.trail import SILENCE
+from pumice.core.session.trail.trail import NULL_TRAIL
 from pumice.core.state.sources import total as total_allocatable
 from pumice.core.state.tasks import NOWHERE
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pumice.core.session.points.nodes import NodeFilter
     from pumice.core.session.reasons import IntArray, Reason, ReasonTable
     from pumice.core.session.search.node_search import NodeSearch
-    from pumice.core.session.trail.trail import Silence
+    from pumice.core.session.trail.trail import NullTrail
     from pumice.core.state.snapshot import Snapshot
 
 # --- Pods that wait, in order
@@ -144,7 +144,7 @@ class Preemption:
         self._in_vain: dict[tuple[NodeSearch, int], str] = {}
         self._as_of = 0, 0  # binds and evictions
 
-    @once
+    @cached
     def _lowest(self) -> int:
         """The lowest priority of any pod on a node: who is not above it finds no victims anywhere."""
         tasks = self._session.snapshot.tasks
@@ -438,7 +438,7 @@ class OneByOne:
 
 
 def decide(
-    snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: Silence = SILENCE
+    snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: NullTrail = NULL_TRAIL
 ) -> CycleResult:
     """Every pod that waits for this scheduler, one after the other, on the snapshot, which is taken over. `in_force`:
     Volcano's configuration, which says how the view counts volumes. `trail`: as in `opened`.
@@ -449,7 +449,7 @@ def decide(
 
 
 def opened(
-    snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: Silence = SILENCE
+    snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: NullTrail = NULL_TRAIL
 ) -> OneByOne:
     """A session of this scheduler; `trail` records every look at the nodes."""
     pods, total = waiting(snapshot), total_allocatable(snapshot.derived).clone()

@@ -22,7 +22,7 @@ def text_map(value: Any) -> dict[str, str]:
     return value or {}
 
 
-def once(text: str) -> str:
+def interned(text: str) -> str:
     """The one copy of a text that many objects repeat; a manifest's value of another type is left as it is."""
     return intern(text) if type(text) is str else text
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from pumice.core.life.task import TaskStatus, status_of
-from pumice.core.objects.metadata import Object, key_of, once, parse_bool, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, interned, key_of, parse_bool, parse_time, section, text_map
 from pumice.core.objects.parts import SCHEDULERS
 from pumice.core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
 from pumice.core.state.dimensions import Dimensions
@@ -36,7 +36,7 @@ def pod_state(pod: Object) -> PodState:
     started, claims = status.get("startTime"), status.get("resourceClaimStatuses")
     return (
         status_of(status.get("phase"), deleting, node),
-        once(node) if node else "",
+        interned(node) if node else "",
         deleting,
         parse_time(started) if started else 0.0,
         status.get("nominatedNodeName") or "",
@@ -313,7 +313,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable, asks: Object | No
         templates.texts(text_map(meta.get("annotations"))),
         templates.texts(text_map(meta.get("labels"))),
     )
-    namespace, name = once(meta.get("namespace") or "default"), meta.get("name") or ""
+    namespace, name = interned(meta.get("namespace") or "default"), meta.get("name") or ""
     key, group = key_of(namespace, name), annotations.get(GROUP_NAME)
     template, priority = templates.intern(spec if asks is None else asks), spec.get("priority")
     pod_priority = None if priority is None else int(priority)
@@ -323,10 +323,10 @@ def read_task(pod: Object, row: int, templates: TemplateTable, asks: Object | No
         namespace,
         name,
         key,
-        once(key_of(namespace, group)) if group and not is_strange(spec) else "",  # job
+        interned(key_of(namespace, group)) if group and not is_strange(spec) else "",  # job
         annotations.get(TASK_SPEC) or labels.get(TASK_SPEC) or "",  # role
         _priority(annotations, pod_priority),
-        once(spec.get("priorityClassName") or ""),
+        interned(spec.get("priorityClassName") or ""),
         parse_time(meta.get("creationTimestamp")),
         pod_index(name),
         template,
@@ -335,7 +335,7 @@ def read_task(pod: Object, row: int, templates: TemplateTable, asks: Object | No
         _preemptable(annotations, labels),
         revocable_zone(annotations),
         bool(template.scheduling_gates),  # gated
-        once(spec.get("schedulerName") or ""),
+        interned(spec.get("schedulerName") or ""),
         pod_priority,
         *pod_state(pod),
     )

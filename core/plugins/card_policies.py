@@ -15,6 +15,7 @@ import numpy as np
 
 from pumice.config.argument_types import CLASSES, SHARE
 from pumice.config.arguments import Arguments
+from pumice.core.cached import cached
 from pumice.core.devices.milli import (
     FULL,
     MODELS,
@@ -32,7 +33,6 @@ from pumice.core.devices.milli import (
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.devices.vgpu.asking import UNSAID, USE
 from pumice.core.life.task import TaskStatus
-from pumice.core.once import once
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.ready import RowsScore
 from pumice.core.state.dimensions import CPU
@@ -315,17 +315,17 @@ class CardScorer:
         self.reads = Reads(kind=_models)
         self._plugin, self._session = plugin, session
 
-    @once
+    @cached
     def columns(self) -> CardColumns:
         """The session's cards."""
         return CardColumns(self._session)
 
-    @once
+    @cached
     def policy(self) -> ScoringPolicy:
         """The policy over them."""
         return self._plugin.policy(self._session, self.columns)
 
-    @once
+    @cached
     def kept(self) -> KeptScores:
         """The scores; from now on the policy says which card goes first."""
         kept, columns = KeptScores(self._session, self.columns, self.policy), self.columns

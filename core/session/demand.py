@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pumice.core.cached import cached
 from pumice.core.life.pod_group import OUTSIDE, PodGroupPhase
 from pumice.core.life.task import ALLOCATED_STATUSES
-from pumice.core.once import once
 from pumice.core.session.jobs import gated_request
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ class QueueDemand:
         self.allocated, self.request = self._sums(columns.allocated, columns.allocated + columns.pending)
         self.present: BoolArray = np.bincount(by_queue.rows, minlength=by_queue.count) > 0
 
-    @once
+    @cached
     def inqueue(self) -> FloatArray:
         """Return what admitted jobs have not taken yet. Asked for at admissions, and by readers."""
         some = in_job_order(self._columns, np.logical_or(*admitted(self._columns)))
         return self._padded(self._by_queue.among(some, outstanding(self._columns, self._dims, some)))
 
-    @once
+    @cached
     def elastic(self) -> FloatArray:
         """max(allocated - minResources, 0) of the jobs (GetElasticResources). Asked for as seldom."""
         columns = self._columns

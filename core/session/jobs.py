@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from pumice.core.cached import cached
 from pumice.core.kube.selectors import label_selector
 from pumice.core.life import pod_group
 from pumice.core.life.task import (
@@ -21,7 +22,6 @@ from pumice.core.life.task import (
     TaskTrigger,
     change_between,
 )
-from pumice.core.once import once
 from pumice.core.state.dimensions import integer_lines, integers, lines
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class SessionJobs:
         member[snapshot.jobs.order] = True
         return member
 
-    @once
+    @cached
     def in_order(self) -> list[Job]:
         """All of them, in job order; a session that has nothing to place names few."""
         return self.columns.named(self.columns.order)
@@ -266,7 +266,7 @@ class SessionJobs:
         order = self.columns.order
         return self.columns.named(order[mask.take(order)])
 
-    @once
+    @cached
     def settled(self) -> npt.NDArray[np.bool_]:
         """Of which jobs, by row, nothing is left to be done or said: Completed, all tasks ended, and all of that is
         written. A task that has ended does not stir again, so this holds as long as the session.
@@ -280,7 +280,7 @@ class SessionJobs:
         found: npt.NDArray[np.bool_] = said & over
         return found
 
-    @once
+    @cached
     def unsettled(self) -> npt.NDArray[np.intp]:
         """The rows of all others, in job order: after a while most jobs are over. Of few it is not found out."""
         order = self.columns.order

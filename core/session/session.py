@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.config.arguments import Arguments
+from pumice.core.cached import cached
 from pumice.core.life.task import TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import Bind, Evict, Recurring
-from pumice.core.once import once
 from pumice.core.outside import nobody
 from pumice.core.session.action_arguments import argument_of
 from pumice.core.session.closing.report import Opening, Tellers
@@ -25,7 +25,7 @@ from pumice.core.session.search.searches import Searches
 from pumice.core.session.statement import LastTransaction, Statement, TaskCopies
 from pumice.core.session.topology import SessionTopology
 from pumice.core.session.trail.records import Ending
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -114,7 +114,7 @@ class Session:
         carry: Carry,
         options: SessionOptions,
         total: Resource,
-        trail: Silence = SILENCE,
+        trail: NullTrail = NULL_TRAIL,
     ) -> None:
         self.snapshot = snapshot
         self.config = config
@@ -169,7 +169,7 @@ class Session:
         self.objection = ""  # to the last placement that a plugin refused, in its words
         trail.begin(self)
 
-    @once
+    @cached
     def residents(self) -> Residents:
         """Return the tasks of many nodes, as columns."""
         return Residents(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.core.session.search.node_search import NodeSearch
-from pumice.core.session.trail.trail import Silence
+from pumice.core.session.trail.trail import NullTrail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ class GuidedSearch(NodeSearch):
         return OtherChoice(names[node], names[wished], scores, tie=scores[0] == scores[1])
 
 
-class Guide(Silence):
+class Guide(NullTrail):
     """`wishes`: by uid of a pod, the node that was taken there. `choices`: by uid, where it would have been another one
     here; `endings`: where the last action that said so ended, by "namespace/name" of a pod or its job.
     """

@@ -47,7 +47,7 @@ SHARED: Final = tuple(
             ("activity board", "everybody: what is left to do"),
             ("clock", "everybody: the time"),
             ("decoded objects", "the api server, who watches it; a storm"),
-            ("door", "controllers, node agents, config watcher"),
+            ("admission hook", "controllers, node agents, config watcher"),
             ("longest step", "api server, gateway"),
             ("truth", "api server; a storm's auditors read it"),
             ("faults", "api server, extender client; a storm"),

@@ -18,8 +18,8 @@ from pumice.cli.tables.frame import held_lately
 from pumice.cli.tables.standings import QueueTree
 from pumice.cli.terminal import Terminal, speaking
 from pumice.core.plugins.capacity.limits import ROOT
-from pumice.questions.adviser.census import Census, WaitingJob, census_of
 from pumice.questions.adviser.queues import weights_remark
+from pumice.questions.adviser.waiting_jobs import WaitingJob, WaitingJobs, waiting_jobs_of
 from pumice.questions.eta.estimate import Estimate, FutureSampling
 from pumice.questions.explain.scene import Scene
 
@@ -49,17 +49,17 @@ def queue(
     """Decide the cycle with a trail of all jobs, and look at who waits after it."""
     asked = server_of(server, token, token_file, certificate, terminal)
     scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
-    census = census_of(scene)
-    if remark := weights_remark(scene.config, weights_of(scene), census):
+    waiting_jobs = waiting_jobs_of(scene)
+    if remark := weights_remark(scene.config, weights_of(scene), waiting_jobs):
         terminal.warn(remark)
-    census = census if name is None else census.within(name)
+    waiting_jobs = waiting_jobs if name is None else waiting_jobs.within(name)
     starts: dict[str, Estimate] | None = None
     if eta:
         source = ForkSource(db, at, asked, manifests, config, plugins_dir, lenient)
         starts = estimated(source, None, FutureSampling(), terminal)
     past = db if manifests or asked else db or Path("pumice.db")
-    lately = held_lately(past, asked, census.now) if terminal.tables else {}
-    terminal.emit(census.standings(starts), lambda console: show(console, census, starts or {}, lately))
+    lately = held_lately(past, asked, waiting_jobs.now) if terminal.tables else {}
+    terminal.emit(waiting_jobs.standings(starts), lambda console: show(console, waiting_jobs, starts or {}, lately))
     return Exit.DONE
 
 
@@ -73,24 +73,24 @@ def estimate_of(starts: dict[str, Estimate], group: str, made_for: str) -> Estim
     return starts.get(group) or starts.get(made_for)
 
 
-def show(console: Console, census: Census, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
+def show(console: Console, waiting_jobs: WaitingJobs, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
     """The tree, then who waits."""
-    console.print(QueueTree(f"queues as cycle {census.cycle} opened", census.queues))
+    console.print(QueueTree(f"queues as cycle {waiting_jobs.cycle} opened", waiting_jobs.queues))
     if lately:
         console.print(_past(lately))
-    said = [census.supposed, *(each.supposed for each in starts.values())]
+    said = [waiting_jobs.supposed, *(each.supposed for each in starts.values())]
     for sentence in {sentence: None for each in said for sentence in each}:
         console.print(sentence, markup=False, soft_wrap=True)
-    if not census.waiting:
+    if not waiting_jobs.waiting:
         console.print("No job waits.")
         return
-    console.print(_waiting(census, starts))
-    left = len(census.waiting) - SHOWN
+    console.print(_waiting(waiting_jobs, starts))
+    left = len(waiting_jobs.waiting) - SHOWN
     if left > 0:
         console.print(f"and {left} more (-o json has all)")
-    counts = {kind: sum(jobs.values()) for kind, jobs in census.classes().items()}
+    counts = {kind: sum(jobs.values()) for kind, jobs in waiting_jobs.classes().items()}
     told = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
-    console.print(f"{len(census.waiting)} wait: {told}")
+    console.print(f"{len(waiting_jobs.waiting)} wait: {told}")
 
 
 def _past(lately: dict[str, str]) -> Table:
@@ -100,9 +100,9 @@ def _past(lately: dict[str, str]) -> Table:
     return table
 
 
-def _waiting(census: Census, starts: dict[str, Estimate]) -> Table:
+def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> Table:
     more = ("starts in",) if starts else ()
-    shown = census.waiting[:SHOWN]
+    shown = waiting_jobs.waiting[:SHOWN]
     after = (Column("comes after", overflow="fold"),) if any(job.place.before_it for job in shown) else ()
     job_column, queue_column, because = (Column(head, overflow="fold") for head in ("job", "queue", "waits for"))
     table = Table("#", job_column, queue_column, "placed", "class", because, *after, *more)

@@ -134,8 +134,8 @@ def test_a_recorded_cycle_is_told_by_its_answers_and_advice_says_what_it_suppose
     assert quick["supposed"] == told["supposed"], "what it waits for was not asked, and is no part of the record"
     placed = pumice("explain", "pod", "p", "--db", db, "--cycle", 1, "--budget", 0, "-o", "json").json
     assert (placed["state"], placed["supposed"]) == ("Bound", []), "all that was asked is in the record"
-    census = pumice("queue", "--db", db, "-o", "json").json
-    assert census["supposed"] == told["supposed"], "it asks again when the cycle is over, of what is left"
+    waiting_jobs = pumice("queue", "--db", db, "-o", "json").json
+    assert waiting_jobs["supposed"] == told["supposed"], "it asks again when the cycle is over, of what is left"
 
 
 def test_a_recorded_state_that_is_changed_supposes_what_was_not_asked(

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.schema.table import NO_RULES, Rules, element, flat_fields, is_message, message, of_kind
-from pumice.core.once import once
+from pumice.core.cached import cached
 
 Sort = Literal["scalar", "list", "map", "any"]
 _SCALARS: Final = {
@@ -77,7 +77,7 @@ class TypeShape(Shape):
         """The shape of a struct's field."""
         return self._named.get(field)
 
-    @once
+    @cached
     def _named(self) -> dict[str, Shape]:
         return {name: _field_shape(self._type, name) for name in self.names()}
 
@@ -89,7 +89,7 @@ class TypeShape(Shape):
         """The shape of the elements."""
         return self._item
 
-    @once
+    @cached
     def _item(self) -> Shape:
         return ANYTHING if self._struct is not None else shape_of_type(element(self._type))
 
@@ -149,7 +149,7 @@ class SchemaShape(Shape):
         """The shape of a list's elements, or of additional properties."""
         return self._item
 
-    @once
+    @cached
     def _item(self) -> Shape:
         inner: Any = self._schema.get("items") if self.sort == "list" else self._more
         return shape_of_schema(inner) if is_mapping(inner) else ANYTHING

@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.core.cached import cached
 from pumice.core.kube.devices import COUNT, Devices, DevicesByClaim
 from pumice.core.life.task import IS_ALLOCATED
 from pumice.core.objects.metadata import key_of, section
-from pumice.core.once import once
 from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class ClaimsByOwner(DevicesByClaim):
 
     of_each_device = False
 
-    @once
+    @cached
     def _of_pod(self) -> dict[tuple[str, str], str]:
         return {pair: key for key, claim in self.claims.items() for pair in _pod_claims(claim)}
 

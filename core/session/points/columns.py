@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Typ
 
 import numpy as np
 
-from pumice.core.once import once
+from pumice.core.cached import cached
 from pumice.core.session.points.nodes import FloatArray, Rows, Volatility
 
 if TYPE_CHECKING:
@@ -196,12 +196,12 @@ class ColumnScore:
         self.volatility = volatility
         self._rule = rule
 
-    @once
+    @cached
     def score(self) -> Callable[[Rows], FloatArray]:
         """Score per row, float64 [len(rows)], a new array."""
         return self._rule(MANY)
 
-    @once
+    @cached
     def score_one(self) -> Callable[[int], float]:
         """Score of one row."""
         return self._rule(ONE)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from pumice.core.once import once
+from pumice.core.cached import cached
 from pumice.core.session.heap import KeyedQueue, PopSource, PriorityQueue, SortedQueue
 from pumice.core.session.points.point import Point
 
@@ -62,7 +62,7 @@ class Order(Point[R], Generic[R, *Subject]):
 
     __slots__ = ()
 
-    @once
+    @cached
     def comparisons(self) -> tuple[Callable[[*Subject], int], ...]:
         """The plugins' rules as comparisons."""
         raise NotImplementedError
@@ -81,7 +81,7 @@ class Compared(Order[Callable[[*Subject], int], *Subject], Generic[*Subject]):
 
     __slots__ = ()
 
-    @once
+    @cached
     def comparisons(self) -> tuple[Callable[[*Subject], int], ...]:
         """The rules themselves."""
         return self.rules
@@ -114,18 +114,18 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
 
     __slots__ = ()
 
-    @once
+    @cached
     def comparisons(self) -> tuple[Compare[Job], ...]:
         """Two jobs compared, by plugin."""
         return tuple([comparing(rule.read()) if isinstance(rule, JobColumn) else rule for rule in self.rules])
 
-    @once
+    @cached
     def columns(self) -> tuple[Numbers, ...] | None:
         """The numbers of all jobs, by plugin; None where a plugin only compares."""
         columns = tuple([rule.read() for rule in self.rules if isinstance(rule, JobColumn)])
         return columns if len(columns) == len(self.rules) else None
 
-    @once
+    @cached
     def key(self) -> Callable[[Job], Any] | None:
         """A sort key that says the same as `before` for as long as nothing is placed, None where there is none."""
         if self.columns is None:
@@ -167,12 +167,12 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
 
     __slots__ = ()
 
-    @once
+    @cached
     def comparisons(self) -> tuple[Compare[Task], ...]:
         """Two tasks compared, by plugin."""
         return tuple([comparing_keys(rule.of) if isinstance(rule, TaskKey) else rule for rule in self.rules])
 
-    @once
+    @cached
     def keys(self) -> tuple[tuple[str, Callable[[Task], float]], ...] | None:
         """The plugins with their sort keys; None where a plugin only compares."""
         keys = tuple([(name, rule.of) for name, rule in self.named if isinstance(rule, TaskKey)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from pumice.core.once import once
+from pumice.core.cached import cached
 
 if TYPE_CHECKING:
     from pumice.config.schema import PluginOption, SchedulerConfig
@@ -100,13 +100,13 @@ class Point(Generic[R]):
         if self.__dict__:
             self.__dict__.clear()  # what is derived from the rules stands there, and nothing besides
 
-    @once
+    @cached
     def named(self) -> tuple[tuple[str, R], ...]:
         """Plugins and their rules in one line of pairs, in the order in which they are asked."""
         rules = self._registered
         return tuple([(name, rules[name]) for tier in self._listed for name in tier if name in rules])
 
-    @once
+    @cached
     def rules(self) -> tuple[R, ...]:
         """Their rules."""
         rules = self._registered
@@ -117,14 +117,14 @@ class Point(Generic[R]):
         """The consulted plugins."""
         return tuple([name for name, _ in self.named])
 
-    @once
+    @cached
     def tiers(self) -> tuple[tuple[tuple[str, R], ...], ...]:
         """The consulted plugins with their rules, tier by tier; tiers without one are left out."""
         rules = dict(self.named)
         tiers = [tuple([(name, rules[name]) for name in tier if name in rules]) for tier in self._listed]
         return tuple([tier for tier in tiers if tier])
 
-    @once
+    @cached
     def tier_numbers(self) -> tuple[int, ...]:
         """The number, from 1, that each of these tiers has in the configuration."""
         rules, tiers = dict(self.named), enumerate(self._listed, 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 import numpy as np
 from msgspec import Struct
 
-from pumice.core.once import once
+from pumice.core.cached import cached
 from pumice.core.session.points.point import Point
 from pumice.core.session.points.votes import Vote
 
@@ -113,15 +113,15 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                 return victims
         return []
 
-    @once
+    @cached
     def _filters(self) -> list[Mask[S]]:
         return [rule for tier in self.tiers for _, rule in tier if isinstance(rule, Mask) and rule.filters]
 
-    @once
+    @cached
     def _filters_only(self) -> bool:
         return len(self._filters) == sum(map(len, self.tiers))
 
-    @once
+    @cached
     def _masks(self) -> list[list[tuple[str, Mask[S]]]] | None:
         tiers = [[(name, rule) for name, rule in tier if isinstance(rule, Mask)] for tier in self.tiers]
         plain = [len(masks) < len(tier) for masks, tier in zip(tiers, self.tiers, strict=True)]

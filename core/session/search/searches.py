@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pumice.core.once import once
+from pumice.core.cached import cached
 from pumice.core.session.points.nodes import labels_of
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.session.search.node_search import NodeSearch
@@ -179,7 +179,7 @@ class Searches:
         """Under soft sharding one's own nodes, then the others'; else the group as it is."""
         return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
 
-    @once
+    @cached
     def readings(self) -> Readings:
         """Return what the session's filters and scorers read; they have registered by the time of the first search."""
         return Readings(self._session.points)

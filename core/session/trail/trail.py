@@ -257,7 +257,7 @@ def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
     }
 
 
-class Silence:
+class NullTrail:
     """A trail without a reader: nothing is kept. `listens`: whether it is worth finding out something just to tell it;
     `is_asking`: whether plugins are being asked just for that; `search`: how nodes are searched.
     """
@@ -305,10 +305,10 @@ class Everything:
 
 
 EVERYTHING: Final = Everything()
-SILENCE: Final = Silence()
+NULL_TRAIL: Final = NullTrail()
 
 
-class Trail(Silence):
+class Trail(NullTrail):
     """The record of one session about `tasks` and `jobs`, "namespace/name" each (all of them unless said otherwise).
     `every_filter`: what each filter says of each node, also where an earlier one had refused it already. `brief`: of
     all jobs of a large cluster, neither what was found on single nodes nor how many tasks had which status.

@@ -12,7 +12,7 @@ from pumice.proof.bench import cluster
 from pumice.proof.bench.cycle import stock_config
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
 from pumice.proof.bench.steady import fill
-from pumice.questions.adviser.census import census_of
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from pumice.questions.explain.account import account_of
 from pumice.questions.explain.scene import Scene
 
@@ -22,8 +22,9 @@ ASKED: Final = ("24", "28", "64")
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """`queue_s`: the census of all queues and jobs as JSON; `explain_s`: one job, without advice. The cluster is loaded
-    before. Raises AssertionError when the same question gets another answer.
+    """Measure `queue_s` (all queues and waiting jobs as JSON) and `explain_s` (one job, without advice).
+
+    The cluster is loaded before. Raises AssertionError when the same question gets another answer.
     """
     view = fill(parameters, samples)
     first = cluster.jobs_of(parameters.running, parameters.gang)
@@ -34,7 +35,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     with settled():
         for _ in range(parameters.runs):
             with samples.timed("queue_s"):
-                answers.add(msgspec.json.encode(census_of(scene).standings()))
+                answers.add(msgspec.json.encode(waiting_jobs_of(scene).standings()))
             with samples.timed("explain_s"):
                 account_of(scene, "podgroup", f"{cluster.NAMESPACE}/j{first:05d}")
             advance(1)

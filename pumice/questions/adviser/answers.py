@@ -26,8 +26,8 @@ from pumice.core.state.volumes import volume_rules
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.plugins.loader import identities
-from pumice.questions.adviser.census import census_of
 from pumice.questions.adviser.pictures import board_of, course_of, measures_of, story_as_data
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from pumice.questions.eta.estimate import FutureSampling, estimates_of
 from pumice.questions.eta.runs import runs_in
 from pumice.questions.explain.account import NotFoundError
@@ -331,13 +331,13 @@ def _unsaid(sentence: str) -> None:
 
 
 def _standings(sources: Sources, question: AdviserQuestion) -> Plain:
-    census = census_of(sources.cycle(dict(question.query).get("cycle", "")))
-    return (census.within(question.name) if question.name else census).standings().plain()
+    waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
+    return (waiting_jobs.within(question.name) if question.name else waiting_jobs).standings().plain()
 
 
 def _classes(sources: Sources, question: AdviserQuestion) -> Plain:
-    census = census_of(sources.cycle(dict(question.query).get("cycle", "")))
-    return {"cycle": census.cycle, "classes": census.classes(), "supposed": census.supposed}
+    waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
+    return {"cycle": waiting_jobs.cycle, "classes": waiting_jobs.classes(), "supposed": waiting_jobs.supposed}
 
 
 def _cycle(sources: Sources, question: AdviserQuestion) -> Plain:

@@ -17,7 +17,7 @@ from pumice.core.objects.pod import GROUP_NAME, stranger_of
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.trail.records import Ending
 from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
-from pumice.questions.adviser.ground import NodeRoom
+from pumice.questions.adviser.free_capacity import NodeRoom
 from pumice.questions.explain.refused import standing_locks
 from pumice.questions.explain.room_left import KEYS, amounts, at_refusal, of_namespace
 from pumice.units import amount

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.queue import Queue
     from pumice.core.resources import Resource
     from pumice.core.session.session import Session
-    from pumice.questions.adviser.census import Census
+    from pumice.questions.adviser.waiting_jobs import WaitingJobs
 
 # --- Weights
 # Proportion divides by weight what pods ask for that exist (proportion.go, OnSessionOpen: deserved is at most the
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 UNADMITTED: Final = (WaitReason.OVERCOMMIT, WaitReason.NOT_ADMITTED, WaitReason.QUEUE_CAPABILITY)
 
 
-def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], census: Census) -> str:
+def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], waiting_jobs: WaitingJobs) -> str:
     """Return a sentence on jobs that wait for admission though the weights of queues differ; "" for nothing to say.
     `weights`: by queue.
     """
     option = config.plugin("proportion")
     if option is None or not option.is_enabled("QueueOrder") or "enqueue" not in config.actions:
         return ""
-    outside = [job for job in census.waiting if job.phase in ("", "Pending") and job.finding.reason in UNADMITTED]
+    outside = [job for job in waiting_jobs.waiting if job.phase in ("", "Pending") and job.finding.reason in UNADMITTED]
     queues = sorted({job.queue for job in outside})
     if not queues or len({weights.get(queue, 1) for queue in weights}) < 2:
         return ""

@@ -15,18 +15,18 @@ from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.objects.metadata import Object
 from pumice.core.outside import Ask
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
-from pumice.core.session.trail.trail import SILENCE
+from pumice.core.session.trail.trail import NULL_TRAIL
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.classes import WaitReason
-from pumice.questions.adviser.ground import NodeRoom
+from pumice.questions.adviser.free_capacity import NodeRoom
 from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, WaitFindings
 from pumice.questions.oneshot.between import next_objects
 from pumice.questions.oneshot.outcome import Outcome, outcome_of, standings_of
 from pumice.questions.oneshot.supposing import AskAbout, of_nobody, supposed
 
 if TYPE_CHECKING:
-    from pumice.core.session.trail.trail import Silence
+    from pumice.core.session.trail.trail import NullTrail
 
 # --- Kubernetes' own scheduler
 
@@ -44,7 +44,7 @@ def has_others(view: View, config: SchedulerConfig) -> bool:
 
 
 def decide_others(
-    view: View, config: SchedulerConfig, clock: CycleClock, first: CycleResult, trail: Silence = SILENCE
+    view: View, config: SchedulerConfig, clock: CycleClock, first: CycleResult, trail: NullTrail = NULL_TRAIL
 ) -> OtherCycle | None:
     """Its cycle after that of Volcano's which gave `first`, on a view that is used up by it: what was decided is
     assumed there, as in a run. None where no pod waits for it.
@@ -169,7 +169,7 @@ def _run(
     setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Trail | None, ask: Ask
 ) -> tuple[CycleResult, WaitFindings]:
     snapshot, options = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners)), setup.options
-    follows = trail or SILENCE
+    follows = trail or NULL_TRAIL
     session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=follows, ask=ask)
     opening, findings = JudgeOpening.of(session) if trail else None, WaitFindings({}, {})
     for action in setup.config.actions:

@@ -17,7 +17,7 @@ from pumice.core.messages.events import ActorEvent, ActorStarted
 from pumice.core.outside import Ask, Recorded
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.volumes import volume_rules
 from pumice.storage import codec
 from pumice.storage import journal as kinds
@@ -126,7 +126,7 @@ class Replayer:
         options: SessionOptions | None = None,
         report: bool = False,
         ask: Ask | None = None,
-        trail: Silence = SILENCE,
+        trail: NullTrail = NULL_TRAIL,
     ) -> CycleResult:
         """Decide the cycle again on the view as it is now. `ask`: whom else but the record."""
         if self.past.view is None:

@@ -11,7 +11,7 @@ from pumice.core.cycle import Carry, CycleClock, run_cycle
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.objects.metadata import Object
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.view import View
 from tests.kit.pods import pod
 
@@ -28,7 +28,7 @@ def decided(
     *objects: Object | Sequence[Object],
     view: View | None = None,
     carry: Object | None = None,
-    trail: Silence = SILENCE,
+    trail: NullTrail = NULL_TRAIL,
     rules: int = VERSION,
 ) -> CycleResult:
     """One cycle."""

@@ -24,7 +24,7 @@ from pumice.core.cycle import (
 )
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLACERS
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, pod, pod_group, queue
 
@@ -92,7 +92,9 @@ def test_the_same_comes_of_a_session_and_is_told_of_it(
     assert lived(config, seen, sparing=True) == lived(config, seen, sparing=False)
 
 
-def opened(*more: Object, config: SchedulerConfig = STOCK, report: bool = False, trail: Silence = SILENCE) -> Session:
+def opened(
+    *more: Object, config: SchedulerConfig = STOCK, report: bool = False, trail: NullTrail = NULL_TRAIL
+) -> Session:
     seen = view_of(node("n0"), *QUEUES, *gang("j", pods=1, nodes=["n0"], phase="Running"), *more)
     return open_session(seen.snapshot(), config, CycleClock(1, 0.0), Carry(), report=report, trail=trail, sparing=True)
 
@@ -103,7 +105,7 @@ def test_nobody_is_spared_where_somebody_waits_or_wants_to_know() -> None:
         opened(*gang("waiting", pods=1, phase="Inqueue")),
         opened(config=configuration(*TIERS, actions=[*PLACING, "preempt"])),
         opened(report=True),
-        opened(trail=cast("Silence", Trail())),
+        opened(trail=cast("NullTrail", Trail())),
     ]
     assert all(session.plugins.keys() == {*TIERS[0], *TIERS[1]} for session in whole)
 

@@ -17,7 +17,7 @@ from pumice.config.errors import nearest_keys
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
-from pumice.core.session.trail.trail import Silence
+from pumice.core.session.trail.trail import NullTrail
 from pumice.errors import InputError
 from pumice.executors import died
 from pumice.questions.whatif.changes import ForkChange, changed
@@ -146,7 +146,7 @@ class StartQuestion:
         return found.starts_s
 
 
-class CountedSteps(Silence):
+class CountedSteps(NullTrail):
     """Counts what the actions of a future's cycles are done with: jobs, tasks, and each node that is tried for a task,
     as preempt does with all of them for every pod that waits.
     """

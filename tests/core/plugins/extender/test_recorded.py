@@ -25,7 +25,7 @@ from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.outside import AskedOutside, Recorded, filled
 from pumice.core.plugins import PLUGINS
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.questions.oneshot.cycles import fill
 
 Raw = dict[str, Any]
@@ -74,7 +74,7 @@ def _name(body: Raw, field: str) -> str:
     return str(about.get("Name", ""))
 
 
-def acted(case: Raw, ask: Any, trail: Silence = SILENCE) -> Session:
+def acted(case: Raw, ask: Any, trail: NullTrail = NULL_TRAIL) -> Session:
     """A session after its actions."""
     text = json.dumps(case["conf"]).replace("URL", URL)
     config = parse_scheduler_config(text, source="case", built_plugins=PLUGINS, built_actions=ACTIONS)

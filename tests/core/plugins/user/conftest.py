@@ -14,7 +14,7 @@ from pumice.core.objects.metadata import parse_time
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.user import guarded
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
-from pumice.core.session.trail.trail import SILENCE, Silence
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from tests.core.plugins.world import NOW, configuration, view_of
 from tests.kit import gang, node, queue
 
@@ -35,7 +35,7 @@ def use(told: list[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cycle
         builder: Any,
         carry: Carry | None = None,
         failed: tuple[FailedAnswers, ...] = (),
-        trail: Silence = SILENCE,
+        trail: NullTrail = NULL_TRAIL,
         **arguments: Any,
     ) -> CycleResult:
         monkeypatch.setitem(PLUGINS, "mine", guarded("mine", builder, lambda _, sentence: told.append(sentence)))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pumice.core.messages.decisions import MOST, NOWHERE, FailedAnswers
 from pumice.core.plugins.user import PluginFailures
 from pumice.core.session.carry import Carry
-from pumice.core.session.trail.trail import SILENCE, Silence, Trail
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail, Trail
 from tests.core.plugins.user.test_user_plugins import registering
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ QUESTIONS = st.lists(
 
 
 def session_of(failed: tuple[FailedAnswers, ...]) -> Any:
-    return SimpleNamespace(carry=Carry(), options=SimpleNamespace(failed=failed), failed=[], trail=SILENCE)
+    return SimpleNamespace(carry=Carry(), options=SimpleNamespace(failed=failed), failed=[], trail=NULL_TRAIL)
 
 
 def asked(
@@ -129,7 +129,7 @@ class Mended(Broken):
     broken = False
 
 
-TRAILS: dict[str, Callable[[], Silence]] = {"some": Trail, "every filter": lambda: Trail(every_filter=True)}
+TRAILS: dict[str, Callable[[], NullTrail]] = {"some": Trail, "every filter": lambda: Trail(every_filter=True)}
 
 
 @pytest.mark.parametrize("on_error", ["ignore", "fail"])

@@ -9,8 +9,8 @@ import pytest
 from pumice.config.load import parse_scheduler_config
 from pumice.core.objects.metadata import Object, format_time
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.questions.adviser.census import Census, WaitingJob, census_of
 from pumice.questions.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason
+from pumice.questions.adviser.waiting_jobs import WaitingJob, WaitingJobs, waiting_jobs_of
 from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
 from tests.core.devices.cards import vgpu_node
@@ -43,8 +43,8 @@ def scene(*objects: Object, config: str = STOCK, default: bool = True) -> Scene:
     return Scene(fill(given), settings, CycleClock(1, NOW, 0), Carry(), objects=lambda: given)
 
 
-def job_of(census: Census, name: str = "default/g") -> WaitingJob | None:
-    return next((job for job in census.waiting if job.job == name), None)
+def job_of(waiting_jobs: WaitingJobs, name: str = "default/g") -> WaitingJob | None:
+    return next((job for job in waiting_jobs.waiting if job.job == name), None)
 
 
 LOCKS = STOCK.replace(
@@ -238,23 +238,23 @@ CASES: dict[WaitReason, Case] = {
 def test_each_reason_is_found_and_ends_with_what_it_says_is_lacking(reason: WaitReason) -> None:
     case = CASES[reason]
     config = case.config
-    found = job_of(census_of(scene(*case.waits, config=config)))
+    found = job_of(waiting_jobs_of(scene(*case.waits, config=config)))
     assert found is not None
     assert (found.finding.reason, found.finding.wait_class) == (reason, CLASS_OF[reason])
     assert found.finding.because
     if reason is WaitReason.NOT_LOOKED_AT:
         config = STOCK
-    assert job_of(census_of(scene(*case.starts, config=config))) is None
+    assert job_of(waiting_jobs_of(scene(*case.starts, config=config))) is None
 
 
 def test_a_lock_of_a_node_is_named_with_the_pod_that_it_was_set_for() -> None:
-    found = job_of(census_of(scene(*locked(NOW - 60.0), config=LOCKS)))
+    found = job_of(waiting_jobs_of(scene(*locked(NOW - 60.0), config=LOCKS)))
     assert found is not None
     told = "lock hamivgpu of n0 was set for default/r-0 at 2027-01-15T07:59:00Z and counts until 2027-01-15T08:04:00Z"
     assert told in found.finding.because
     nobody = locked(NOW - 60.0)
     del nobody[2]["metadata"]["annotations"]["volcano.sh/vgpu-time"]
-    unknown = job_of(census_of(scene(*nobody, config=LOCKS)))
+    unknown = job_of(waiting_jobs_of(scene(*nobody, config=LOCKS)))
     assert unknown is not None
     assert "lock hamivgpu of n0 was set for no pod that is known here at" in unknown.finding.because
 
@@ -263,7 +263,7 @@ def test_a_lock_of_a_gang_that_was_given_up_is_not_said_to_stay() -> None:
     there = vgpu_node("n0", [(9, 100, "NVIDIA-A100")])
     first = asks(gang("a", pods=2, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
     second = asks(gang("g", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
-    given_up = job_of(census_of(scene(there, *first, *second, config=LOCKS)))
+    given_up = job_of(waiting_jobs_of(scene(there, *first, *second, config=LOCKS)))
     assert given_up is not None
     assert (
         "lock hamivgpu of n0 was taken for default/a-0, which was not bound, in this cycle only"
@@ -271,7 +271,7 @@ def test_a_lock_of_a_gang_that_was_given_up_is_not_said_to_stay() -> None:
     )
     assert "at most" not in given_up.finding.because
     alone = asks(gang("a", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
-    bound = job_of(census_of(scene(there, *alone, *second, config=LOCKS)))
+    bound = job_of(waiting_jobs_of(scene(there, *alone, *second, config=LOCKS)))
     assert bound is not None
     assert "lock hamivgpu of n0 was set for default/a-0 at 2027-01-15T08:00:00Z" in bound.finding.because
 
@@ -279,7 +279,7 @@ def test_a_lock_of_a_gang_that_was_given_up_is_not_said_to_stay() -> None:
 @pytest.mark.parametrize("config", [STOCK, *(each.replace("{name: overcommit}, ", "") for each in (STOCK, CAPACITY))])
 def test_a_job_larger_than_the_cluster_is_no_matter_of_a_queue_without_limits(config: str) -> None:
     asking = [pod_group("g", min_member=5, min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4")[1:]]
-    found = job_of(census_of(scene(node("n0", cpu="8"), *asking, config=config)))
+    found = job_of(waiting_jobs_of(scene(node("n0", cpu="8"), *asking, config=config)))
     assert found is not None
     assert found.finding.reason is WaitReason.LARGER_THAN_CLUSTER
     assert "asks 20 cpu, all nodes together have 8 cpu" in found.finding.because
@@ -288,7 +288,7 @@ def test_a_job_larger_than_the_cluster_is_no_matter_of_a_queue_without_limits(co
 def test_what_the_cycle_itself_gave_to_the_queue_counts() -> None:
     more = gang("g", pods=9, min_member=2, cpu="1", queue="q1", phase="Inqueue")
     others = gang("h", pods=1, cpu="9", queue="q2", phase="Inqueue")
-    found = job_of(census_of(scene(*nodes(3, cpu="4"), queue("q1"), queue("q2"), *more, *others)))
+    found = job_of(waiting_jobs_of(scene(*nodes(3, cpu="4"), queue("q1"), queue("q2"), *more, *others)))
     assert found is not None
     assert (found.held, found.finding.reason) == (6, WaitReason.QUEUE_SHARE)
     assert found.finding.because == "queue q1 has what it deserves: asks 1 cpu, has 6 of 6, 0 left"
@@ -298,7 +298,7 @@ def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
     asking = [pod_group("g", queue="q1", min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4", queue="q1")[1:]]
     limited = queue("q1", capability={"cpu": "4"})
     config = CAPACITY.replace("{name: overcommit}, ", "")
-    found = job_of(census_of(scene(node("n0", cpu="8"), limited, *asking, config=config)))
+    found = job_of(waiting_jobs_of(scene(node("n0", cpu="8"), limited, *asking, config=config)))
     assert found is not None
     assert found.finding.reason is WaitReason.QUEUE_CAPABILITY
 

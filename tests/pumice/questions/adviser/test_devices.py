@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pumice.core.session.reasons import Code, Reason
-from pumice.questions.adviser.census import census_of
 from pumice.questions.adviser.classes import WaitReason
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from tests.core.devices.cards import vgpu_node
 from tests.core.devices.test_hami import npu_node
 from tests.core.plugins.test_deviceshare import asks
@@ -27,7 +27,7 @@ def test_a_pod_that_no_card_could_hold_waits_for_other_nodes_and_not_for_pods_to
     for card, objects in enumerate(held):
         objects[1]["metadata"]["annotations"]["volcano.sh/vgpu-ids-new"] = f"n0-{card},NVIDIA,60,0:"
     waits = asks(gang("g", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=asked)
-    found = job_of(census_of(scene(there, *held[0], *held[1], *waits, config=LOCKS)))
+    found = job_of(waiting_jobs_of(scene(there, *held[0], *held[1], *waits, config=LOCKS)))
     assert found is not None
     assert found.finding.reason is reason
 
@@ -41,7 +41,7 @@ def test_chips_that_others_have_are_no_matter_of_what_a_node_is(chips: int, reas
         wanted = {"huawei.com/Ascend310P": str(number)}
         each["spec"]["containers"][0]["resources"] = {"limits": wanted, "requests": wanted}
     there = npu_node("n0", {"devmem": 21527}, word="Ascend310P")
-    found = job_of(census_of(scene(there, *held, *waits, config=LOCKS.replace("VGPU", "AscendHAMiVNPU"))))
+    found = job_of(waiting_jobs_of(scene(there, *held, *waits, config=LOCKS.replace("VGPU", "AscendHAMiVNPU"))))
     assert found is not None
     assert found.finding.reason is reason
 

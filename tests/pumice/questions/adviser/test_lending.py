@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.messages.queue_tables import borrowed
-from pumice.questions.adviser.census import lending, loans
 from pumice.questions.adviser.queues import QueueStanding
+from pumice.questions.adviser.waiting_jobs import lending, loans
 
 
 def standing(parent: str, deserved: float, allocated: float) -> QueueStanding:

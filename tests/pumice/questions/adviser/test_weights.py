@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.questions.adviser.census import census_of
 from pumice.questions.adviser.queues import weights_remark
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from tests.kit import gang, node, pod_group, queue
 from tests.pumice.questions.adviser.test_classes import STOCK, scene
 
@@ -24,6 +24,6 @@ WAITS = pod_group("new", queue="prod", min_resources={"cpu": "4"})
 def test_weights_of_jobs_that_wait_for_admission_are_remarked(weights: dict[str, int], config: str, told: bool) -> None:
     queues = [queue(name, weight=weight) for name, weight in weights.items()]
     found = scene(node("n", cpu="4"), *queues, *FULL, WAITS, config=config)
-    remark = weights_remark(found.config, weights, census_of(found))
+    remark = weights_remark(found.config, weights, waiting_jobs_of(found))
     assert ("1 job of prod (weight 6) wait for admission" in remark) is told
     assert bool(remark) is told

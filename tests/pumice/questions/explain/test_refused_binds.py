@@ -11,8 +11,8 @@ import yaml
 
 from pumice.cluster.kube.events import not_bound, not_prepared, refused_bind
 from pumice.core.objects.metadata import Object
-from pumice.questions.adviser.census import census_of
 from pumice.questions.adviser.classes import WaitReason
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from pumice.questions.explain.account import account_of
 from pumice.questions.explain.refused import RefusedBind, refused_in
 from tests.kit.jobs import gang
@@ -45,7 +45,7 @@ def test_pod_whose_bind_was_refused_waits_for_that_in_explain_and_queue(message:
     assert (account.state, account.reason) == ("Pending", WaitReason.BIND_REFUSED)
     assert account.message.startswith(sentence)
     assert "placed" not in account.message
-    (job,) = census_of(here).waiting
+    (job,) = waiting_jobs_of(here).waiting
     assert (job.finding.reason, job.pods, job.held) == (WaitReason.BIND_REFUSED, 2, 0)
     assert sentence in job.finding.because
     assert refused_bind(message)[0] in ("n0", "")
@@ -58,7 +58,7 @@ def test_refused_bind_beside_pods_without_room_is_told_after_these() -> None:
     account = account_of(here, "podgroup", "default/g")
     assert account.reason != WaitReason.BIND_REFUSED
     assert account.message.endswith(f"; default/g-0: bind to n0 refused: {WHY}")
-    assert census_of(here).waiting[0].finding.reason is not WaitReason.BIND_REFUSED
+    assert waiting_jobs_of(here).waiting[0].finding.reason is not WaitReason.BIND_REFUSED
 
 
 def test_counts_of_a_journal_come_before_what_the_pod_says() -> None:

@@ -1,4 +1,4 @@
-"""Values that are made when they are first asked for, and kept."""
+"""Cached values: made when they are first asked for, and kept."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 if TYPE_CHECKING:
-    once = property
+    cached = property
 else:
 
-    class once:  # noqa: N801 - a decorator
+    class cached:  # noqa: N801 - a decorator
         """`functools.cached_property` without the lock that it takes in Python 3.11: of what a session makes once, that
         is mostly more than the making. For type checkers it is a property, which is all that a protocol can ask for.
         """

@@ -40,7 +40,7 @@ NAMED: Final = 3
 
 
 @dataclass(slots=True)
-class Ground:
+class FreeCapacity:
     """Verdict of the filters on the nodes for equal pods, room left out: `allowed` [N], and `curable` [N] those that
     are refused only because of other pods there. `refusals`: text -> nodes; `in_pieces`: all of the curable are short
     of pieces of devices. `tainted` [N]: those that are refused for taints alone which people set.
@@ -60,7 +60,7 @@ class Alike:
     task: Task
     count: int
     asked: tuple[tuple[int, float], ...]
-    ground: Ground
+    free_capacity: FreeCapacity
 
 
 class NodeRoom:
@@ -69,7 +69,7 @@ class NodeRoom:
     def __init__(self, session: Session, opening: FloatArray) -> None:
         self._session, self._opening = session, opening
         self._now = session.nodes.future
-        self._grounds: dict[object, Ground] = {}
+        self._capacities: dict[object, FreeCapacity] = {}
         self._devices = session.empty_devices()
         self._single: dict[tuple[object, int], tuple[WaitReason, str]] = {}
 
@@ -88,13 +88,13 @@ class NodeRoom:
         return found
 
     def _alike(self, kind: object, tasks: list[Task]) -> Alike:
-        ground = self._grounds.get(kind)
-        if ground is None:
-            ground = self._grounds[kind] = self._ground(tasks[0])
+        free_capacity = self._capacities.get(kind)
+        if free_capacity is None:
+            free_capacity = self._capacities[kind] = self._capacity_of(tasks[0])
         asked = tuple([(dimension, value) for dimension, value in tasks[0].template.items if value > 0])
-        return Alike(tasks[0], len(tasks), asked, ground)
+        return Alike(tasks[0], len(tasks), asked, free_capacity)
 
-    def _ground(self, task: Task) -> Ground:
+    def _capacity_of(self, task: Task) -> FreeCapacity:
         session, count = self._session, self._session.nodes.count
         nobody = np.zeros(count, dtype=np.bool_)
         try:
@@ -102,7 +102,7 @@ class NodeRoom:
             filters = Filters(session, task)
             codes = filters.reject(EVERY_ROW, count)
         except FitFailure as failure:
-            return Ground(nobody, nobody, {failure.reason.text: count}, in_pieces=False, tainted=nobody)
+            return FreeCapacity(nobody, nobody, {failure.reason.text: count}, in_pieces=False, tainted=nobody)
         curable, allowed, in_pieces = nobody.copy(), codes == 0, True
         refusals = Counter[str]()
         for number, nodes in enumerate(np.bincount(codes).tolist()):
@@ -117,7 +117,7 @@ class NodeRoom:
             if all(reason.plugin in OF_DEVICES for reason in lasting):
                 curable |= (codes == number) & (self._held_empty(task) if lasting else True)
                 in_pieces = in_pieces and all(reason.plugin in IN_PIECES for reason in reasons)
-        return Ground(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))
+        return FreeCapacity(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))
 
     def _tainted(self, filters: Filters, task: Task, codes: IntArray) -> BoolArray:
         """Return the nodes that are refused for taints alone, none of which says what state the node is in [N]. Filters
@@ -145,24 +145,24 @@ class NodeRoom:
 
     def _judge(self, groups: list[Alike]) -> tuple[WaitReason, str]:
         for each in groups:
-            if not (each.ground.allowed | each.ground.curable).any():
-                return WaitReason.NO_NODE_ALLOWED, _refusals(each.ground)
-        strict = [each.ground.allowed for each in groups]
+            if not (each.free_capacity.allowed | each.free_capacity.curable).any():
+                return WaitReason.NO_NODE_ALLOWED, _refusals(each.free_capacity)
+        strict = [each.free_capacity.allowed for each in groups]
         if self._seats(groups, strict, self._now):
             return WaitReason.PODS_APART, "there is room by amounts, but not where its pods or plugins want it"
-        wide = [each.ground.allowed | each.ground.curable for each in groups]
+        wide = [each.free_capacity.allowed | each.free_capacity.curable for each in groups]
         for each, mask in zip(groups, wide, strict=True):
             if self._is_beyond_devices(each, mask):
                 told = "no node that would do has devices for a pod of it, were nobody on them"
-                return WaitReason.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.ground)}"
+                return WaitReason.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.free_capacity)}"
         if self._seats(groups, wide, self._now):
-            refused = next(each.ground for each in groups if each.ground.curable.any())
+            refused = next(each.free_capacity for each in groups if each.free_capacity.curable.any())
             reason = WaitReason.FREE_IN_PIECES if refused.in_pieces else WaitReason.PODS_APART
             return reason, _refusals(refused)
         if self._seats(groups, strict, self._opening):
             return WaitReason.OTHERS_FIRST, "there was room when the cycle opened; jobs before it took it"
         if self._seats(
-            groups, [mask | each.ground.tainted for each, mask in zip(groups, wide, strict=True)], self._now
+            groups, [mask | each.free_capacity.tainted for each, mask in zip(groups, wide, strict=True)], self._now
         ):
             return WaitReason.NOT_TOLERATED, self._untolerating(groups)
         return self._shortage(groups, wide)
@@ -220,7 +220,7 @@ class NodeRoom:
         """Return the taints of the nodes that have room for one more pod."""
         counts = Counter[str]()
         for each in groups:
-            for row in np.flatnonzero(each.ground.tainted & (_fitting(each, self._now) > 0)).tolist():
+            for row in np.flatnonzero(each.free_capacity.tainted & (_fitting(each, self._now) > 0)).tolist():
                 counts.update(text for _, text in self._untolerated(each.task, row))
         told = ", ".join(f"{text} ({nodes} node{'s' * (nodes > 1)})" for text, nodes in counts.most_common(NAMED))
         return f"there is room on nodes with taints that it does not tolerate: {told}"
@@ -290,6 +290,6 @@ def _fitting(each: Alike, room: FloatArray) -> npt.NDArray[np.int64]:
     return fitting
 
 
-def _refusals(ground: Ground) -> str:
-    most = Counter(ground.refusals).most_common(NAMED)
+def _refusals(free_capacity: FreeCapacity) -> str:
+    most = Counter(free_capacity.refusals).most_common(NAMED)
     return ", ".join(f"{nodes} {text}" for text, nodes in most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.core.once import once
+from pumice.core.cached import cached
 
 
 class Counted:
@@ -11,7 +11,7 @@ class Counted:
     def __init__(self) -> None:
         self.made = 0
 
-    @once
+    @cached
     def number(self) -> int:
         """How many were made, this one included."""
         self.made += 1

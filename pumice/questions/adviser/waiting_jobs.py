@@ -301,7 +301,7 @@ class WaitingJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class WaitingJobs:
     """`cycle` that was decided, at the time `now`. `waiting`: in order, those without a position last. `supposed`: what
     was not asked of processes outside, in sentences.
     """
@@ -312,14 +312,16 @@ class Census:
     waiting: list[WaitingJob]
     supposed: list[str]
 
-    def within(self, queue: str) -> Census:
+    def within(self, queue: str) -> WaitingJobs:
         """Only that queue and those below it. Raises NoSuchQueueError."""
         if queue not in self.queues:
             near = nearest_names(queue, self.queues)
             raise NoSuchQueueError(f"no queue {queue!r}" + (f"; near: {', '.join(near)}" if near else ""))
         inside = lineage(self.queues, queue)
         queues = {name: standing for name, standing in self.queues.items() if name in inside}
-        return Census(self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside], self.supposed)
+        return WaitingJobs(
+            self.cycle, self.now, queues, [job for job in self.waiting if job.queue in inside], self.supposed
+        )
 
     def classes(self) -> dict[WaitClass, dict[str, int]]:
         """Return the number of waiting jobs by class and queue; every class is a key."""
@@ -344,7 +346,7 @@ class Census:
         )
 
 
-def census_of(scene: Scene) -> Census:
+def waiting_jobs_of(scene: Scene) -> WaitingJobs:
     """Decide the cycle of the scene and look at who waits after it."""
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
@@ -372,7 +374,7 @@ def census_of(scene: Scene) -> Census:
     waiting += _of_others(scene, result)
     count_waiting(queues, ((job.queue, job.pods) for job in waiting))
     order = sorted(waiting, key=lambda job: (job.place.rank < 0, job.place.rank, job.queue, job.job))
-    return Census(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
+    return WaitingJobs(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
 
 
 def _who_waits(session: Session) -> list[Job]:
