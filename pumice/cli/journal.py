@@ -101,7 +101,7 @@ async def _cycle(file: Path, number: int) -> CycleStory:
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
     """Return the story of an object, and why it waits if it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
-        told = await story_of(name, entries(opened, kinds=(API, DECISION, OUTCOME, SHADOW)))
+        told = await story_of(name, entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW)))
     kind = waiting_kind(name, told)
     return told, await why_it_waits(file, kind, name) if kind else None
 

@@ -96,10 +96,19 @@ class StoryEntry:
 
 
 async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
-    """Yield every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
+    """Yield every record above `after`, as entries, in order. Raises DamagedError at a damaged one.
+
+    A decision names its cycle where the cycle's record, which precedes it, is among the kinds.
+    """
+    cycle = 0
     while batch := await journal.read(after, kinds, BATCH):
         for stored in batch:
-            yield entry_of(stored)
+            entry = entry_of(stored)
+            if stored.kind == CYCLE:
+                cycle = entry.data.get("cycle", 0)
+            elif stored.kind == DECISION and cycle:
+                entry.text = f"cycle {cycle} {entry.text}"
+            yield entry
         after = batch[-1].sequence
 
 

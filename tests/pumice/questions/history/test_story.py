@@ -31,12 +31,12 @@ async def test_every_record_reads_as_a_sentence() -> None:
         "Pod a/train-worker-0 created: Pending",
         "Pod a/other created: Pending",
         "cycle 1 decided 1 times at revision 7",
-        "decided to bind a/train-worker-0 to n0 (job a/train-1)",
+        "cycle 1 decided to bind a/train-worker-0 to n0 (job a/train-1)",
         "a/train-worker-0 is bound to n0",
         "Pod a/train-worker-0 changed: Pending, on n0",
         "Pod a/train-worker-0 changed: Pending, on n0",
         "cycle 2 decided 1 times at revision 7",
-        "decided to evict a/train-worker-0 from n0 to make room for a/other (preempt, score -10)",
+        "cycle 2 decided to evict a/train-worker-0 from n0 to make room for a/other (preempt, score -10)",
         "actor cache crashed: boom",
     ]
 
