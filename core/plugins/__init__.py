@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pumice.core.plugins.binpack import Binpack
 from pumice.core.plugins.capacity import Capacity
@@ -34,36 +34,40 @@ from pumice.core.plugins.usage import Usage
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-_BUILT_IN: Final[tuple[BuiltInPlugin, ...]] = (
-    BestFit,
-    Binpack,
-    Capacity,
-    Cdp,
-    Conformance,
-    DeviceShare,
-    DotProd,
-    Drf,
-    Extender,
-    Fgd,
-    Gang,
-    Clustering,
-    GpuPacking,
-    NetworkTopologyAware,
-    NodeGroup,
-    NodeOrder,
-    NumaAware,
-    Overcommit,
-    Pdb,
-    Predicates,
-    Priority,
-    Proportion,
-    Rescheduling,
-    ResourceStrategyFit,
-    ResourceQuotas,
-    Sla,
-    TaskTopology,
-    Tdm,
-    Usage,
+# The classes are their own records; pyright takes no class for an instance of such a protocol.
+_BUILT_IN: Final = cast(
+    "tuple[BuiltInPlugin, ...]",
+    (
+        BestFit,
+        Binpack,
+        Capacity,
+        Cdp,
+        Conformance,
+        DeviceShare,
+        DotProd,
+        Drf,
+        Extender,
+        Fgd,
+        Gang,
+        Clustering,
+        GpuPacking,
+        NetworkTopologyAware,
+        NodeGroup,
+        NodeOrder,
+        NumaAware,
+        Overcommit,
+        Pdb,
+        Predicates,
+        Priority,
+        Proportion,
+        Rescheduling,
+        ResourceStrategyFit,
+        ResourceQuotas,
+        Sla,
+        TaskTopology,
+        Tdm,
+        Usage,
+    ),
 )
 PLUGINS: dict[str, PluginBuilder] = {plugin.name: plugin for plugin in _BUILT_IN}
 

@@ -60,7 +60,7 @@ def queue(
     past = db if manifests or asked else db or Path("pumice.db")
     lately = held_lately(past, asked, waiting_jobs.now) if terminal.tables else {}
     terminal.emit(waiting_jobs.standings(starts), lambda console: show(console, waiting_jobs, starts or {}, lately))
-    return Exit.DONE
+    return Exit.USAGE if terminal.errors else Exit.DONE
 
 
 def weights_of(scene: Scene) -> dict[str, int]:

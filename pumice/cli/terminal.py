@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable
@@ -49,6 +50,7 @@ def show_lines(console: Console, rows: Sequence[Sequence[str]]) -> None:
 Advance = Callable[[int], None]
 
 
+PIPE_WIDTH: Final = 1000
 _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Characters that JSON may hold raw and a terminal takes for orders."""
 
@@ -95,7 +97,11 @@ class Terminal:
     def __init__(self, output: Format | None, quiet: bool, level: LogLevel) -> None:
         self.format = output or Format.TABLE
         self.quiet = quiet
-        self.out = PlainConsole(file=sys.stdout, soft_wrap=not sys.stdout.isatty())
+        self.errors = 0
+        """So many objects or files could not be used."""
+        # a line for each row, however long: who reads a pipe has no width
+        wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+        self.out = PlainConsole(file=sys.stdout, soft_wrap=not sys.stdout.isatty(), width=wide)
         self.err = PlainConsole(file=sys.stderr, soft_wrap=not sys.stderr.isatty())
         _configure_log(level, quiet)
 
@@ -122,6 +128,7 @@ class Terminal:
 
     def error(self, text: str) -> None:
         """Input that could not be used while the rest goes on; --quiet does not drop it."""
+        self.errors += 1
         self.err.print(printable(f"error: {text}"), markup=False)
 
     def warn(self, text: str) -> None:

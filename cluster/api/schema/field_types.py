@@ -48,9 +48,22 @@ def in_words(problem: str, place: str, obj: Any) -> tuple[str, str]:
         return place, problem.replace("`", "")
     expected = f"expected {NAMES.get(match[1], match[1])}{match[2]}"
     try:
+        place = _with_key(place, obj, match[1])
         return place, f"{expected}, was {_described(_at(place, obj))}"
     except LookupError:  # of a key's value only the mapping is known
         return place, expected
+
+
+_JSON_TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "array": list, "object": dict}
+
+
+def _with_key(place: str, obj: Any, expected: str) -> str:
+    """Return the place with the key of the first value of another type, where msgspec names the mapping only."""
+    if not place.endswith("[...]") or expected not in _JSON_TYPES:
+        return place
+    held = _at(place.removesuffix("[...]"), obj)
+    wrong = [key for key, value in held.items() if not isinstance(value, _JSON_TYPES[expected])]
+    return place.replace("[...]", f"[{wrong[0]}]") if wrong else place
 
 
 def _of_wrong_form(pattern: str, place: str, obj: Any) -> tuple[str, str]:

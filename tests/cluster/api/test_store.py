@@ -143,7 +143,7 @@ def test_twice_is_a_conflict(cluster: Cluster) -> None:
         ({"name": "p", "namespace": "a b"}, "metadata.namespace"),
         ({"name": "p", "labels": {"a b": "c"}}, "metadata.labels"),
         ({"name": "p", "labels": {"a": "c d"}}, "metadata.labels"),
-        ({"name": "p", "labels": {"y": True}}, "metadata.labels[...]"),
+        ({"name": "p", "labels": {"y": True}}, "metadata.labels[y]"),
         ({"name": "p", "annotations": {"a/b/c": "x"}}, "metadata.annotations"),
         ({"name": "p", "annotations": {"a": "x" * 300_000}}, "metadata.annotations"),
         ({"name": 5}, "metadata.name"),

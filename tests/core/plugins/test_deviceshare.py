@@ -17,9 +17,9 @@ from pumice.core.resources import Resource
 from pumice.core.session.session import Session
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from tests.core.devices.cards import asking, gpu_node, vgpu_node, virtual
+from tests.core.devices.cards import asking, chip_node, gpu_node, vgpu_node, virtual
 from tests.core.devices.test_hami import npu_node
-from tests.core.devices.test_mindcluster import chip_node, report
+from tests.core.devices.test_mindcluster import report
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
 from tests.kit import gang, node, queue
 

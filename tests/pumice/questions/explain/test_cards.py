@@ -12,9 +12,9 @@ import yaml
 from pumice.core.devices.family import told_of
 from pumice.core.devices.telling import given_cards
 from pumice.core.objects.metadata import format_time
-from tests.core.devices.cards import asking, gpu_node, limited, shared, vgpu_node, virtual
+from tests.core.devices.cards import asking, chip_node, gpu_node, limited, shared, vgpu_node, virtual
 from tests.core.devices.test_hami import chips_on, npu_node, npus
-from tests.core.devices.test_mindcluster import chip_node, cores, family_of
+from tests.core.devices.test_mindcluster import cores, family_of
 from tests.core.devices.test_vgpu import GEOMETRIES
 from tests.core.plugins.test_deviceshare import asks
 from tests.kit import gang, priority_class, queue
