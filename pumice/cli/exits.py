@@ -15,7 +15,15 @@ import typer
 from pumice.config.errors import ConfigError, InternalError, PumiceError, RequestError
 from pumice.config.input_file import noting_inputs
 from pumice.config.printable import LINE_ENDS, printable
-from pumice.storage.errors import ForeignFileError, MissingFileError, NewerPayloadError, NewerSchemaError, TakenError
+from pumice.storage.errors import (
+    CodecError,
+    DamagedError,
+    ForeignFileError,
+    MissingFileError,
+    NewerPayloadError,
+    NewerSchemaError,
+    TakenError,
+)
 
 P = ParamSpec("P")
 
@@ -35,12 +43,13 @@ class UsageError(ConfigError):
 
 
 BAD_INPUT: Final = (
+    CodecError,
     ConfigError,
+    DamagedError,
     RequestError,
     MissingFileError,
     ForeignFileError,
     NewerSchemaError,
-    NewerPayloadError,
     TakenError,
 )
 """Errors for which the input is at fault; a journal that is locked or cannot be written is the outside world's
@@ -115,4 +124,6 @@ def describe(error: BaseException) -> str:
     """Return one line a person can act on."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or errno.errorcode.get(error.errno or 0, 'failed')}"
+    if isinstance(error, CodecError) and not isinstance(error, NewerPayloadError):
+        return f"the journal is damaged: a record cannot be read ({error}); `pumice journal FILE --check` names it"
     return str(error) or type(error).__name__
