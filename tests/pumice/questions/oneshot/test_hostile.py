@@ -60,7 +60,7 @@ def test_a_wrong_type_is_said_in_words() -> None:
         "minMember: true": "spec.minMember: Invalid value: expected a whole number, was true",
         "minMember: 1.5": "spec.minMember: Invalid value: expected a whole number, was 1.5",
         "queue: 1": "spec.queue: Invalid value: expected a text, was 1",
-        "minTaskMember: {a: x}": "spec.minTaskMember[...]: Invalid value: expected a whole number",
+        "minTaskMember: {a: x}": "spec.minTaskMember[a]: Invalid value: expected a whole number, was 'x'",
     }
     for spec, words in said.items():
         loaded = Loaded()
