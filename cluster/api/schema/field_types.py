@@ -7,10 +7,13 @@ Fields that the schema does not describe may hold anything. Of a kind without a 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from operator import ge, gt, le, lt
 from typing import Any, Final
 
 import msgspec
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.compiled import PATTERNS, type_of_kind
@@ -33,51 +36,67 @@ LONGEST: Final = 40
 """So much of a text is shown."""
 MOST_DIGITS: Final = 18
 """So many fit into 64 bits, whatever they are."""
-_EXPECTED: Final = re.compile(r"Expected `([a-z]+)(?: \| null)?`((?: [<>]=? \S+)?)(?:, got `[a-z]+`)?")
+_EXPECTED: Final = re.compile(r"Expected `([a-z |]+)`((?: [<>]=? \S+)?)(?:, got `[a-z]+`)?")
+_GOT: Final = re.compile(r"got `([a-z]+)`")
+_BOUND: Final = re.compile(r"([<>]=?) (-?\d+)")
+_HOLDS: Final[dict[str, Callable[[Any, int], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_TYPES: Final[dict[type, str]] = {
+    str: "str", bool: "bool", int: "int", float: "float", list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
+"""JSON's types as msgspec calls them."""
 
 
 def in_words(problem: str, place: str, obj: Any) -> tuple[str, str]:
     """Return where a value is wrong ("spec.tasks[0].replicas"), and what was expected and what was there, from what
     msgspec says of it.
     """
+    # msgspec names no keys of mappings, and stops at the first wrong value: the first that is wrong is meant
+    found = ((where, value) for where, value in _values(_STEP.findall(place), obj, "") if _is_meant(problem, value))
+    where, value = next(found, (place, None))
     if problem.startswith(FORM):
-        return _of_wrong_form(problem.removeprefix(FORM), place, obj)
+        return where, _of_wrong_form(problem, value)
     match = _EXPECTED.fullmatch(problem)
     if match is None:
-        return place, problem.replace("`", "")
-    expected = f"expected {NAMES.get(match[1], match[1])}{match[2]}"
-    try:
-        place = _with_key(place, obj, match[1])
-        return place, f"{expected}, was {_described(_at(place, obj))}"
-    except LookupError:  # of a key's value only the mapping is known
-        return place, expected
+        return where, problem.replace("`", "")
+    types = [each for each in match[1].split(" | ") if each != "null"]
+    return where, f"expected {' or '.join(NAMES.get(each, each) for each in types)}{match[2]}, was {_described(value)}"
 
 
-_JSON_TYPES: Final[dict[str, type]] = {"str": str, "int": int, "bool": bool, "array": list, "object": dict}
+def _values(steps: list[tuple[str, str]], value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values at a place that may leave keys open (`spec.hard[...]`), each with its place in full."""
+    if not steps:
+        yield place, value
+        return
+    (key, number), *rest = steps
+    if number == "...":
+        for name, each in value.items():
+            yield from _values(rest, each, f"{place}[{name}]")
+    elif number:
+        if is_list(value) and int(number) < len(value):
+            yield from _values(rest, value[int(number)], f"{place}[{number}]")
+    elif is_mapping(value) and key in value:
+        yield from _values(rest, value[key], f"{place}.{key}" if place else key)
 
 
-def _with_key(place: str, obj: Any, expected: str) -> str:
-    """Return the place with the key of the first value of another type, where msgspec names the mapping only."""
-    if not place.endswith("[...]") or expected not in _JSON_TYPES:
-        return place
-    held = _at(place.removesuffix("[...]"), obj)
-    wrong = [key for key, value in held.items() if not isinstance(value, _JSON_TYPES[expected])]
-    return place.replace("[...]", f"[{wrong[0]}]") if wrong else place
+def _is_meant(problem: str, value: Any) -> bool:
+    """Return whether msgspec says this of the value."""
+    if problem.startswith(FORM):
+        return isinstance(value, str) and re.match(PATTERNS[_form_of(problem)], value) is None
+    if got := _GOT.search(problem):
+        return _TYPES.get(type(value)) == got[1]
+    bound = _BOUND.search(problem)
+    return bound is None or not _HOLDS[bound[1]](value, int(bound[2]))
 
 
-def _of_wrong_form(pattern: str, place: str, obj: Any) -> tuple[str, str]:
-    name = next((name for name, known in PATTERNS.items() if repr(known)[1:-1] in pattern), "text")
-    if place.endswith("[...]"):
-        held = _at(place.removesuffix("[...]"), obj)
-        key = next(key for key, value in held.items() if re.match(PATTERNS[name], str(value)) is None)
-        place = place.replace("[...]", f"[{key}]")
-        value = held[key]
-    else:
-        value = _at(place, obj)
-    if name == "quantity":
-        return place, f"{_described(value)}: {_problem_of(value)}"
-    return place, f"expected {FORMS[name]}, was {_described(value)}"
+def _form_of(problem: str) -> str:
+    return next(name for name, pattern in PATTERNS.items() if repr(pattern)[1:-1] in problem)
+
+
+def _of_wrong_form(problem: str, value: Any) -> str:
+    form = _form_of(problem)
+    described = _described(value)
+    return f"{described}: {_problem_of(value)}" if form == "quantity" else f"expected {FORMS[form]}, was {described}"
 
 
 def _problem_of(value: Any) -> str:
@@ -85,14 +104,6 @@ def _problem_of(value: Any) -> str:
         return str(quantity_of(value))
     except QuantityError as error:
         return error.problem
-
-
-def _at(place: str, obj: Any) -> Any:
-    for key, number in _STEP.findall(place):
-        if number == "...":
-            raise LookupError(place)
-        obj = obj[int(number)] if number else obj[key]
-    return obj
 
 
 def _described(value: object) -> str:

@@ -1,11 +1,14 @@
 """Types of all fields, as a strict store asks for them."""
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.schema import is_described, shape_of_kind, unknown_fields
 from pumice.cluster.api.schema.field_types import key_problems
@@ -16,6 +19,7 @@ from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import START
 from tests.kit.definitions import definition, widget
+from tests.kit.hostile import hostile_object
 from tests.kit.jobs import vcjob
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
@@ -148,3 +152,50 @@ def test_what_is_nested_too_deeply_is_refused(levels: int, form: str) -> None:
 def test_a_wrong_value_is_named_with_what_was_expected() -> None:
     (cause,) = key_problems("Pod", {"metadata": {}, "spec": {"terminationGracePeriodSeconds": "30"}})
     assert cause.message == "Invalid value: expected a whole number, was '30'"
+
+
+IN_MAPPINGS: list[tuple[str, Object, str]] = [
+    ("ResourceSlice", {"devices": [{"capacity": {"a": {"value": "1Gi"}, "b": {"value": "many"}}}]},
+     "spec.devices[0].capacity[b].value"),
+    ("Numatopology", {"cpuDetail": {"0": {"numa": 1}, "1": {"numa": "none"}}}, "spec.cpuDetail[1].numa"),
+    ("Job", {"plugins": {"svc": ["a"], "ssh": [1]}}, "spec.plugins[ssh][0]"),
+    ("PodGroup", {"minTaskMember": {"a": 1, "b": 2**40}}, "spec.minTaskMember[b]"),
+    (
+        "Pod",
+        {"containers": [{"resources": {"limits": {"a": 1, "cpu": [1]}}}]},
+        "spec.containers[0].resources.limits[cpu]",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "spec", "place"), IN_MAPPINGS)
+def test_a_wrong_value_in_a_mapping_is_named_by_its_key(kind: str, spec: Object, place: str) -> None:
+    (cause,) = key_problems(kind, {"metadata": {}, "spec": spec})
+    assert cause.field == place
+    assert "was" in cause.message or "many" in cause.message
+
+
+@given(st.integers(0, 2**32), st.sampled_from([{"odd": 1}, ["odd"], True, 2**70, "odd"]))
+def test_a_planted_wrong_value_is_found_and_described(seed: int, odd: Any) -> None:
+    """Some leaf of an object becomes something else: it is of its type still, or one cause says where and what."""
+    chance = Random(seed)
+    obj = hostile_object(chance)
+    row = chance.choice(
+        [row for row in KINDS.values() if (row.kind, row.api_version) == (obj["kind"], obj["apiVersion"])]
+    )
+    places = list(leaves(obj))
+    holder, key = chance.choice(places)
+    holder[key] = odd
+    for cause in key_problems(row.key, obj):
+        assert "[...]" not in cause.field
+        assert "`" not in cause.message
+
+
+def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the places of all values that hold no others, each as its holder and its key."""
+    entries = cast("Iterable[tuple[Any, Any]]", value.items() if is_mapping(value) else enumerate(value))
+    for key, each in entries:
+        if each and (is_mapping(each) or is_list(each)):
+            yield from leaves(each)
+        else:
+            yield value, key
