@@ -56,6 +56,15 @@ async def ask_again(mailbox: Mailbox[M, R], message: M) -> R:
             await anyio.sleep(AGAIN_S)
 
 
+async def ask_many_again(mailbox: Mailbox[M, R], messages: Sequence[M]) -> list[R]:
+    """Do as `ask_again`, of a batch: all of it is asked again."""
+    while True:
+        try:
+            return await mailbox.ask_many(messages)
+        except ActorFailedError:
+            await anyio.sleep(AGAIN_S)
+
+
 def expected(reply: Message, kind: type[A]) -> A:
     """The reply, where only one type of it is possible. Raises UnexpectedReplyError."""
     if not isinstance(reply, kind):

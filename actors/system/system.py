@@ -16,14 +16,13 @@ from typing import Any, cast
 import anyio
 from msgspec import convert, structs
 
-from pumice.actors.api_server.bootstrap import ask_first
 from pumice.actors.errors import ActorStoppedError, LeaseLostError, chief
 from pumice.actors.gateway.settings import REVISIONS_PER_S
 from pumice.actors.metrics.summary import RunSummary, Summary
 from pumice.actors.reconcilers.config_machine import take_over
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.clock import Clock
-from pumice.actors.runtime.mailbox import ask_again, expected
+from pumice.actors.runtime.mailbox import ask_again, ask_many_again, expected
 from pumice.actors.scheduling.cycle_memory import PERMITTED, SEEN, SYNCED, CycleMemory
 from pumice.actors.scheduling.decider import Decider
 from pumice.actors.system.ports import ApiPort, ArrivalsPort, CachePort, MetricsPort, MirrorPort, RunnerPort
@@ -81,7 +80,7 @@ class System(Wiring):
                 gateway = self.settings.gateway
                 if playing(self.settings):
                     first = first_requests(self.settings.default_queues, gateway.address if gateway else None)
-                    await ask_first(self.api, first)
+                    await ask_many_again(self.api, first)
                 async with anyio.create_task_group() as beside:
                     if elsewhere(self.settings):
                         beside.start_soon(self._schedule_there)
@@ -98,9 +97,10 @@ class System(Wiring):
         """Bring the objects in, in order: new ones are created, those of a cluster loaded
         (`pumice.cluster.api.origin`).
 
-        Returns one answer each. Each is durable when it is accepted.
+        Returns one answer each. Each is durable when it is accepted. Where the api crashed meanwhile all are
+        asked again, and some are then refused as being there already.
         """
-        answers = await self.api.ask_many([entering(each) for each in objects])
+        answers = await ask_many_again(self.api, [entering(each) for each in objects])
         return [cast("replies.Accepted | replies.Refused", answer) for answer in answers]
 
     async def announce(self, arrivals: Sequence[commands.Announced]) -> None:

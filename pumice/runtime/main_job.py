@@ -12,11 +12,10 @@ from typing import Final, Literal
 import anyio
 from msgspec.structs import asdict
 
-from pumice.actors.api_server.bootstrap import ask_first
-from pumice.actors.errors import ActorFailedError
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.metrics.summary import PodCounts
 from pumice.actors.runtime.clock import Clock, RealClock, VirtualClock
+from pumice.actors.runtime.mailbox import ask_many_again
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.api.origin import unfinished
@@ -112,7 +111,6 @@ def _split(line: str) -> tuple[str, str, str]:
 
 
 CONFLICT = 409
-AGAIN_S = 0.05
 LOOK_S = 1.0
 """Seconds between two checks that the journal still exists."""
 BATCH = 500
@@ -291,7 +289,7 @@ async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: R
             outcome.refused.append((obj, said))
             watching.refused(obj, said)
     await _submit(in_order(others), system, outcome, watching)
-    await ask_first(system.api, unfinished(others))
+    await ask_many_again(system.api, unfinished(others))
     for first in range(0, len(arriving.later), BATCH):
         await system.announce(arriving.later[first : first + BATCH])
     if not await system.listed("Node"):
@@ -308,7 +306,7 @@ async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: R
 async def _submit(objects: Sequence[Object], system: System, outcome: RunOutcome, watching: Watching) -> None:
     for first in range(0, len(objects), BATCH):
         batch = objects[first : first + BATCH]
-        for obj, answer in zip(batch, await _accepted(system, batch), strict=True):
+        for obj, answer in zip(batch, await system.submit(batch), strict=True):
             if isinstance(answer, Accepted):
                 continue
             if answer.code == CONFLICT and answer.reason == "AlreadyExists":
@@ -318,12 +316,3 @@ async def _submit(objects: Sequence[Object], system: System, outcome: RunOutcome
                 continue
             outcome.refused.append((obj, answer))
             watching.refused(obj, answer)
-
-
-async def _accepted(system: System, batch: Sequence[Object]) -> list[Accepted | Refused]:
-    """The answers; asked again when the api crashed over it, and then some of the objects are there already."""
-    while True:
-        try:
-            return await system.submit(batch)
-        except ActorFailedError:
-            await anyio.sleep(AGAIN_S)
