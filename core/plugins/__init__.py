@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.plugins.binpack import Binpack
 from pumice.core.plugins.capacity import Capacity
@@ -19,7 +19,7 @@ from pumice.core.plugins.nodeorder import NodeOrder
 from pumice.core.plugins.numaaware import NumaAware
 from pumice.core.plugins.overcommit import Overcommit
 from pumice.core.plugins.pdb import Pdb
-from pumice.core.plugins.plugin import BuiltInPlugin, PluginBuilder, has, knows_devices
+from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices, PluginBuilder
 from pumice.core.plugins.predicates import Predicates
 from pumice.core.plugins.priority import Priority
 from pumice.core.plugins.proportion import Proportion
@@ -34,60 +34,53 @@ from pumice.core.plugins.usage import Usage
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-# The classes are their own records; pyright takes no class for an instance of such a protocol.
-_BUILT_IN: Final = cast(
-    "tuple[BuiltInPlugin, ...]",
-    (
-        BestFit,
-        Binpack,
-        Capacity,
-        Cdp,
-        Conformance,
-        DeviceShare,
-        DotProd,
-        Drf,
-        Extender,
-        Fgd,
-        Gang,
-        Clustering,
-        GpuPacking,
-        NetworkTopologyAware,
-        NodeGroup,
-        NodeOrder,
-        NumaAware,
-        Overcommit,
-        Pdb,
-        Predicates,
-        Priority,
-        Proportion,
-        Rescheduling,
-        ResourceStrategyFit,
-        ResourceQuotas,
-        Sla,
-        TaskTopology,
-        Tdm,
-        Usage,
-    ),
+_BUILT_IN: Final[tuple[type[BuiltInPlugin], ...]] = (
+    BestFit,
+    Binpack,
+    Capacity,
+    Cdp,
+    Conformance,
+    DeviceShare,
+    DotProd,
+    Drf,
+    Extender,
+    Fgd,
+    Gang,
+    Clustering,
+    GpuPacking,
+    NetworkTopologyAware,
+    NodeGroup,
+    NodeOrder,
+    NumaAware,
+    Overcommit,
+    Pdb,
+    Predicates,
+    Priority,
+    Proportion,
+    Rescheduling,
+    ResourceStrategyFit,
+    ResourceQuotas,
+    Sla,
+    TaskTopology,
+    Tdm,
+    Usage,
 )
-PLUGINS: dict[str, PluginBuilder] = {plugin.name: plugin for plugin in _BUILT_IN}
+BUILT_IN: Final = {plugin.name: plugin for plugin in _BUILT_IN}
+"""The built-in plugins, with what their classes state."""
 
-BUILT_IN: Final = frozenset(PLUGINS)
-"""These; users' own may come later."""
+PLUGINS: dict[str, PluginBuilder] = {**BUILT_IN}
+"""What a configuration may name: users' own may come later."""
 
-RECORDS: Final = {plugin.name: plugin for plugin in _BUILT_IN}
-"""The built-in plugins with what their records state."""
-
-ASKING: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "asks_outside"))
+ASKING: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.asks_outside)
 """Plugins that ask processes outside."""
 
-SILENT: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "only_answers"))
+SILENT: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.only_answers)
 """Plugins that only answer: in a session where they are not asked they write nothing, and remember nothing."""
 
-PLACERS: Final = frozenset(name for name, plugin in RECORDS.items() if has(plugin, "only_places"))
+PLACERS: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.only_places)
 """Those of them that are asked about nodes only."""
 
-
-OF_DEVICES: Final = frozenset(name for name, plugin in RECORDS.items() if knows_devices(plugin))
+OF_DEVICES: Final = frozenset(name for name, plugin in BUILT_IN.items() if issubclass(plugin, KnowsDevices))
 """Plugins whose refusals are about devices within nodes."""
 
 
@@ -98,4 +91,4 @@ def asks_outside(config: SchedulerConfig) -> bool:
 
 def of_ours_alone(config: SchedulerConfig) -> bool:
     """Return whether the configuration names only built-in plugins."""
-    return BUILT_IN.issuperset(option.name for tier in config.tiers for option in tier.plugins)
+    return all(option.name in BUILT_IN for tier in config.tiers for option in tier.plugins)

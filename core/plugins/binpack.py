@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.config.arguments import Arguments
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
@@ -40,7 +41,7 @@ class FillScorer:
         return fill_score(session, terms, float(sum(weight for _, _, weight in asked)), self._factor)
 
 
-class Binpack:
+class Binpack(BuiltInPlugin):
     """`binpack.weight` (1; 0 leaves the scorer out), `binpack.cpu`, `binpack.memory` (1), `binpack.resources` (names
     with commas between), `binpack.resources.<name>` (1). Whole numbers; a resource's negative weight counts as 1.
     """
@@ -64,9 +65,6 @@ class Binpack:
         """Register the scorer."""
         if self.weight:
             session.points.node_order.add(self.name, [FillScorer(self.weights, self.weight)])
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""
 
 
 def _weight(read: Arguments, key: str) -> int:

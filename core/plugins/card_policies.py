@@ -33,6 +33,7 @@ from pumice.core.devices.milli import (
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.devices.vgpu.asking import UNSAID, USE
 from pumice.core.life.task import TaskStatus
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.ready import RowsScore
 from pumice.core.state.dimensions import CPU
@@ -343,7 +344,7 @@ def _models(task: Task) -> Hashable:
     return task.annotations.get(USE)
 
 
-class CardPolicy:
+class CardPolicy(BuiltInPlugin):
     """`NAME.weight` (1): what its scores count; 0 leaves it out."""
 
     name = ""
@@ -359,9 +360,6 @@ class CardPolicy:
         """Register the scorer."""
         if self.weight:
             session.points.node_order.add(self.name, [CardScorer(self, session)])
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""
 
 
 class Fgd(CardPolicy):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.config.durations import parse_duration
 from pumice.core.life.task import TaskStatus
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 COOLDOWN_TIME = "volcano.sh/cooldown-time"
 
 
-class Cdp:
+class Cdp(BuiltInPlugin):
     """No arguments.
 
     A pod's label or annotation `volcano.sh/cooldown-time` (a Go duration) counts from the moment it was scheduled; only

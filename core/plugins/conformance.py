@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.victims import Mask
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def is_critical(task: Task) -> bool:
     return task.priority_class in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
 
 
-class Conformance:
+class Conformance(BuiltInPlugin):
     """No arguments."""
 
     name = "conformance"

@@ -16,7 +16,7 @@ from pumice.core.devices.settings import config_map_of, device_config
 from pumice.core.devices.vgpu import read_rules
 from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
 from pumice.core.messages.decisions import BindContext
-from pumice.core.plugins.plugin import KnowsDevices
+from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.ready import RowsCheck, RowsScore
 from pumice.core.session.reasons import Code, Reason
@@ -461,7 +461,7 @@ SWITCH_NAMES: Final = tuple(
 """Of which kinds cards count: by memory, whole ones, virtual ones, and both kinds of NPUs."""
 
 
-class DeviceShare(KnowsDevices):
+class DeviceShare(KnowsDevices, BuiltInPlugin):
     """`deviceshare.GPUSharingEnable` (by memory), `GPUNumberEnable` (whole cards), `VGPUEnable`,
     `AscendMindClusterVNPUEnable`, `AscendHAMiVNPUEnable`: which kinds count, all off unless said. `SchedulePolicy`:
     binpack or spread, else the last card first; `ScheduleWeight` (0): what the scores of nodes count.
@@ -538,6 +538,3 @@ class DeviceShare(KnowsDevices):
             return {**nodes.specs[row].annotations, **coming.get(nodes.names[row], {})}
 
         return NodeLocks(nodes.names, locks_of, session.clock.now)
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pumice.core.messages.queue_tables import JobShares
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
@@ -315,7 +316,7 @@ def keeps_its_share(shares: Shares, batch: TaskBatch, ours: float, *, only_victi
 Answer = tuple[list["Task"], Vote]
 
 
-class Drf:
+class Drf(BuiltInPlugin):
     """No arguments. The flag enableHierarchy orders queues too, by their annotations (see `HierarchicalShares`)."""
 
     name = "drf"

@@ -10,6 +10,7 @@ import numpy as np
 from pumice.core.life.task import IS_ALLOCATED, TaskStatus
 from pumice.core.messages.decisions import PodGroupCondition
 from pumice.core.objects.pod_group import READY
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.closing.close import only_waits, set_condition
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
@@ -31,7 +32,7 @@ NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 BROKEN_FIRST = "broken-gangs-first"
 
 
-class Gang:
+class Gang(BuiltInPlugin):
     """No arguments."""
 
     name = "gang"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pumice.config.arguments import Arguments
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE, Resource
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
 from pumice.core.session.points.ready import WholeScore
@@ -431,7 +432,7 @@ def search_root(tree: HyperNodeTree, domain: Domain, highest: int, occupied: str
     return tree.domains[allowed] if common == domain.name else None
 
 
-class NetworkTopologyAware:
+class NetworkTopologyAware(BuiltInPlugin):
     """Arguments: see `read_weights`."""
 
     name = "network-topology-aware"

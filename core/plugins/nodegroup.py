@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.config.arguments import Arguments
 from pumice.core.objects.metadata import section
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.ready import ReadyCheck, ReadyScore
 from pumice.core.session.reasons import Code, Reason
@@ -189,7 +190,7 @@ class GroupScores(GroupFilter):
         return ReadyScore(raw)
 
 
-class NodeGroup:
+class NodeGroup(BuiltInPlugin):
     """`strict` (true), `enablePreferredOrder` (false); with enableHierarchy queues inherit from their ancestors."""
 
     name = NAME
@@ -212,6 +213,3 @@ class NodeGroup:
         )
         session.points.predicate.add(NAME, [NodeGroups(session, affinities, strict=self._strict)])
         session.points.node_order.add(NAME, [GroupScores(session, affinities, ordered=self._ordered)])
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""

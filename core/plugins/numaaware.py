@@ -14,6 +14,7 @@ from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guarant
 from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import section
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.ready import RowCheck, RowScore
 from pumice.core.session.reasons import Code, Reason
@@ -303,7 +304,7 @@ class NumaScore(RowScore):
         return (FULL - np.floor(FULL * raw / most)) * self._weight
 
 
-class NumaAware:
+class NumaAware(BuiltInPlugin):
     """`weight` (1): of the scores. Only pods of quality Guaranteed take part."""
 
     name = NAME

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pumice.config.arguments import Arguments
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.demand import admitted, anybody_asks, in_job_order, outstanding, over_all, without_gated
 from pumice.core.session.fit import TooLittle
 from pumice.core.session.points.votes import Vote
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 FACTOR_KEY, DEFAULT_FACTOR = "overcommit-factor", 1.2
 
 
-class Overcommit:
+class Overcommit(BuiltInPlugin):
     """`overcommit-factor` (float, default 1.2; below 1: the default).
 
     A job that is admitted counts with its whole minResources, also with what its pods use already, as in Volcano.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.objects.metadata import section
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.votes import Vote
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
     return found
 
 
-class Pdb:
+class Pdb(BuiltInPlugin):
     """No arguments.
 
     Pods without labels are never victims, as in Volcano. With action shuffle it names every running pod that its

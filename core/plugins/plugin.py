@@ -37,29 +37,28 @@ class KnowsDevices:
 PluginBuilder = Callable[[dict[str, Any]], Plugin]
 
 
-class BuiltInPlugin(Protocol):
-    """The class of a built-in plugin, with its record: what else is stated about it, beside its code.
+class BuiltInPlugin:
+    """The base of all built-in plugins: a record of what else is stated about a plugin, beside its code.
 
-    `says` completes "it …" in `pumice check`. `listens`: the points at whose flags it registers rules. May have besides
-    `only_answers` (in a session where it is not asked it writes and remembers nothing), `only_places` (it answers about
-    nodes only, too) and `asks_outside` (it asks a process over HTTP).
+    `says` completes "it …" in `pumice check`. `listens`: the points at whose flags it registers rules. `only_answers`:
+    in a session where it is not asked it writes and remembers nothing; `only_places`: it answers about nodes only, too.
+    `asks_outside`: it asks a process over HTTP.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def says(self) -> str: ...
-    @property
-    def listens(self) -> tuple[str, ...]: ...
+    name: str
+    says: str
+    listens: tuple[str, ...]
+    only_answers: bool = False
+    only_places: bool = False
+    asks_outside: bool = False
 
-    def __call__(self, arguments: dict[str, Any], /) -> Plugin: ...
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        """Read the plugin's arguments. Raises ConfigError."""
+        raise NotImplementedError
 
+    def on_session_open(self, session: Session) -> None:
+        """Read the session, register functions and event handlers."""
+        raise NotImplementedError
 
-def has(plugin: BuiltInPlugin, trait: str) -> bool:
-    """Return whether a plugin's record states a trait (`only_answers`, `only_places`, `asks_outside`)."""
-    return bool(getattr(plugin, trait, False))
-
-
-def knows_devices(plugin: BuiltInPlugin) -> bool:
-    """Return whether it is a plugin that says which devices nodes have."""
-    return isinstance(plugin, type) and issubclass(plugin, KnowsDevices)
+    def on_session_close(self, session: Session) -> None:
+        """Write conditions, of a plugin that has any; the actions are over."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.orders import JobColumn, TaskKey
 from pumice.core.session.points.victims import Mask
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.core.state.jobs import Job
 
 
-class Priority:
+class Priority(BuiltInPlugin):
     """No arguments."""
 
     name = "priority"

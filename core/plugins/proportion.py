@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.messages.queue_tables import QueueTables
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import CPU, INFINITY, LARGEST, MEMORY, MIN_RESOURCE, PODS, ZERO, Resource, exceeded_part
 from pumice.core.session.demand import QueueDemand
 from pumice.core.session.fit import TooLittle, queue_parts
@@ -444,7 +445,7 @@ def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resour
     return allocated[attributes.name]
 
 
-class Proportion:
+class Proportion(BuiltInPlugin):
     """No arguments. Queues without any job have no attributes and are never asked about."""
 
     name = "proportion"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from pumice.config.durations import parse_duration
 from pumice.core.objects.metadata import section
 from pumice.core.objects.node_usage import KIND, usage_of
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ LAST: Final = "last"  # in the carry: seconds since the epoch
 UPTIME_S: Final = 1.0  # how long a scheduler is held to have run before its first cycle
 
 
-class Rescheduling:
+class Rescheduling(BuiltInPlugin):
     """`interval` (a Go duration, 5m), `metricsPeriod` ("5m"; which average of the load is read) and `strategies`
     ([{name: lowNodeUtilization, params: {thresholds, targetThresholds: {cpu, memory: per cent}}}], 100 each).
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import msgspec
 import numpy as np
 
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
 from pumice.core.session.points.columns import Clause, ColumnCheck
@@ -312,7 +313,7 @@ class Proportional:
         return found
 
 
-class ResourceStrategyFit:
+class ResourceStrategyFit(BuiltInPlugin):
     """`resourceStrategyFitWeight` (10), `resources` (cpu and memory LeastAllocated), `sra`, `proportional`."""
 
     name = "resource-strategy-fit"
@@ -331,6 +332,3 @@ class ResourceStrategyFit:
             session.points.predicate.add(self.name, [Proportional(self._shares)])
         if self._weight > 0 or self._sra.weight > 0:
             session.points.node_order.add(self.name, [StrategyScorer(self._strategies, self._weight, self._sra)])
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""

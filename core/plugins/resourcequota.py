@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pumice.core.objects.metadata import section
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.quantity import Quantity, quantity_of
 from pumice.core.session.points.votes import Vote
 
@@ -35,7 +36,7 @@ class QuotaShortage(NamedTuple):
     hard: Quantity
 
 
-class ResourceQuotas:
+class ResourceQuotas(BuiltInPlugin):
     """No arguments. Scopes are ignored; what the job's pods use already counts in used and in minResources."""
 
     name = "resourcequota"

@@ -9,6 +9,7 @@ import numpy as np
 from pumice.config.durations import parse_duration_ns
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.life.task import TaskStatus
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.votes import Vote
 
@@ -25,7 +26,7 @@ NANOSECOND: Final = 1_000_000_000
 NEVER: Final = 2**63 - 1  # beyond every deadline, in nanoseconds
 
 
-class Sla:
+class Sla(BuiltInPlugin):
     """`sla-waiting-time` (a Go duration above 0; none by default), unless the PodGroup's annotation says otherwise."""
 
     name = "sla"

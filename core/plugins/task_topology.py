@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pumice.config.arguments import Arguments
 from pumice.core.objects.pod import TASK_SPEC
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.nodes import Reads, Volatility
 from pumice.core.session.points.ready import RowsScore
@@ -369,7 +370,7 @@ class BucketOrder:
         return (first > second) - (first < second)
 
 
-class TaskTopology:
+class TaskTopology(BuiltInPlugin):
     """`task-topology.weight` (1), a whole number."""
 
     name = "task-topology"
@@ -398,9 +399,6 @@ class TaskTopology:
         session.points.node_order.add(self.name, [BucketScorer(self.jobs, self._weight)])
         # No handler for what is taken off: in Volcano, too, an undone placement stays in the buckets.
         session.points.handle(allocate=placed)
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""
 
     def _deal(self, session: Session, job: Job) -> None:
         relations = relations_of(job)

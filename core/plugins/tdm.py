@@ -11,6 +11,7 @@ import numpy as np
 from pumice.config.durations import parse_duration
 from pumice.config.time_zones import WallClock, time_zone
 from pumice.core.life.task import TaskStatus
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.ready import ReadyCheck, ReadyScore
@@ -224,7 +225,7 @@ DAY_S: Final = 86_400.0
 LAST_EVICTION: Final = "last_eviction"  # in the carry: seconds since the epoch
 
 
-class Tdm:
+class Tdm(BuiltInPlugin):
     """`tdm.revocable-zone.<zone>` ("HH:MM-HH:MM") and `tdm.evict.period` (a Go duration, 1m).
 
     A zone without an argument is closed. The clock is that of pumice's `timeZone`.

@@ -11,6 +11,7 @@ import numpy as np
 
 from pumice.config.arguments import Arguments
 from pumice.core.objects.node_usage import ANNOTATION, KIND, usage_of
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
 from pumice.core.session.points.ready import ReadyCheck, ReadyScore
 from pumice.core.session.reasons import Code, Reason
@@ -126,7 +127,7 @@ class IdleNodes:
         return self._score
 
 
-class Usage:
+class Usage(BuiltInPlugin):
     """`usage.weight` (5), `cpu.weight`, `memory.weight` (1), whole numbers of any sign; `thresholds`: `cpu` and `mem`
     in per cent (80); one that is not a whole number counts as 0. Weights that cancel out leave the scorer out.
     """
@@ -149,9 +150,6 @@ class Usage:
         if self._cpu_weight + self._memory_weight:
             scorer = IdleNodes(loads, self._cpu_weight, self._memory_weight, self._weight)
             session.points.node_order.add(self.name, [scorer])
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""
 
 
 def _known(column: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from pumice.core.messages.queue_tables import QueueTables
 from pumice.core.plugins.capacity.claims import DeviceQuotas, quota_of
 from pumice.core.plugins.capacity.ledger import Ledger
 from pumice.core.plugins.capacity.limits import ROOT, Columns
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import PODS, ZERO, Resource, exceeded_part, higher, intersection
 from pumice.core.session.fit import TooLittle, queue_parts
 from pumice.core.session.points.votes import Vote
@@ -480,7 +481,7 @@ COUNT_DEVICES: Final = "capacity.DynamicResourceAllocationEnable"
 SUM_CAPACITIES: Final = "capacity.DRAConsumableCapacityEnable"
 
 
-class Capacity:
+class Capacity(BuiltInPlugin):
     """Arguments: `ancestorReclaimLevel` (int, 0; below 0: 0), `capacity.DynamicResourceAllocationEnable` (bool, true)
     and `capacity.DRAConsumableCapacityEnable` (bool, false). The flag enableHierarchy makes a tree of the queues.
     """

@@ -15,6 +15,7 @@ from pumice.config.arguments import Arguments
 from pumice.core.objects.metadata import section
 from pumice.core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
 from pumice.core.plugins.extender.bodies import Bodies
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads, Volatility
 from pumice.core.session.points.ready import RowsCheck, WholeScore, each
 from pumice.core.session.points.votes import Vote, sign
@@ -394,7 +395,7 @@ class ExtenderScore(WholeScore):
 JOB_READY: Final = "extender-job-ready"
 
 
-class Extender:
+class Extender(BuiltInPlugin):
     """Asks `extender.urlPrefix` + "/" + a verb. With `extender.ignorable` a question without an answer counts as not
     asked; else as a no.
     """

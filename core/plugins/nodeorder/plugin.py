@@ -22,6 +22,7 @@ from pumice.core.kube.taints import count_soft_untolerated
 from pumice.core.objects.metadata import section
 from pumice.core.plugins.nodeorder.balanced_allocation import NAMES, BalancedAllocation, nonzero_own, nonzero_taken
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.columns import ForTasks
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, ReadsLabelsInPlay
 from pumice.core.session.points.ready import KeptScore, ReadyScore
@@ -337,7 +338,7 @@ WEIGHTS = {
 }
 
 
-class NodeOrder:
+class NodeOrder(BuiltInPlugin):
     """Registers a scorer for each weight that is not 0: `<name>.weight`, whole numbers, defaults in WEIGHTS."""
 
     name = "nodeorder"
@@ -369,6 +370,3 @@ class NodeOrder:
         weight = self._weights["imagelocality"]
         session.points.node_order.add(self.name, [ImageLocality(weight)] if weight else [])
         session.points.batch_node_order.add(self.name, self.batch_scorers(session))
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""

@@ -16,6 +16,7 @@ from pumice.core.kube.placed import placed_pods
 from pumice.core.kube.taints import UNSCHEDULABLE_TAINT, rows_untolerated, tolerated
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import BindContext
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
 from pumice.core.plugins.predicates.pod_affinity import PodAffinityFilter, Trials
 from pumice.core.plugins.predicates.ports import NodePorts
@@ -259,7 +260,7 @@ TAINTS: Final = StaticFilter(UntoleratedTaints())
 CORDONED: Final = StaticFilter(Unschedulable())
 
 
-class Predicates:
+class Predicates(BuiltInPlugin):
     """Registers the filters that are switched on, keeps kube-scheduler's NodeInfo up to date and reserves volumes.
 
     Arguments, all true by default: `predicate.NodeAffinityEnable`, `NodePortsEnable`, `TaintTolerationEnable`,
@@ -352,6 +353,3 @@ class Predicates:
             session.points.simulate_remove_task.add(self.name, trials.remove)
             session.points.simulate_predicate.add(self.name, trials.predicate)
             session.points.simulates_nothing.add(self.name, trials.is_quiet)
-
-    def on_session_close(self, session: Session) -> None:
-        """Nothing to do."""

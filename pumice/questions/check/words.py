@@ -6,7 +6,7 @@ from typing import Final
 
 from pumice.config.known import FLAGS as KNOWN_FLAGS
 from pumice.config.schema import PluginOption
-from pumice.core.plugins import RECORDS
+from pumice.core.plugins import BUILT_IN
 
 ACTIONS: Final = {
     "enqueue": "lets PodGroups in, queue by queue, as far as admission allows",
@@ -19,7 +19,7 @@ ACTIONS: Final = {
     "shuffle": "evicts running tasks that plugins want elsewhere",
 }
 
-PLUGINS: Final = {name: plugin.says for name, plugin in RECORDS.items()}
+PLUGINS: Final = {name: plugin.says for name, plugin in BUILT_IN.items()}
 
 FLAGS: Final = {
     "JobOrder": "says which job goes first",
@@ -49,7 +49,7 @@ FLAGS: Final = {
     "HyperNodeGradient": "says in which order domains of the network are tried",
 }
 
-LISTENS: Final = {name: plugin.listens for name, plugin in RECORDS.items()}
+LISTENS: Final = {name: plugin.listens for name, plugin in BUILT_IN.items()}
 IN_A_TREE: Final[dict[str, tuple[str, ...]]] = {"drf": ("QueueOrder", "Reclaimable")}
 """Points that a plugin uses only with enableHierarchy."""
 
