@@ -84,9 +84,13 @@ def _is_meant(problem: str, value: Any) -> bool:
     if problem.startswith(FORM):
         return isinstance(value, str) and re.match(PATTERNS[_form_of(problem)], value) is None
     if got := _GOT.search(problem):
-        return _TYPES.get(type(value)) == got[1]
+        return _json_type(value) == got[1]
     bound = _BOUND.search(problem)
     return bound is None or not _HOLDS[bound[1]](value, int(bound[2]))
+
+
+def _json_type(value: object) -> str | None:
+    return _TYPES.get(type(value))
 
 
 def _form_of(problem: str) -> str:
