@@ -20,14 +20,14 @@ from pumice.storage import journal as kinds
 from pumice.storage.errors import CodecError
 from pumice.storage.history import CycleReader
 from pumice.storage.journal import Checkpoint
-from pumice.storage.shared_objects import content
+from pumice.storage.records import content
 from pumice.storage.truth import StoredObject, Truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.storage.journal import Stored
-    from pumice.storage.shared_objects import Content
+    from pumice.storage.records import Content
 
 # --- Recovered positions
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, assert_never
 
 from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation, Outcome
-from pumice.storage import codec
 from pumice.storage import journal as kinds
-from pumice.storage.shared_objects import content
+from pumice.storage.records import content, read_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.storage.journal import Stored
-    from pumice.storage.shared_objects import Content
+    from pumice.storage.records import Content
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class CycleReader:
                     return self._finished()
             case None:
                 if stored.kind == kinds.OUTCOME:
-                    self._outcomes.append(codec.decode(stored.payload, Outcome))
+                    self._outcomes.append(read_as(stored, Outcome))
             case _:
                 assert_never(found)
         return None

@@ -15,7 +15,6 @@ Time is the caller's: `Record.at` is in seconds since the epoch and nothing in h
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
@@ -30,8 +29,6 @@ from pumice.core.messages.events import (
     Outcome,
     ShadowCompared,
 )
-from pumice.storage import codec
-from pumice.storage.errors import EditedCheckpointError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -173,32 +170,3 @@ class Journal(Protocol):
     async def close(self) -> None:
         """Release the file. Appends in flight are finished; later calls raise ClosedError."""
         ...
-
-
-# --- Vouchers: a record of each checkpoint's hash
-
-
-def voucher(checkpoint: Checkpoint) -> Record:
-    """The record that vouches for a checkpoint."""
-    return Record(CHECKPOINT, codec.encode(_said(checkpoint)), at=checkpoint.at)
-
-
-def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
-    """Return whether one of these records vouches for the checkpoint."""
-    ours = _said(checkpoint)
-    return any(
-        record.at == checkpoint.at and codec.decode(record.payload, CheckpointTaken) == ours
-        for record in records
-        if record.kind == CHECKPOINT
-    )
-
-
-def demand_vouched(checkpoints: Sequence[Checkpoint], records: Sequence[Stored]) -> None:
-    """Raises EditedCheckpointError when there are some for which no record vouches."""
-    edited = [checkpoint for checkpoint in checkpoints if not is_vouched(checkpoint, records)]
-    if edited:
-        raise EditedCheckpointError(edited, [checkpoint for checkpoint in checkpoints if checkpoint not in edited])
-
-
-def _said(checkpoint: Checkpoint) -> CheckpointTaken:
-    return CheckpointTaken(checkpoint.sequence, blake2b(checkpoint.content, digest_size=16).digest())

@@ -12,7 +12,8 @@ import anyio.lowlevel
 
 from pumice.storage.chain import check, link
 from pumice.storage.errors import ClosedError
-from pumice.storage.journal import Checkpoint, Head, Stored, is_vouched, voucher
+from pumice.storage.journal import Checkpoint, Head, Stored
+from pumice.storage.records import is_vouched, voucher
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -13,7 +13,7 @@ from pumice.core.messages.events import Mutation
 from pumice.storage.chain import verified
 from pumice.storage.checkpoint import CheckpointState, Recovered, read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError
-from pumice.storage.shared_objects import content
+from pumice.storage.records import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from pumice.core.messages.events import CycleRecord
-from pumice.storage import codec
 from pumice.storage.journal import CYCLE
+from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,10 +57,8 @@ async def _before_cycles(journal: Journal, cut: int, end: int, kept: int) -> int
     newest = await journal.last(CYCLE)
     if newest is None:
         return 0
-    first = codec.decode(newest.payload, CycleRecord).cycle - kept + 1
-    return await _last_before(
-        journal, cut, end, lambda record: codec.decode(record.payload, CycleRecord).cycle < first, kind=CYCLE
-    )
+    first = read_as(newest, CycleRecord).cycle - kept + 1
+    return await _last_before(journal, cut, end, lambda record: read_as(record, CycleRecord).cycle < first, kind=CYCLE)
 
 
 async def _last_before(

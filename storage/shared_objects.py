@@ -8,34 +8,11 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pumice.core.messages.decisions import Bind, Evict
-from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.messages.events import Mutation
 from pumice.storage import codec
-from pumice.storage.journal import API, CONFIG, CYCLE, DECISION, KINDS, RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from pumice.storage.journal import Stored
-
-# --- Contents of records
-
-Content = Mutation | CycleRecord | Bind | Evict | ConfigLoaded
-
-_DECODERS: Final[dict[str, Callable[[bytes], Any]]] = {kind: codec.decoder(RECORDS[kind]) for kind in KINDS}
-_OF_STATES: Final = frozenset((API, CYCLE, DECISION, CONFIG))
-
-
-def content(stored: Stored) -> Content | None:
-    """The message in a record of what a state is made of; None for other kinds. Raises CodecError."""
-    found: Content | None = _DECODERS[stored.kind](stored.payload) if stored.kind in _OF_STATES else None
-    return found
-
-
-def told(stored: Stored) -> Any:
-    """Return the message in a record; None for a kind of a newer Pumice. Raises CodecError."""
-    decode = _DECODERS.get(stored.kind)
-    return None if decode is None else decode(stored.payload)
 
 
 SHARED: Final = 4096

@@ -125,5 +125,5 @@ def describe(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or errno.errorcode.get(error.errno or 0, 'failed')}"
     if isinstance(error, CodecError) and not isinstance(error, NewerPayloadError):
-        return f"the journal is damaged: a record cannot be read ({error}); `pumice journal FILE --check` names it"
+        return f"the journal is damaged: an object cannot be read ({error}); `pumice journal FILE --check` names it"
     return str(error) or type(error).__name__

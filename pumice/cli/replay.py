@@ -50,7 +50,7 @@ def replay(
     terminal: Terminal,
     lenient: Lenient = False,
 ) -> int:
-    """Exit code 1 when a cycle comes out otherwise, or the journal was tampered with."""
+    """Exit code 1 when a cycle comes out otherwise, 2 when a record of the journal is damaged."""
     if save is not None and config is None:
         raise UsageError("it keeps the run under another configuration; name that with --config", path="--save")
     if check and config is not None:
@@ -176,6 +176,8 @@ def verified(terminal: Terminal, asked: ReplayRequest) -> int:
         raise UsageError("the journal ends before that cycle", path=f"--from {asked.first}")
     found = report.result(seconds, asked.changed)
     terminal.emit(found, lambda console: show(console, report, seconds))
+    if report.first_bad is not None:
+        return Exit.USAGE
     return Exit.DONE if report.identical else Exit.DIFFERS
 
 
@@ -211,14 +213,16 @@ def show(console: Console, report: ReplayReport, seconds: float) -> None:
     console.print(
         f"{counted(report.cycles, 'cycle')} decided again, {counted(report.events, 'record')}, {speed:,.0f} records/s."
     )
-    if report.chain is not None and report.chain.first_bad is not None:
-        bad = report.chain.first_bad
-        console.print(f"The journal is not as it was written: record {bad.sequence} is bad ({bad.why}).")
+    bad = report.first_bad
+    if bad is not None:
+        equal = f"Every cycle up to record {report.equal_through} came out as recorded"
+        console.print(f"The journal is damaged: record {bad.sequence} is bad ({bad.why}).")
+        console.print(f"{equal if report.equal_through else 'No whole cycle lies before it'}; the rest proves nothing.")
     difference, agreement = report.first_difference, report.agreement
     if agreement is not None:
         show_agreement(console, agreement)
     if difference is None:
-        if agreement is None:
+        if agreement is None and bad is None:
             console.print("Every cycle came out as recorded.")
         return
     about = f" about {difference.task}" if difference.task else ""

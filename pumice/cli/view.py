@@ -46,7 +46,7 @@ def view(
         terminal.emit(said, lambda console: console.print(f"{file} on {url}", markup=False, soft_wrap=True))
         sys.stdout.flush()  # the caller waits for the address
 
-    view_journal(file, None if plugins_dir is None else str(plugins_dir), *_address(http), tell)
+    view_journal(file, None if plugins_dir is None else str(plugins_dir), *_address(http), tell, terminal.warn)
     return Exit.DONE
 
 

@@ -15,6 +15,8 @@ from pumice.actors.gateway.server import serve
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.config.errors import ConflictError
 from pumice.questions.adviser.answers import answer
+from pumice.storage.errors import StorageError
+from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,23 +26,60 @@ QUESTIONS = 3
 """Questions at a time: no scheduler runs here that they could delay."""
 
 
-def view_journal(db: Path, plugins_dir: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM; `tell` receives the address. Raises ConflictError, ListenError."""
+def view_journal(
+    db: Path,
+    plugins_dir: str | None,
+    host: str,
+    port: int,
+    tell: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; `tell` receives the address, `warn` what is damaged. Raises ConflictError,
+    ListenError.
+    """
     if not is_loopback(host):
         raise ConflictError(f"a journal is shown to its own machine only, and {host} is not it", path="--http")
     with listen(host, port) as listener:
         adviser = partial(answer, str(db), plugins_dir)
         settings = GatewaySettings(listener, adviser=adviser, question_limit=QUESTIONS)
         tell(settings.url)
-        anyio.run(_serve, Front(settings=settings), db.name)
+        anyio.run(_serve, Front(settings=settings), JournalLook(db, warn))
 
 
-async def _serve(front: Front, name: str) -> None:
+class JournalLook:
+    """Looks through the whole journal beside the page, which is served meanwhile: a large one takes seconds."""
+
+    def __init__(self, db: Path, warn: Callable[[str], None]) -> None:
+        self.db = db
+        self._warn = warn
+        self._done = anyio.Event()
+        self._damage = ""
+
+    async def look(self) -> None:
+        """Verify every record; `warn` hears of the first that is damaged."""
+        try:
+            async with await SqliteJournal.open(self.db, read_only=True) as journal:
+                bad = (await journal.check()).first_bad
+                self._damage = f"record {bad.sequence} is bad ({bad.why})" if bad is not None else ""
+        except StorageError as error:
+            self._damage = str(error)
+        if self._damage:
+            self._warn(f"{self.db}: the journal is damaged: {self._damage}; what is shown after it proves nothing")
+        self._done.set()
+
+    async def damage(self) -> str:
+        """Return what is damaged, once all has been looked at; empty for a whole journal."""
+        await self._done.wait()
+        return self._damage
+
+
+async def _serve(front: Front, looked: JournalLook) -> None:
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(front.desk.keep)
+        tasks.start_soon(looked.look)
         async with anyio.create_task_group() as serving:
-            serving.start_soon(serve, build_viewer(front, name), front.settings, stop)
+            serving.start_soon(serve, build_viewer(front, looked.db.name, looked.damage), front.settings, stop)
             await _until_signal(front, stop)
         tasks.cancel_scope.cancel()
 

@@ -12,9 +12,9 @@ import anyio
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import demand_output, open_input
 from pumice.core.messages.events import CycleRecord
-from pumice.storage import codec
 from pumice.storage.journal import CYCLE, Journal, Record, Stored
 from pumice.storage.memory import MemoryJournal
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.sqlite.migrations import APPLICATION_ID
 
@@ -51,7 +51,7 @@ async def _refuse_other(journal: Journal, path: Path, *, mirror: bool) -> None:
     """Refuse a journal of the other sort: a run would continue a mirror's records, or a mirror a run's, as its own
     past."""
     for stored in await journal.read(0, (CYCLE,), 1):
-        if codec.decode(stored.payload, CycleRecord).observed is not mirror:
+        if read_as(stored, CycleRecord).observed is not mirror:
             whose = "was decided here: a mirror" if mirror else "was mirrored from another cluster: a run"
             raise ConfigError(f"what is in it {whose} begins another journal", source=str(path))
 

@@ -19,8 +19,9 @@ from anyio.from_thread import start_blocking_portal
 from pumice.config.errors import InternalError
 from pumice.storage.chain import Verifier
 from pumice.storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
-from pumice.storage.journal import CHECKPOINT, Checkpoint, Head, demand_vouched, is_vouched, voucher
+from pumice.storage.journal import CHECKPOINT, Checkpoint, Head
 from pumice.storage.memory import KEPT_CHECKPOINTS
+from pumice.storage.records import demand_vouched, is_vouched, voucher
 from pumice.storage.rows import PACK_RECORDS, Dictionary, JournalRow, PackReader, Sampler, pack_rows, packs
 from pumice.storage.sqlite import opening, queries
 from pumice.storage.sqlite.failures import reading, using

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pumice.actors.gateway.advice import GROUP, KINDS
@@ -15,14 +16,17 @@ from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import parse_path
 
 
-def build_viewer(front: Front, file: str) -> Application:
-    """`file`: what the journal is called on the page."""
+def build_viewer(front: Front, file: str, damage: Callable[[], Awaitable[str]]) -> Application:
+    """`file`: what the journal is called on the page; `damage`: says, once it is known, what is damaged (else "")."""
 
     async def mode(front: Front, exchange: Exchange) -> None:
         plain = {"live": False, "token": bool(front.settings.token), "file": file}
         await exchange.answer(200, encode(plain), headers=assets.HEADERS)
 
-    page: Any = page_with({"mode": mode})
+    async def damaged(_front: Front, exchange: Exchange) -> None:
+        await exchange.answer(200, encode({"damage": await damage()}), headers=assets.HEADERS)
+
+    page: Any = page_with({"mode": mode, "damage": damaged})
     return Application(
         [
             (r"/apis/[^/]+/[^/]+/.*", Endpoint(front, _advise, reads_only=True)),

@@ -26,6 +26,7 @@ from pumice.questions.replay.remainder import ITSELF, asked
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.storage import codec
 from pumice.storage.journal import API, Stored
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ async def _arrived(file: Path) -> Arrived:
 
         def follow(stored: Stored) -> None:
             if stored.kind == API:
-                mutation = codec.decode(stored.payload, Mutation)
+                mutation = read_as(stored, Mutation)
                 outside = mutation.user.partition(" ")[0] not in ITSELF and not stored.cause
                 arrived.note(mutation, round(stored.at - begun.at, 3), outside=outside)
 

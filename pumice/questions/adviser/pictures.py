@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +22,9 @@ from pumice.questions.history.story import story_of
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import measure
-from pumice.storage import codec
+from pumice.storage.errors import DamagedError
 from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class RecordsNaming:
     def _newest(self) -> int:
         """Return the number of the newest cycle, read only on demand."""
         if self._cycle is not None:
-            self._number, self._cycle = codec.decode(self._cycle.payload, CycleRecord).cycle, None
+            self._number, self._cycle = read_as(self._cycle, CycleRecord).cycle, None
         return self._number
 
 
@@ -182,32 +184,34 @@ async def course_of(db: Path) -> Plain:
     cycles, outcomes, crashes = list[list[float]](), Counter[str](), Counter[str]()
     events = deque[StoryEntry](maxlen=MOST_EVENTS)
     async with await SqliteJournal.open(db, read_only=True) as journal:
-        after = 0
-        while batch := await journal.read(after, KINDS):
-            for stored in batch:
-                if stored.kind == CYCLE:
-                    record = codec.decode(stored.payload, CycleRecord)
-                    cycles.append([record.cycle, record.now, record.decisions])
-                elif stored.kind == OUTCOME:
-                    outcomes[type(codec.decode(stored.payload, Outcome)).__name__] += 1
-                else:
-                    events.append(entry_of(stored))
-                    crashes.update(_crashed(stored))
-            after = batch[-1].sequence
+        after, ended = 0, 0.0
         head = await journal.head()
-        last = await journal.read(head.sequence - 1)
+        with suppress(DamagedError):  # what comes before the damage is shown; `view_journal` says that there is some
+            while batch := await journal.read(after, KINDS):
+                for stored in batch:
+                    if stored.kind == CYCLE:
+                        record = read_as(stored, CycleRecord)
+                        cycles.append([record.cycle, record.now, record.decisions])
+                    elif stored.kind == OUTCOME:
+                        outcomes[type(read_as(stored, Outcome)).__name__] += 1
+                    else:
+                        events.append(entry_of(stored))
+                        crashes.update(_crashed(stored))
+                after = batch[-1].sequence
+            last = await journal.read(head.sequence - 1)
+            ended = last[-1].at if last else 0.0
     return {
         "cycles": cycles,
         "outcomes": dict(sorted(outcomes.items())),
         "crashes": dict(sorted(crashes.items())),
         "events": [{"at": each.at, "kind": each.kind, "text": each.text} for each in events],
         "records": head.sequence,
-        "ended": last[-1].at if last else 0.0,
+        "ended": ended or (cycles[-1][1] if cycles else 0.0),
     }
 
 
 def _crashed(stored: Stored) -> list[str]:
-    event = codec.decode(stored.payload, ActorEvent) if stored.kind == ACTOR else None
+    event = read_as(stored, ActorEvent) if stored.kind == ACTOR else None
     return [event.actor] if isinstance(event, ActorCrashed) else []
 
 

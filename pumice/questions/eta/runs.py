@@ -15,6 +15,7 @@ from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage import codec
 from pumice.storage.journal import API
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 TASK: Final = "volcano.sh/task-spec"
@@ -125,6 +126,6 @@ async def runs_in(file: Path, until: float | None = None) -> RunBook:
             for stored in batch:
                 if until is not None and stored.at > until:
                     return book
-                book.note(codec.decode(stored.payload, Mutation), stored.at)
+                book.note(read_as(stored, Mutation), stored.at)
             after = batch[-1].sequence
     return book

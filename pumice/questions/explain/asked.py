@@ -22,6 +22,7 @@ from pumice.questions.oneshot.cycles import fill
 from pumice.questions.oneshot.expand import expanded
 from pumice.storage import codec
 from pumice.storage.journal import API, CYCLE, DECISION
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 # --- A Job submitted again
@@ -35,7 +36,7 @@ async def last_job(file: Path, name: str) -> Object | None:
     async with await SqliteJournal.open(file, read_only=True) as journal:
         while batch := await journal.read(after, (API,), BATCH):
             for stored in batch:
-                change = codec.decode(stored.payload, Mutation)
+                change = read_as(stored, Mutation)
                 if change.kind == "Job" and f"{change.namespace}/{change.name}" == name:
                     last = None if change.type == "DELETED" else change.blob
             after = batch[-1].sequence
@@ -91,9 +92,9 @@ async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
         while batch := await journal.read(after, (CYCLE, DECISION)):
             for stored in batch:
                 if stored.kind == CYCLE:
-                    record = codec.decode(stored.payload, CycleRecord)
+                    record = read_as(stored, CycleRecord)
                     current, newest = record.cycle, newest_of_volcano(record)
-                elif _is_about(codec.decode(stored.payload, Bind | Evict), kind, name):
+                elif _is_about(read_as(stored, Bind | Evict), kind, name):
                     found = current
             after = batch[-1].sequence
     if not newest:

@@ -10,8 +10,8 @@ from pumice.core.devices.locks import EXPIRES_S, StandingLock
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, Outcome
 from pumice.core.objects.metadata import format_time
-from pumice.storage import codec
 from pumice.storage.journal import OUTCOME
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     async with await SqliteJournal.open(file, read_only=True) as journal:
         while batch := await journal.read(after, (OUTCOME,), BATCH):
             for stored in batch:
-                outcome = codec.decode(stored.payload, Outcome)
+                outcome = read_as(stored, Outcome)
                 if isinstance(outcome, Bound | BindRefused | BindTimedOut) and _counts(outcome.cause, cycle):
                     _follow(last, outcome)
             after = batch[-1].sequence

@@ -29,7 +29,7 @@ from pumice.questions.history.objects import belongs_to, cause_of, state_of
 from pumice.results import Laid, Plain
 from pumice.storage import codec
 from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
-from pumice.storage.shared_objects import told
+from pumice.storage.records import told
 
 BATCH = 5_000
 

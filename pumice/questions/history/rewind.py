@@ -20,6 +20,7 @@ from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import API, CYCLE, FirstBad, Journal
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 # --- Owners
@@ -40,7 +41,7 @@ async def owners_at(db: Path, sequence: int) -> list[Object]:
                 found = {(kind, *name): held.blob for kind, name, held in rows if kind in MAKERS}
         while batch := await journal.read(after, (API,), BATCH):
             for stored in batch:
-                change = codec.decode(stored.payload, Mutation)
+                change = read_as(stored, Mutation)
                 if stored.sequence >= sequence:
                     return [codec.unpack(blob) for blob in found.values()]
                 if change.kind in MAKERS:
@@ -141,7 +142,7 @@ async def newest_cycle(db: Path) -> int:
         newest = await journal.last(CYCLE)
     if newest is None:
         raise ConfigError("the journal has no cycle", source=str(db))
-    return newest_of_volcano(codec.decode(newest.payload, CycleRecord))
+    return newest_of_volcano(read_as(newest, CycleRecord))
 
 
 def newest_of_volcano(record: CycleRecord) -> int:

@@ -17,6 +17,7 @@ from pumice.core.objects.metadata import Object, parse_time, section
 from pumice.questions.replay.amounts import allocatable_of, request_of
 from pumice.storage import codec
 from pumice.storage.journal import API, DECISION, OUTCOME
+from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,13 +143,13 @@ class Lives:
     def follow(self, stored: Stored) -> None:
         """The next record."""
         if stored.kind == API:
-            self.note(codec.decode(stored.payload, Mutation), stored.at)
+            self.note(read_as(stored, Mutation), stored.at)
         elif stored.kind == DECISION:
-            decision = codec.decode(stored.payload, Decision)
+            decision = read_as(stored, Decision)
             if isinstance(decision, Evict):
                 self.decide(decision)
         elif stored.kind == OUTCOME:
-            self._outcome(codec.decode(stored.payload, Outcome))
+            self._outcome(read_as(stored, Outcome))
 
     def decide(self, evict: Evict) -> None:
         """The scheduler wants this pod gone."""

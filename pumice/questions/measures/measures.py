@@ -28,7 +28,7 @@ from pumice.questions.measures.resource_use import ResourceUse
 from pumice.results import Result
 from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
-from pumice.storage.shared_objects import content
+from pumice.storage.records import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -23,8 +23,8 @@ from pumice.questions.replay.amounts import (
     cluster_figures,
     figures,
 )
-from pumice.storage import codec
 from pumice.storage.journal import API, DECISION, Stored
+from pumice.storage.records import read_as
 
 
 @dataclass
@@ -85,8 +85,8 @@ class Measurer(Listener):
         if round(stored.at, 3) > self._horizon:
             return
         if stored.kind == API:
-            self.note(codec.decode(stored.payload, Mutation), stored.at)
-        elif stored.kind == DECISION and isinstance(decision := codec.decode(stored.payload, Decision), Evict):
+            self.note(read_as(stored, Mutation), stored.at)
+        elif stored.kind == DECISION and isinstance(decision := read_as(stored, Decision), Evict):
             self.evicted(decision)
 
     def _finished(self, row: JobRow) -> None:

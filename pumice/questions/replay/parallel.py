@@ -16,10 +16,12 @@ from typing import Any, Final, NamedTuple
 import anyio
 
 from pumice.collecting import rarely
+from pumice.core.messages.events import CycleRecord
 from pumice.plugins.loader import install_plugins
 from pumice.questions.replay.verify import ReplayReport, verify
-from pumice.storage import codec
+from pumice.storage.errors import DamagedError
 from pumice.storage.journal import CYCLE, Journal
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 LEAST: Final = 100_000
@@ -50,11 +52,19 @@ async def shares(journal: Journal, workers: int) -> list[CycleRange]:
     firsts, done = [1], 0.0
     for part in lengths(max(1, min(workers, records // LEAST)))[:-1]:
         done += part
-        found = await journal.read(head.cut + int(records * done), (CYCLE,), 1)
-        number = int(codec.unpack(found[0].payload)["cycle"]) if found else 0
+        number = await _cycle_after(journal, head.cut + int(records * done))
         firsts += [number] if number > firsts[-1] else []
     lasts = [first - 1 for first in firsts[1:]]
     return [CycleRange(first, last) for first, last in zip(firsts, [*lasts, None], strict=True)]
+
+
+async def _cycle_after(journal: Journal, sequence: int) -> int:
+    """Return the first cycle recorded after a record; 0 where there is none or damage hides it."""
+    try:
+        found = await journal.read(sequence, (CYCLE,), 1)
+        return read_as(found[0], CycleRecord).cycle if found else 0
+    except DamagedError:  # the process that comes to it says so
+        return 0
 
 
 class _Told:
@@ -130,6 +140,7 @@ def merged(reports: Sequence[ReplayReport]) -> ReplayReport:
         whole.begun = min(whole.begun, report.begun) if whole.events else report.begun
         whole.events = report.begun + report.events - whole.begun
         whole.chain, whole.first_difference = report.chain, report.first_difference
+        whole.equal_through = report.equal_through or whole.equal_through
         if whole.agreement is None:
             whole.agreement = report.agreement
         elif report.agreement is not None:

@@ -23,6 +23,7 @@ from pumice.storage import codec
 from pumice.storage.chain import verified
 from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import API, CONFIG, CYCLE, DECISION, Journal, Record, Stored
+from pumice.storage.records import read_as
 
 Plain = dict[str, Any]
 Advance = Callable[[int], None]
@@ -86,7 +87,7 @@ class _Follower:
     def follows(self, stored: Stored) -> bool:
         """Take in the next record; whether the decisions part there."""
         self.shared.records.append(self._as_told(stored))
-        self._revisions.append(codec.decode(stored.payload, Mutation).revision if stored.kind == API else 0)
+        self._revisions.append(read_as(stored, Mutation).revision if stored.kind == API else 0)
         restart = self._lives.follow(stored)
         if restart is not None:
             if self._woke_before(restart.down_at):
@@ -157,7 +158,7 @@ class _Follower:
         record = Record(stored.kind, stored.payload, stored.cause, stored.at)
         if stored.kind != CONFIG:
             return record
-        loaded = codec.decode(stored.payload, ConfigLoaded)
+        loaded = read_as(stored, ConfigLoaded)
         if loaded.error or (loaded.digest, loaded.plugins) == (self._told.digest, self._told.plugins):
             return record
         return structs.replace(record, payload=codec.encode(self._told))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pumice.config.errors import ConfigError
 from pumice.core.messages.events import ConfigLoaded
 from pumice.plugins.loader import differences, identities, install_plugins
-from pumice.storage import codec
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError
 from pumice.storage.journal import CONFIG, Journal
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ async def _configurations(journal: Journal) -> list[ConfigLoaded]:
     try:
         after = head.cut
         while batch := await journal.read(after, (CONFIG,)):
-            found += [codec.decode(stored.payload, ConfigLoaded) for stored in batch]
+            found += [read_as(stored, ConfigLoaded) for stored in batch]
             after = batch[-1].sequence
     except (CodecError, DamagedError):
         pass  # the replay says so

@@ -21,6 +21,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.questions.replay.replayer import NextProcess
 from pumice.storage import codec
 from pumice.storage.journal import API, OUTCOME, Stored
+from pumice.storage.records import read_as
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -65,11 +66,11 @@ class Reader:
     def follow(self, stored: Stored) -> None:
         """The next record."""
         if stored.kind == OUTCOME:
-            outcome = codec.decode(stored.payload, Outcome)
+            outcome = read_as(stored, Outcome)
             if isinstance(outcome, Bound | Evicted):
                 self.remainder.done.add(outcome.sequence)
         elif stored.kind == API:
-            self._change(codec.decode(stored.payload, Mutation), stored)
+            self._change(read_as(stored, Mutation), stored)
 
     def _change(self, mutation: Mutation, stored: Stored) -> None:
         blob = self._objects.get((mutation.kind, mutation.namespace, mutation.name))

@@ -24,6 +24,7 @@ from pumice.storage import journal as kinds
 from pumice.storage.checkpoint import CheckpointState, read_checkpoint
 from pumice.storage.history import CycleReader
 from pumice.storage.journal import ACTOR, CONFIG, OUTCOME, Stored
+from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ class ProcessReader:
 
     def follow(self, stored: Stored) -> NextProcess | None:
         """The next record; the restart that it is the first sign of."""
-        event = codec.decode(stored.payload, ActorEvent) if stored.kind == ACTOR else None
+        event = read_as(stored, ActorEvent) if stored.kind == ACTOR else None
         if isinstance(event, ActorStarted):
             down_at, begins = self.last_at, event.actor == FIRST
             if begins:

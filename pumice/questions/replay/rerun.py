@@ -35,10 +35,10 @@ from pumice.questions.replay.replayer import ProcessReader
 from pumice.results import Result, Sides
 from pumice.runtime.determinism import deterministic
 from pumice.runtime.leaping import leaping
-from pumice.storage import codec
 from pumice.storage.checkpoint import CheckpointState, read_checkpoint
-from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Head, Journal, Record, Stored, voucher
+from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Head, Journal, Record, Stored
 from pumice.storage.memory import MemoryJournal
+from pumice.storage.records import read_as, voucher
 from pumice.storage.sqlite import SqliteJournal
 
 # --- The recording
@@ -69,14 +69,14 @@ class Recording:
         self.records += 1
         self.measured.follow(stored)
         if stored.kind == CONFIG:
-            self.beginnings.told(codec.decode(stored.payload, ConfigLoaded))
+            self.beginnings.told(read_as(stored, ConfigLoaded))
         elif stored.kind == CYCLE:
-            record = codec.decode(stored.payload, CycleRecord)
+            record = read_as(stored, CycleRecord)
             self.cycles = record.cycle
             self.beginnings.decided(record)
             self.controllers |= record.observed  # every cluster has some
         elif stored.kind == ACTOR:
-            event = codec.decode(stored.payload, ActorEvent)
+            event = read_as(stored, ActorEvent)
             self.controllers |= isinstance(event, ActorStarted) and event.actor == CONTROLLER
         restart = self._lives.follow(stored)
         if restart is not None:
@@ -85,9 +85,9 @@ class Recording:
             self.reader.follow(stored)
             self.reader.remainder.restarts += [restart] if restart is not None else []
         elif stored.kind == API:
-            note(self.objects, codec.decode(stored.payload, Mutation))
+            note(self.objects, read_as(stored, Mutation))
         if stored.kind == API:
-            self.beginnings.note(codec.decode(stored.payload, Mutation), stored.at)
+            self.beginnings.note(read_as(stored, Mutation), stored.at)
 
 
 async def read(journal: Journal, begun: int, kept: int) -> Recording:
@@ -362,6 +362,6 @@ async def _measured(journal: MemoryJournal, record: Recording) -> Lived:
         for stored in batch:
             measured.follow(stored)
             if stored.kind == CYCLE:
-                cycles = codec.decode(stored.payload, CycleRecord).cycle
+                cycles = read_as(stored, CycleRecord).cycle
         after = batch[-1].sequence
     return lived(measured, cycles)

@@ -13,7 +13,7 @@ from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.questions.replay.replayer import start
 from pumice.results import Result
 from pumice.storage.chain import leniently
-from pumice.storage.errors import CodecError
+from pumice.storage.errors import CodecError, DamagedError
 from pumice.storage.journal import FirstBad
 from pumice.storage.sqlite.failures import MANGLED
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 class Verified(Result, kw_only=True, tag="replay/1"):
     """Recorded cycles, decided again: see `ReplayReport`. `first_bad`: the first record that is not as it was written;
-    `changed_plugins`: which plugins of one's own are not what they were, in sentences.
+    `equal_through`: the record up to which every cycle came out as recorded; `changed_plugins`: which plugins of one's
+    own are not what they were, in sentences.
     """
 
     cycles: int
@@ -39,6 +40,7 @@ class Verified(Result, kw_only=True, tag="replay/1"):
     identical: bool
     first_difference: CycleDifference | None
     first_bad: FirstBad | None
+    equal_through: int
     agreement: AgreementTold | None
     changed_plugins: list[str]
 
@@ -49,6 +51,7 @@ class ReplayReport:
     measure.
 
     `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
+    `equal_through`: the last record of the newest cycle that came out as recorded with nothing bad before it.
     `agreement`: of cycles that were another cluster's; None: there were none.
     """
 
@@ -60,7 +63,13 @@ class ReplayReport:
     chain: ChainReport | None = None
     begun: int = 0
     position: int = 0
+    equal_through: int = 0
     agreement: Agreement | None = None
+
+    @property
+    def first_bad(self) -> FirstBad | None:
+        """The first record that is not as it was written."""
+        return None if self.chain is None else self.chain.first_bad
 
     @property
     def identical(self) -> bool:
@@ -78,7 +87,8 @@ class ReplayReport:
             seconds=seconds,
             identical=self.identical,
             first_difference=self.first_difference,
-            first_bad=None if self.chain is None else self.chain.first_bad,
+            first_bad=self.first_bad,
+            equal_through=self.equal_through,
             agreement=None if self.agreement is None else self.agreement.told(),
             changed_plugins=list(changed_plugins),
         )
@@ -102,7 +112,7 @@ async def recorded(
                 report.position = stored.sequence
                 try:
                     cycle = replayer.follow(stored)
-                except (CodecError, *MANGLED):
+                except (CodecError, DamagedError, *MANGLED):
                     if chain.whole:
                         raise
                     return  # a record that was changed, as the chain says, into something that is none
@@ -132,6 +142,8 @@ async def verify(
             _decide_again(report, replayer, cycle)
             if report.first_difference is not None:
                 break
+            if report.first_bad is None or report.position < report.first_bad.sequence:
+                report.equal_through = report.position
             advance(report.events - told)
             told = report.events
     return report

@@ -16,6 +16,7 @@ from pumice.questions.measures.measures import Measuring, beginning
 from pumice.questions.measures.over_time import Steps
 from pumice.storage import codec
 from pumice.storage.journal import API, CONFIG, CYCLE, DECISION
+from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -268,8 +269,8 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
         elif stored.kind == DECISION:
             _evicts(stored, watched, evictions)
         elif stored.kind == CYCLE:
-            cycles = codec.decode(stored.payload, CycleRecord).cycle
-        elif stored.kind == CONFIG and not (loaded := codec.decode(stored.payload, ConfigLoaded)).error:
+            cycles = read_as(stored, CycleRecord).cycle
+        elif stored.kind == CONFIG and not (loaded := read_as(stored, ConfigLoaded)).error:
             configurations.append(loaded.text)
 
     until = round(await begun.through(journal, lives, record), 3)
@@ -293,7 +294,7 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
 
 
 def _waits(stored: Stored, watched: Beside) -> None:
-    mutation = codec.decode(stored.payload, Mutation)
+    mutation = read_as(stored, Mutation)
     if mutation.kind == "Event" and mutation.type != "DELETED":
         _refusals(codec.unpack(mutation.blob), watched, stored.at)
     if mutation.kind != "Pod" or mutation.type == "DELETED":
@@ -311,7 +312,7 @@ def _refusals(event: dict[str, Any], watched: Beside, at: float) -> None:
 
 
 def _evicts(stored: Stored, watched: Beside, evictions: Counter[tuple[str, str, str]]) -> None:
-    decision = codec.decode(stored.payload, Decision)
+    decision = read_as(stored, Decision)
     if isinstance(decision, Evict):
         victim = watched.jobs_of.get(f"{decision.namespace}/{decision.name}", decision.job)
         winner = watched.jobs_of.get(decision.preemptor, decision.preemptor)

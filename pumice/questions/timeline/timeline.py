@@ -10,8 +10,8 @@ from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ActorCrashed, ActorEvent, ActorStarted, CycleDropped, CycleRecord
 from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import Measuring, beginning
-from pumice.storage import codec
 from pumice.storage.journal import ACTOR, CYCLE, DECISION
+from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,10 +166,10 @@ async def draw(journal: Journal, writer: PerfettoWriter) -> Measures:
 
 def _draw_record(stored: Stored, pods: PodSlices, system: SystemTracks) -> None:
     if stored.kind == CYCLE:
-        system.cycle(codec.decode(stored.payload, CycleRecord), stored.at)
+        system.cycle(read_as(stored, CycleRecord), stored.at)
     elif stored.kind == ACTOR:
-        system.actor(codec.decode(stored.payload, ActorEvent), stored.at)
-    elif stored.kind == DECISION and isinstance(decision := codec.decode(stored.payload, Decision), Evict):
+        system.actor(read_as(stored, ActorEvent), stored.at)
+    elif stored.kind == DECISION and isinstance(decision := read_as(stored, Decision), Evict):
         pods.evicting(decision, stored.at)
 
 

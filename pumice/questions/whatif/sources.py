@@ -26,7 +26,7 @@ from pumice.storage import codec
 from pumice.storage.chain import verified
 from pumice.storage.checkpoint import Recovered, read_checkpoint
 from pumice.storage.journal import Head, Journal, Stored
-from pumice.storage.shared_objects import content
+from pumice.storage.records import content
 from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.truth import Truth
 

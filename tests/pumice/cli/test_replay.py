@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -74,9 +75,13 @@ def test_a_record_that_was_edited_is_found(file: Path, tmp_path: Path) -> None:
         connection.execute("UPDATE journal SET kind = 'outcome' WHERE sequence = ?", (sequence,))
         connection.commit()
     said = pumice("replay", copy, "--verify", "-o", "json")
-    assert said.code == 1
+    assert said.code == 2
     assert said.json["first_bad"]["sequence"] == sequence
-    assert f"record {sequence} is bad" in pumice("replay", copy, "-o", "table").out
+    assert said.json["equal_through"] == 0, "it is of the first cycle"
+    table = pumice("replay", copy, "-o", "table").out
+    assert f"The journal is damaged: record {sequence} is bad" in table
+    assert "No whole cycle lies before it; the rest proves nothing." in table
+    assert "Every cycle" not in table
     for command in (("explain", "--db", copy, "pod", "g1-1"), ("explain", "--db", copy, "pod", "huge-0")):
         assert f"record {sequence} is bad" in pumice(*command).err
 
@@ -101,12 +106,25 @@ def test_a_decision_that_was_edited_in_place_is_named(file: Path, tmp_path: Path
         connection.commit()
     said = pumice("replay", copy, "--verify", "-o", "json")
     was, now = codec.unpack(record), codec.unpack(moved)
-    assert said.code == 1
+    assert said.code == 2
     assert said.json["first_bad"]["sequence"] == sequence
     difference = said.json["first_difference"]
     assert difference["task"] == f"{was['namespace']}/{was['name']}"
     assert (difference["recorded"]["node"], difference["decided"]["node"]) == (now["node"], was["node"])
     assert "The first difference is in cycle" in pumice("replay", copy, "-o", "table").out
+
+
+def test_cycles_before_damage_are_said_to_be_equal(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "edited.db"
+    shutil.copy(file, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        (sequence,) = connection.execute("SELECT max(sequence) FROM journal WHERE kind = 'cycle'").fetchone()
+        connection.execute("UPDATE journal SET at = at + 1 WHERE sequence = ?", (sequence,))
+        connection.commit()
+    said = pumice("replay", copy, "--verify", "-o", "table")
+    found = re.search(r"Every cycle up to record (\d+) came out as recorded; the rest proves nothing", said.out)
+    assert found is not None
+    assert (said.code, 0 < int(found[1]) < sequence) == (2, True)
 
 
 # --- independence

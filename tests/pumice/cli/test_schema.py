@@ -105,7 +105,7 @@ def test_what_a_command_prints_is_valid(
 
 
 def test_a_page_over_a_journal_is_valid(folder: Path, validate: Validate, monkeypatch: pytest.MonkeyPatch) -> None:
-    def serve(db: Path, plugins: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
+    def serve(db: Path, plugins: str | None, host: str, port: int, tell: Callable[[str], None], _: object) -> None:
         tell(f"http://{host}:{port}")
 
     monkeypatch.setattr("pumice.cli.view.view_journal", serve)

@@ -62,6 +62,14 @@ function keys(event) {
   else if (event.key === "t") document.getElementById("theme").click();
 }
 
+/** A journal is looked through while it is shown: what is found stands above every view. */
+async function showDamage() {
+  const { damage } = await ask("/page/damage");
+  const banner = document.getElementById("damage");
+  banner.hidden = !damage;
+  banner.textContent = `This journal is damaged: ${damage}. What is shown after it proves nothing.`;
+}
+
 async function begin() {
   themes();
   document.getElementById("nav").append(...Object.entries(VIEWS).map(([name, [title]], number) =>
@@ -72,6 +80,7 @@ async function begin() {
   onChange(showState);
   state.mode = await ask("/page/mode");
   document.getElementById("leave").hidden = !state.mode.token;
+  if (!state.mode.live) showDamage().catch(() => {});
   if (state.mode.live) follow();
   else await slider(document.getElementById("slider"));
   show();

@@ -23,8 +23,8 @@ from pumice.proof.storm.invariants.pod_book import ENDED, unscheduled
 from pumice.proof.storm.invariants.queue_sums import wrong_at_rest
 from pumice.proof.storm.invariants.statuses import wrong_statuses
 from pumice.proof.storm.invariants.truth import SCHEDULERS
-from pumice.storage import codec
 from pumice.storage.journal import API
+from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
     from pumice.actors.system.system import System
@@ -147,7 +147,7 @@ async def lost_in_journal(store: Store, journal: Journal) -> list[Found]:
     """The journal, played back, is the store."""
     replayed = Store()
     for stored in await journal.read(kinds=(API,), limit=EVERYTHING):
-        replayed.restore(codec.decode(stored.payload, Mutation))
+        replayed.restore(read_as(stored, Mutation))
     return different(objects_of(store), objects_of(replayed))
 
 
