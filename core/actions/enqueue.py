@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from pumice.core.life.pod_group import OUTSIDE
 from pumice.core.objects.metadata import section
@@ -11,9 +13,14 @@ from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
     from pumice.core.objects.queue import Queue
+    from pumice.core.session.demand import JobRows
     from pumice.core.session.points.orders import JobQueue
+    from pumice.core.session.points.votes import Refusals
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
+
+
+FIFO: Final = "dequeue-strategy"
 
 
 def is_idle(session: Session) -> bool:
@@ -23,15 +30,81 @@ def is_idle(session: Session) -> bool:
 
 def execute(session: Session) -> None:
     """Move jobs to Inqueue in the session's columns; it is written when the session closes."""
-    pending = session.jobs.where(session.snapshot.jobs.phase <= OUTSIDE)
-    if not pending:
+    rows = session.jobs.rows_where(session.snapshot.jobs.phase <= OUTSIDE)
+    if not len(rows):
         return
+    refusals, turns = session.points.job_enqueueable.in_columns, _in_turn(session, rows)
+    if refusals is None or turns is None:
+        _one_by_one(session, rows)
+    else:
+        _in_columns(session, turns, refusals)
+
+
+def _in_turn(session: Session, rows: JobRows) -> JobRows | None:
+    """The jobs as their turns come, known beforehand: the order of queues and jobs follows from keys and columns, and
+    admissions change neither. None where a plugin may say otherwise, where a queue waits for its first job, where
+    in-queue sums may shrink, and for a trail, which hears of each turn.
+    """
+    columns, queues, points = session.snapshot.jobs, session.snapshot.queues, session.points
+    key, numbers = points.queue_order.key, points.job_order.columns
+    if key is None or numbers is None or FIFO in session.config.pumice.fix or session.trail.listens:
+        return None
+    if np.minimum.reduce(columns.minimum.take(rows, axis=1), axis=None) < 0:
+        return None
+    of = columns.queue.take(rows)
+    present: list[int] = np.unique(of).tolist()
+    rank = np.zeros(len(queues), dtype=np.intp)
+    rank[sorted(present, key=lambda row: key(queues[row]))] = np.arange(len(present))
+    # Rows come by "namespace/name", the last key of all, and lexsort is stable.
+    less = columns.created.take(rows), *[column.take(rows) for column in reversed(numbers)]
+    return rows[np.lexsort((*less, rank[of]))]
+
+
+def _in_columns(session: Session, rows: JobRows, refusals: tuple[Refusals, ...]) -> None:
+    """Ask about all jobs at once, and one by one only of those that would be admitted: a job that waits costs next to
+    nothing, where asking for it took 17 us in every cycle.
+    """
+    while len(rows):
+        refused, turn = np.zeros(len(rows), dtype=np.bool_), 0
+        for refuses in refusals:
+            refused |= refuses.of(rows)
+        # A job without minResources is admitted unasked.
+        refused &= session.snapshot.jobs.has_min_resources.take(rows)
+        for place in np.logical_not(refused).nonzero()[0].tolist():
+            _refuse(session, rows[turn:place])
+            turn = place + 1
+            # After a first rejection the columns say who else is rejected by now.
+            if not _admit(session, session.jobs.handle(rows[place])):
+                break
+        else:
+            _refuse(session, rows[turn:])
+            return
+        rows = rows[turn:]
+
+
+def _refuse(session: Session, rows: JobRows) -> None:
+    """Reject jobs that have their turns while nothing changes: one of each sort is asked for, the others get its
+    answer.
+    """
+    columns, sorts = session.snapshot.jobs, dict[tuple[float, ...], list[int]]()
+    keys = zip(columns.queue.take(rows).tolist(), *columns.minimum.take(rows, axis=1).tolist(), strict=True)
+    for row, key in zip(rows.tolist(), keys, strict=True):
+        sorts.setdefault(key, []).append(row)
+    for same in sorts.values():
+        job = session.jobs.handle(same[0])
+        plugin = session.points.job_enqueueable.rejecter(job)
+        if plugin is None:
+            raise AssertionError(f"{job.key} is rejected in columns only")
+        session.fit.refuse(same, plugin)
+
+
+def _one_by_one(session: Session, rows: JobRows) -> None:
     queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)
     waiting: dict[str, JobQueue] = {}
-    rows: list[int] = session.jobs.by_queue.rows.tolist()
-    for row in dict.fromkeys(rows):  # the queues that have a job, as the jobs come
+    of_jobs: list[int] = session.jobs.by_queue.rows.tolist()
+    for row in dict.fromkeys(of_jobs):  # the queues that have a job, as the jobs come
         queues.push(session.snapshot.queues[row])
-    for job in pending:
+    for job in session.snapshot.jobs.named(rows):
         name = job.pod_group.queue
         if name not in waiting:
             waiting[name] = session.points.job_order.queue()
@@ -55,7 +128,7 @@ def is_strict(session: Session, queue: Queue) -> bool:
     """Return whether no job may overtake the queue's first job: dequeueStrategy fifo, read under the fix
     dequeue-strategy.
     """
-    if "dequeue-strategy" not in session.config.pumice.fix:
+    if FIFO not in session.config.pumice.fix:
         return False
     return section(queue.queue, "spec").get("dequeueStrategy") == "fifo"
 
@@ -69,6 +142,6 @@ def _admit(session: Session, job: Job) -> bool:
         session.jobs.admit(job)
         session.trail.job_ended(job, Ending.ADMITTED)
         return True
-    session.fit.not_admitted[job.row] = rejecter
+    session.fit.refuse([job.row], rejecter)
     session.trail.job_ended(job, Ending.NOT_ADMITTED, rejecter)
     return False

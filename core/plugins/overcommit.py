@@ -8,11 +8,21 @@ import numpy as np
 
 from pumice.config.arguments import Arguments
 from pumice.core.plugins.plugin import BuiltInPlugin
-from pumice.core.session.demand import admitted, anybody_asks, in_job_order, outstanding, over_all, without_gated
+from pumice.core.session.demand import (
+    admitted,
+    anybody_asks,
+    column_of,
+    exceeds,
+    in_job_order,
+    outstanding,
+    over_all,
+    without_gated,
+)
 from pumice.core.session.fit import TooLittle
-from pumice.core.session.points.votes import Vote
+from pumice.core.session.points.votes import Refusals, Vote
 
 if TYPE_CHECKING:
+    from pumice.core.session.demand import BoolArray, JobRows
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
@@ -54,7 +64,7 @@ class Overcommit(BuiltInPlugin):
             whole = without_gated(columns, dims, columns.minimum.take(some, axis=1), some)
             charged = np.where(inqueue.take(some), whole, charged)
         self._inqueue = over_all(session, charged)
-        session.points.job_enqueueable.add(self.name, self.job_enqueueable)
+        session.points.job_enqueueable.add_in_columns(self.name, self.job_enqueueable, Refusals(self._refused))
         session.points.job_enqueued.add(self.name, self.job_enqueued)
 
     def on_session_close(self, session: Session) -> None:
@@ -73,6 +83,11 @@ class Overcommit(BuiltInPlugin):
         self._session.fit.too_little[job.row] = TooLittle(wanted, self._idle, "", (charged,))
         self._session.fit.remark(job, "resource in cluster is overused", "overused", short)
         return Vote.REJECT
+
+    def _refused(self, rows: JobRows) -> BoolArray:
+        minimum, dims = self._session.snapshot.jobs.minimum.take(rows, axis=1), self._session.dims
+        wanted = column_of(self._inqueue, dims, len(minimum))[:, None] + minimum
+        return exceeds(wanted, column_of(self._idle, dims, len(minimum))[:, None], minimum)
 
     def job_enqueued(self, job: Job) -> None:
         """Charge an admitted job."""

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from pumice.core.messages.queue_tables import QueueTables
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import CPU, INFINITY, LARGEST, MEMORY, MIN_RESOURCE, PODS, ZERO, Resource, exceeded_part
-from pumice.core.session.demand import QueueDemand
+from pumice.core.session.demand import QueueDemand, column_of, exceeds
 from pumice.core.session.fit import TooLittle, queue_parts
-from pumice.core.session.points.votes import Vote
+from pumice.core.session.points.orders import QueueKey
+from pumice.core.session.points.votes import Refusals, Vote
 from pumice.core.state.derived import Like, derived
 from pumice.core.state.dimensions import PODS as POD_ROW
 from pumice.core.state.sources import QUEUE_LIMITS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
+    from pumice.core.session.demand import BoolArray, JobRows
     from pumice.core.session.session import Session
     from pumice.core.state.dimensions import Dimensions, FloatArray
     from pumice.core.state.jobs import Job
@@ -116,6 +118,7 @@ class QueueBounds:
     `real` is the queue's own capability cut to what the others' guarantees leave. `weight` int64.
     `guaranteed` bool [dimension, queue row]: the scalars a guarantee names; `named`: those and the cluster's;
     `names_any` bool [queue row]: whether that is any. `total` float64 [dimension]: the cluster's.
+    `room`: `real` with 0 where it does not name a scalar.
     """
 
     weight: Any
@@ -125,6 +128,7 @@ class QueueBounds:
     named: npt.NDArray[np.bool_]
     names_any: npt.NDArray[np.bool_]
     total: FloatArray
+    room: FloatArray
     guarantees: list[Resource]
     reals: list[Resource]
 
@@ -172,6 +176,7 @@ def limits_of(known: QueueLimits) -> QueueBounds:
         named=named,
         names_any=np.array([bool(total.scalars or guarantee.scalars) for guarantee in guarantees], dtype=np.bool_),
         total=_columns([total], dims, 0.0)[:, 0],
+        room=_columns(reals, dims, 0.0),
         guarantees=guarantees,
         reals=reals,
     )
@@ -342,13 +347,16 @@ class Attributes(dict[str, ProportionAttributes]):
 
     def overused(self) -> QueueTables:
         """1 for the queues that have all they deserve now, 0 for the others that have a job."""
-        allocated = self._demand.allocated.copy()
-        for name, made in self.items():
-            for dimension, value in self._dims.items(made.allocated):
-                if dimension < len(allocated):  # what a queue deserves names nothing newer
-                    allocated[dimension, self._rows[name]] = value
+        allocated = self._with(self._demand.allocated, {name: made.allocated for name, made in self.items()})
         full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._poured.deserved - allocated < MIN_RESOURCE)
         return self._tables().number("overused", full, self._demand.present)
+
+    def _with(self, opening: FloatArray, now: dict[str, Resource]) -> FloatArray:
+        """The amounts of all queues where those of some have changed since the session opened."""
+        amounts = opening.copy()
+        for name, resource in now.items():  # what a queue deserves names nothing newer
+            amounts[:, self._rows[name]] = column_of(resource, self._dims, len(amounts))
+        return amounts
 
     def _tables(self) -> QueueTables:
         return QueueTables(self._dims.names, list(self._rows))
@@ -362,6 +370,19 @@ class Attributes(dict[str, ProportionAttributes]):
             row, demand = self._rows[name], self._demand
             found = self._promised[name] = self._resource(demand.inqueue, row), self._resource(demand.elastic, row)
         return found
+
+    def has(self, name: str) -> bool:
+        """Return whether the queue has a job."""
+        return name in self or bool(self._demand.present[self._rows[name]])
+
+    def promises(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return what each queue has allocated and promised (inqueue) now, what it has beyond its jobs' minimums, and
+        its real capability, 0 where that does not name a scalar; float64 [dimension, queue row].
+        """
+        demand = self._demand
+        allocated = self._with(demand.allocated, {name: made.allocated for name, made in self.items()})
+        inqueue = self._with(demand.inqueue, {name: inqueue for name, (inqueue, _) in self._promised.items()})
+        return allocated, inqueue, demand.elastic, self._limits.room
 
     def __missing__(self, name: str) -> ProportionAttributes:
         row, demand, limits = self._rows[name], self._demand, self._limits
@@ -464,13 +485,14 @@ class Proportion(BuiltInPlugin):
         self._by_job: dict[int, ProportionAttributes] = {}  # by row; a job stays in its queue for a session
         session.tellers.queues.append(self)
         points = session.points
-        points.queue_order.add(self.name, self.queue_order)
+        points.queue_order.add(self.name, QueueKey(self._place))
         points.reclaimable.add(self.name, self.reclaimable)
         points.overused.add(self.name, self.overused)
         points.allocatable.add(self.name, self.allocatable)
         points.preemptive.add(self.name, self.preemptive)
-        points.job_enqueueable.add(self.name, self.job_enqueueable)
         self._charges_on_admission = "enqueue-charges-once" in session.config.pumice.fix
+        refusals = Refusals(self._refused, charges=not self._charges_on_admission)
+        points.job_enqueueable.add_in_columns(self.name, self.job_enqueueable, refusals)
         if self._charges_on_admission:
             points.job_enqueued.add(self.name, self.job_enqueued)
         simulation = ProportionSimulation(session, self.attributes)
@@ -482,12 +504,9 @@ class Proportion(BuiltInPlugin):
     def on_session_close(self, session: Session) -> None:
         """Nothing to write."""
 
-    def queue_order(self, left: Queue, right: Queue) -> int:
-        """Higher priority first, then the smaller share."""
-        if left.priority != right.priority:
-            return right.priority - left.priority
-        a, b = self.attributes[left.name].share, self.attributes[right.name].share
-        return (a > b) - (a < b)
+    def _place(self, queue: Queue) -> tuple[int, float]:
+        """Order queues: higher priority first, then the smaller share; without a job a queue has none."""
+        return -queue.priority, self.attributes[queue.name].share if self.attributes.has(queue.name) else 0.0
 
     def overused(self, queue: Queue) -> bool:
         """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
@@ -531,6 +550,15 @@ class Proportion(BuiltInPlugin):
         if not self._charges_on_admission:
             self.job_enqueued(job)
         return Vote.PERMIT
+
+    def _refused(self, rows: JobRows) -> BoolArray:
+        """`job_enqueueable` for many, with the same operations."""
+        columns, queues = self._session.snapshot.jobs, self._session.snapshot.queues
+        minimum, of = columns.minimum.take(rows, axis=1), columns.queue.take(rows)
+        closed = np.array([not queue.is_open for queue in queues])
+        allocated, inqueue, elastic, room = (each[: len(minimum)] for each in self.attributes.promises())
+        future = minimum + allocated.take(of, axis=1) + inqueue.take(of, axis=1) - elastic.take(of, axis=1)
+        return closed.take(of) | exceeds(future, room.take(of, axis=1), minimum)
 
     def job_enqueued(self, job: Job) -> None:
         """Charge a job with its minResources less what gated pods ask for."""

@@ -14,7 +14,7 @@ from pumice.core.messages.decisions import MOST, NOWHERE, BindContext, FailedAns
 from pumice.core.objects.pod import Task
 from pumice.core.session.points.all_points import lifted_filters, lifted_scorers
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, Volatility
-from pumice.core.session.points.orders import JobColumn, TaskKey, comparing, comparing_keys
+from pumice.core.session.points.orders import JobColumn, QueueKey, TaskKey, comparing, comparing_keys
 from pumice.core.session.points.point import Point
 from pumice.core.session.points.ready import ReadyCheck, RowCheck, RowScore, each
 from pumice.core.session.points.victims import Mask
@@ -501,7 +501,7 @@ def guard_check(function: Callable[..., Any], failures: PluginFailures) -> Calla
     return asked
 
 
-def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: Session) -> Any:
+def plain(rule: JobColumn | TaskKey | QueueKey | Mask[Any] | Callable[..., Any], session: Session) -> Any:
     """A rule given by columns as one of single jobs and tasks: what a user's plugin says may change at any moment."""
     match rule:
         case JobColumn():
@@ -511,6 +511,8 @@ def plain(rule: JobColumn | TaskKey | Mask[Any] | Callable[..., Any], session: S
 
             return compare
         case TaskKey():
+            return comparing_keys(rule.of)
+        case QueueKey():
             return comparing_keys(rule.of)
         case Mask():
 

@@ -15,6 +15,7 @@ from pumice.core.cached import cached
 from pumice.core.life.pod_group import OUTSIDE, PodGroupPhase
 from pumice.core.life.task import ALLOCATED_STATUSES
 from pumice.core.session.jobs import gated_request
+from pumice.core.state.dimensions import PODS
 
 if TYPE_CHECKING:
     from pumice.core.resources import Resource
@@ -119,3 +120,21 @@ def over_all(session: Session, amounts: FloatArray) -> Resource:
     if not amounts.shape[1]:
         return session.dims.resource([0.0] * len(amounts))
     return session.dims.resource(np.add.accumulate(amounts, axis=1)[:, -1].tolist())
+
+
+def column_of(resource: Resource, dims: Dimensions, height: int) -> FloatArray:
+    """The first `height` dimensions of a resource, float64 [dimension]."""
+    column = np.zeros(len(dims))
+    for dimension, value in dims.items(resource):
+        column[dimension] = value
+    return column[:height]
+
+
+def exceeds(wanted: FloatArray, most: FloatArray, asked: FloatArray) -> BoolArray:
+    """Return which columns of `wanted` exceed `most` in a dimension in which `asked` has something, pods left out
+    (less_equal_with_dimension_and_resources_name, for many): all are float64 [dimension, job].
+    """
+    over = (asked > 0) & (wanted > most)
+    over[PODS] = False
+    found: BoolArray = np.logical_or.reduce(over)
+    return found

@@ -149,6 +149,14 @@ class JobFit:
         listed = ", ".join(f"{verb} {name}" for name in names)
         self.remarks[job.row] = f"{text}: {listed}" if listed else text
 
+    def refuse(self, rows: Sequence[int], plugin: str) -> None:
+        """The plugin rejects the jobs in these rows, as it has noted of the first."""
+        self.not_admitted.update(dict.fromkeys(rows, plugin))
+        if len(rows) > 1 and rows[0] in self.remarks:
+            self.remarks.update(dict.fromkeys(rows, self.remarks[rows[0]]))
+        if len(rows) > 1 and rows[0] in self.too_little:
+            self.too_little.update(dict.fromkeys(rows, self.too_little[rows[0]]))
+
     def events(self) -> list[PodGroupEvent]:
         """One for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent)."""
         return [

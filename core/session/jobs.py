@@ -263,8 +263,19 @@ class SessionJobs:
 
     def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
         """The jobs for whose rows a mask holds, in job order."""
+        return self.columns.named(self.rows_where(mask))
+
+    def rows_where(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        """Their rows."""
         order = self.columns.order
-        return self.columns.named(order[mask.take(order)])
+        return order[mask.take(order)]
+
+    def handle(self, row: int) -> Job:
+        """The job in a row that has one."""
+        job = self.columns.handles[row]
+        if job is None:
+            raise KeyError(row)
+        return job
 
     @cached
     def settled(self) -> npt.NDArray[np.bool_]:

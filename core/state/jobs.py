@@ -79,9 +79,9 @@ class JobTable:
 
     `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks;
     `allocated`, `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks,
-    and the PodGroup's minResources; `min_member` int32; `phase` int8; `priority` int64; `queue` int32 queue row or
-    NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the Scheduled
-    condition of a ready job): what the PodGroup's status says already.
+    and the PodGroup's minResources; `min_member` int32; `phase` int8; `priority` int64; `created` float64; `queue`
+    int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the
+    Scheduled condition of a ready job): what the PodGroup's status says already.
 
     `aside`: the row of all jobs that no session can be concerned with any more; these are neither in order nor among
     the handles.
@@ -93,6 +93,7 @@ class JobTable:
         "reported",
         "announced",
         "has_topology",
+        "created",
     )  # fmt: skip
 
     def __init__(self, dimensions: Dimensions) -> None:
@@ -116,6 +117,7 @@ class JobTable:
         self.min_member: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
         self.phase: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
         self.priority: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self.created: FloatArray = np.zeros(16)
         self.queue: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
         self.reported: npt.NDArray[np.int32] = np.zeros((4, 16), dtype=np.int32)
         self.announced: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
@@ -222,7 +224,7 @@ class JobTable:
         if spec is None:
             self.queue[row] = NO_QUEUE
             return
-        self.min_member[row] = spec.min_member
+        self.min_member[row], self.created[row] = spec.min_member, spec.created
         self.has_topology[row] = spec.network_topology is not None or bool(spec.sub_group_policy)
         self.has_min_resources[row] = spec.min_resources is not None
         # A dimension that the PodGroup named before may be gone.

@@ -120,6 +120,7 @@ class JobColumns(Struct, frozen=True):
     reported: npt.NDArray[np.int32]
     announced: npt.NDArray[np.bool_]
     has_topology: npt.NDArray[np.bool_]
+    created: FloatArray
 
     def named(self, rows: npt.NDArray[np.intp]) -> list[Job]:
         """The jobs of these rows."""
@@ -132,6 +133,7 @@ class JobColumns(Struct, frozen=True):
             self.handles, self.order, self.allocated.copy(), self.pending, self.total, self.minimum,
             self.counts.copy(), self.best_effort.copy(), self.gated, self.min_member, self.phase.copy(), self.priority,
             self.queue, self.has_min_resources, self.reported, self.announced, self.has_topology,
+            self.created,
         )  # fmt: skip
 
 

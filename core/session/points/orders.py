@@ -57,6 +57,14 @@ class TaskKey(Struct, frozen=True):
     of: Callable[[Task], float]
 
 
+class QueueKey(Struct, frozen=True):
+    """The queue with the smaller key goes first; a key follows from what the queue is and holds, and changes only when
+    something is placed or evicted.
+    """
+
+    of: Callable[[Queue], Any]
+
+
 class Order(Point[R], Generic[R, *Subject]):
     """The merge rule, over comparisons however they are given."""
 
@@ -87,10 +95,23 @@ class Compared(Order[Callable[[*Subject], int], *Subject], Generic[*Subject]):
         return self.rules
 
 
-class QueueOrder(Compared["Queue", "Queue"]):
+class QueueOrder(Order["QueueKey | Compare[Queue]", "Queue", "Queue"]):
     """QueueOrder, then creation, then name."""
 
     __slots__ = ()
+
+    @cached
+    def comparisons(self) -> tuple[Compare[Queue], ...]:
+        """Two queues compared, by plugin."""
+        return tuple([comparing_keys(rule.of) if isinstance(rule, QueueKey) else rule for rule in self.rules])
+
+    @cached
+    def key(self) -> Callable[[Queue], Any] | None:
+        """A sort key that says the same as `before` for as long as nothing is placed, None where a plugin compares."""
+        keys = [rule.of for rule in self.rules if isinstance(rule, QueueKey)]
+        if len(keys) < len(self.rules):
+            return None
+        return lambda queue: (*[key(queue) for key in keys], queue.created, queue.name)
 
     def before(self, left: Queue, right: Queue) -> bool:
         """Return whether `left` goes first."""
@@ -218,12 +239,12 @@ def comparing(column: Numbers) -> Compare[Job]:
     return compare
 
 
-def comparing_keys(key: Callable[[Task], float]) -> Compare[Task]:
-    """Two tasks compared by their keys."""
+def comparing_keys(key: Callable[[S], Any]) -> Compare[S]:
+    """Two things compared by their keys."""
 
-    def compare(left: Task, right: Task) -> int:
+    def compare(left: S, right: S) -> int:
         a, b = key(left), key(right)
-        return (a > b) - (a < b)
+        return bool(a > b) - bool(a < b)
 
     return compare
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, TypeVarTuple
 
+from pumice.core.cached import cached
 from pumice.core.session.points.point import Point
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
+    from pumice.core.session.demand import BoolArray, JobRows
     from pumice.core.session.jobs import SubJob
     from pumice.core.session.points.point import Listed
     from pumice.core.session.trail.records import AdmissionVotes
@@ -111,6 +113,45 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
         return None
 
 
+class Refusals(NamedTuple):
+    """A plugin's vote about admission in columns: which of the jobs in these rows, all with minResources, it rejects
+    now, bool [rows]. It permits all others.
+
+    Jobs of one queue with equal minResources get one answer, in equal words. Admissions never end a rejection.
+    `charges`: to permit a job changes the answers about the next ones.
+    """
+
+    of: Callable[[JobRows], BoolArray]
+    charges: bool = False
+
+
+class AdmissionBallot(Ballot["Job"]):
+    """The ballot about jobs that ask to be admitted."""
+
+    __slots__ = ("_refusals",)
+
+    def __init__(self, name: str, listed: Listed) -> None:
+        super().__init__(name, listed)
+        self._refusals: dict[str, Refusals] = {}
+
+    def add_in_columns(self, plugin: str, rule: Callable[[Job], Vote], refusals: Refusals) -> None:
+        """Register a plugin's rule, and the same in columns."""
+        self.add(plugin, rule)
+        self._refusals[plugin] = refusals
+
+    @cached
+    def in_columns(self) -> tuple[Refusals, ...] | None:
+        """The plugins that decide, in columns; None where one of them must be asked job by job.
+
+        Those of the first tier decide: whom none of them rejects, they permit. A permit that charges must be the last
+        one, since it stands although a later plugin rejects the job.
+        """
+        names = [name for name, _ in self.tiers[0]] if self.tiers else []
+        found = tuple([self._refusals[name] for name in names if name in self._refusals])
+        asked_last = not any(refusals.charges for refusals in found[:-1])
+        return found if len(found) == len(names) and asked_last else None
+
+
 class FirstAnswer(Point[Callable[[*Subject], A | None]], Generic[A, *Subject]):
     """The first plugin with an answer; None when no plugin has one."""
 
@@ -145,7 +186,7 @@ class VotePoints:
         self.sub_job_ready: AllAgree[SubJob] = AllAgree("SubJobReady", listed)
         self.job_pipelined: Ballot[Job] = Ballot("JobPipelined", listed)
         self.sub_job_pipelined: Ballot[SubJob] = Ballot("SubJobPipelined", listed)
-        self.job_enqueueable: Ballot[Job] = Ballot("JobEnqueueable", listed)
+        self.job_enqueueable = AdmissionBallot("JobEnqueueable", listed)
         self.job_enqueued: Notified[Job] = Notified("JobEnqueued", listed)
         self.job_starving: FirstTierAgrees[Job] = FirstTierAgrees("JobStarving", listed)
         self.overused: AnyAgrees[Queue] = AnyAgrees("Overused", listed)

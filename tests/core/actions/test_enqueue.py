@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.cycle import run_action
@@ -14,6 +14,7 @@ from pumice.core.objects.metadata import Object
 from pumice.core.objects.queue import Queue
 from pumice.core.session.points.votes import Vote
 from pumice.core.session.session import Session
+from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail, Trail
 from pumice.core.state.jobs import Job
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node, pod_group, queue
@@ -149,3 +150,36 @@ def test_overcommit_never_admits_more_than_its_room(wishes: list[tuple[int, str]
     total = sum(wishes[i][0] for i in admitted)
     assert total <= 12
     assert all(total + cpu > 12 for i, (cpu, _) in enumerate(wishes) if i not in admitted)
+
+
+WISHES = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 2), st.sampled_from("qpr"), st.integers(0, 2)), min_size=1, max_size=12
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(WISHES, st.sampled_from([["overcommit", "proportion"], ["proportion", "overcommit"], ["proportion"]]))
+def test_enqueue_in_columns_and_one_by_one_agree(wishes: list[tuple[int, int, str, int]], plugins: list[str]) -> None:
+    def decided(trail: NullTrail) -> tuple[dict[str, str], dict[int, str], dict[int, str], set[int]]:
+        session = open_world(
+            configuration(["priority", "drf", *plugins]),
+            node("n", cpu="6", memory="12Gi"),
+            queue("q"),
+            {**queue("p"), "spec": {"weight": 2, "capability": {"cpu": "3", "memory": "5Gi"}}},
+            queue("r", state="Closed"),
+            *(
+                pod_group(f"j{i}", queue=where, created=f"2025-12-01T00:00:0{created}Z", min_resources=minimum(cpu, gi))
+                for i, (cpu, gi, where, created) in enumerate(wishes)
+            ),
+            trail=trail,
+        )
+        run_action(session, "enqueue")
+        fit = session.fit
+        return phases(session), fit.not_admitted, fit.remarks, set(fit.too_little)
+
+    assert decided(NULL_TRAIL) == decided(Trail(brief=True))
+
+
+def minimum(cpu: int, gi: int) -> Object | None:
+    found = {name: text for name, amount, text in (("cpu", cpu, f"{cpu}"), ("memory", gi, f"{gi}Gi")) if amount}
+    return found or None

@@ -10,6 +10,7 @@ from pumice.config.load import from_parsed
 from pumice.core.cycle import open_session
 from pumice.core.objects.metadata import parse_time
 from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.session.trail.trail import NULL_TRAIL
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
+    from pumice.core.session.trail.trail import NullTrail
     from pumice.core.state.jobs import Job
 
 NOW = "2026-01-01T12:00:00Z"
@@ -61,11 +63,15 @@ def view_of(*parts: Object | list[Object]) -> View:
 
 
 def open_world(
-    config: SchedulerConfig, *parts: Object | list[Object], now: str = NOW, carry: Carry | None = None
+    config: SchedulerConfig,
+    *parts: Object | list[Object],
+    now: str = NOW,
+    carry: Carry | None = None,
+    trail: NullTrail = NULL_TRAIL,
 ) -> Session:
     """A session over these objects."""
     snapshot = view_of(*parts).snapshot(volume_rules(config))
-    return open_session(snapshot, config, CycleClock(1, parse_time(now)), carry or Carry(), report=True)
+    return open_session(snapshot, config, CycleClock(1, parse_time(now)), carry or Carry(), report=True, trail=trail)
 
 
 def job_of(session: Session, name: str, namespace: str = "default") -> Job:
