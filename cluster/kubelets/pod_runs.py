@@ -192,7 +192,8 @@ def _of_others(status: Object) -> Sequence[Object]:
 
 def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
     """Read how long the pod takes to stop. A pod that ignores SIGTERM is killed after its grace period, as the first
-    process of a container is that installs no handler. Servers heed SIGTERM.
+    process of a container is that installs no handler: a shell, `sleep`. Servers heed SIGTERM, and so does work that no
+    command describes: only its annotation says how long it runs.
     """
     grace, asked = run.termination_s, _duration_s(annotations.get(TERMINATION, ""))
     heeds = all(containers.heeds(each) for each in spec.get("containers") or ())
@@ -202,6 +203,8 @@ def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
             run.stop_code = run.exit_code if EXIT_CODE in annotations else 0 if heeds else TERMINATED
     elif heeds:
         run.termination_s, run.stop_code = min(SERVER_STOPS_S, grace), 0
+    elif not containers.names_commands(spec):
+        run.termination_s, run.stop_code = min(SERVER_STOPS_S, grace), TERMINATED
 
 
 def _read_commands(run: PodRun, pod: Object) -> None:

@@ -98,6 +98,11 @@ def has_commands(spec: Object) -> bool:
     return False
 
 
+def names_commands(spec: Object) -> bool:
+    """Return whether any container says what it is to do."""
+    return any(_is_asked(each) for group in ("containers", "initContainers") for each in spec.get(group) or ())
+
+
 def _variables(pod: Object, container: Object) -> Variables:
     spec = section(pod, "spec")
     known = {"HOSTNAME": str(spec.get("hostname") or pod["metadata"]["name"])}

@@ -52,7 +52,7 @@ def last(cluster: Cluster) -> tuple[str, list[int]]:
         ((SLEEPER,), {}, 30, ("Failed", [137])),
         ((SERVER,), {}, 1, ("Succeeded", [0])),
         ((SERVER, SLEEPER), {}, 30, ("Failed", [0, 137])),
-        ((), {"terminationGracePeriodSeconds": 4}, 4, ("Failed", [137])),
+        ((), {"terminationGracePeriodSeconds": 4}, 1, ("Failed", [143])),
         (({**SLEEPER, "command": ["sleep", "12"]},), {}, 12, ("Succeeded", [0])),
         (({**SLEEPER, "command": ["sh", "-c", "sleep 3; exit 5"]},), {}, 3, ("Failed", [5])),
     ],

@@ -121,7 +121,7 @@ def test_a_submitted_job_comes() -> None:
 
 
 def test_a_drained_node_loses_its_pods_unless_a_budget_keeps_them() -> None:
-    assert lived_with(FORK, [changes.drain("n1")], 60.0).jobs["default/runs"].end_s == 20.0
+    assert lived_with(FORK, [changes.drain("n1")], 60.0).jobs["default/runs"].end_s == 1.0
     kept = replace(FORK, objects=(*OBJECTS, budget("keep", minAvailable=2, selector={})))
     future = lived_with(kept, [changes.drain("n1")], 60.0)
     assert future.jobs["default/runs"].end_s == 20.0
