@@ -1,73 +1,161 @@
-"""Readers of plugin and action arguments, with Volcano's rules (``framework/arguments.go``).
+"""Arguments of plugins and actions as records: the name, the kind of value, the default and the purpose of each.
 
-A value of the wrong type is not an error there: it is reported and the default stays. The warnings are collected here.
+The reader of an argument and the check of a configuration are the same function, so they cannot differ. A value of
+another kind is not an error in Volcano (`framework/arguments.go`): the default stays, and the loader warns.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from pumice.config.durations import EXPECTED, parse_duration
-from pumice.config.errors import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
+ANY_ENDING: Final = "*"
 
 
-class Arguments:
-    """The arguments of one plugin or action; warnings name the ``owner`` (``overcommit: overcommit-factor: ...``)."""
+@dataclass(frozen=True)
+class ArgumentKind(Generic[T]):
+    """A kind of value: its name in a sentence, and its reader, which raises ValueError for a value of another kind."""
 
-    def __init__(self, owner: str, values: Mapping[str, Any] | None) -> None:
-        self.owner = owner
-        self.values: Mapping[str, Any] = values or {}
-        self.warnings: list[str] = []
+    expected: str
+    read: Callable[[Any], T]
 
-    def __contains__(self, key: object) -> bool:
-        return key in self.values
-
-    def get_int(self, key: str, default: int) -> int:
-        """A YAML integer that fits an int64 (``GetInt``); ``1.0`` and ``"1"`` are none."""
-        value = self.values.get(key, default)
-        if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
-            return value
-        return self._keep(key, "an integer", value, default)
-
-    def get_float(self, key: str, default: float) -> float:
-        """A YAML float or integer (``GetFloat64``)."""
-        value = self.values.get(key, default)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-        return self._keep(key, "a number", value, default)
-
-    def get_bool(self, key: str, default: bool) -> bool:
-        """A YAML boolean, or a text that Go's ``strconv.ParseBool`` takes (``GetBool``)."""
-        value = self.values.get(key, default)
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, str) and value in _TRUE + _FALSE:
-            return value in _TRUE
-        return self._keep(key, "true or false", value, default)
-
-    def get_string(self, key: str, default: str) -> str:
-        """A YAML text (``GetString``); a plain number is none."""
-        value = self.values.get(key, default)
-        return value if isinstance(value, str) else self._keep(key, "a text", value, default)
-
-    def get_duration_s(self, key: str, default_s: float) -> float:
-        """A text that is a Go duration, in seconds."""
-        value = self.values.get(key)
-        if value is None:
-            return default_s
+    def holds(self, value: object) -> bool:
+        """Return whether a value is of this kind."""
         try:
-            return parse_duration(value) if isinstance(value, str) else self._keep(key, EXPECTED, value, default_s)
+            self.read(value)
         except ValueError:
-            return self._keep(key, EXPECTED, value, default_s)
+            return False
+        return True
 
-    def _keep(self, key: str, expected: str, found: object, default: T) -> T:
-        self.warnings.append(f"{self.owner}: {key}: expected {expected}, was {describe(found)}; {default!r} stays")
-        return default
+
+@dataclass(frozen=True)
+class Argument(Generic[T]):
+    """An argument that a plugin or an action reads. A name that ends in `*` stands for any ending.
+
+    `what` says in a sentence what the argument is for, `shown` the default in words where its value does not.
+    """
+
+    name: str
+    kind: ArgumentKind[T]
+    default: T
+    what: str
+    shown: str = ""
+
+    def of(self, values: Mapping[str, Any], ending: str = "") -> T:
+        """Return the value among a plugin's arguments, else the default. `ending`: what stands for `*`."""
+        return self.kept(values, self.default, ending)
+
+    def kept(self, values: Mapping[str, Any], other: T, ending: str = "") -> T:
+        """Return the value, else another one in place of the default."""
+        name = self.name.removesuffix(ANY_ENDING) + ending
+        if name not in values:
+            return other
+        try:
+            return self.kind.read(values[name])
+        except ValueError:
+            return other
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a configuration means this argument by a name."""
+        start = self.name.removesuffix(ANY_ENDING)
+        return name == self.name if start == self.name else name.startswith(start) and name != start
+
+    @property
+    def default_words(self) -> str:
+        """The default as people write it."""
+        if self.shown:
+            return self.shown
+        return str(self.default).lower() if isinstance(self.default, bool) else f"{self.default}" or "none"
+
+
+def argument_named(name: str, known: Sequence[Argument[Any]]) -> Argument[Any] | None:
+    """Return the argument that a configuration means by a name; None for a name that is unknown."""
+    return next((each for each in known if each.is_named(name)), None)
+
+
+# --- Kinds
+# The first four as Volcano's GetInt, GetFloat64, GetBool and GetString have them.
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
+        return value
+    raise ValueError(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(value)
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in _TRUE + _FALSE:
+        return value in _TRUE
+    raise ValueError(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(value)
+
+
+def _duration(value: object) -> float:
+    return parse_duration(_text(value))
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(name.strip() for name in _text(value).split(",") if name.strip())
+
+
+def _list(value: object) -> list[Any]:
+    if isinstance(value, list):
+        return value  # pyright: ignore[reportUnknownVariableType]
+    raise ValueError(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(_text(each) for each in _list(value))
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    raise ValueError(value)
+
+
+INTEGER: Final = ArgumentKind("an integer", _integer)
+NUMBER: Final = ArgumentKind("a number", _number)
+SWITCH: Final = ArgumentKind("true or false", _switch)
+TEXT: Final = ArgumentKind("a text", _text)
+DURATION: Final = ArgumentKind(EXPECTED, _duration)
+NAMES: Final = ArgumentKind("a text: names with commas between", _names)
+TEXTS: Final = ArgumentKind("a list of texts", _texts)
+MAPPING: Final = ArgumentKind("a mapping", _mapping)
+LIST: Final = ArgumentKind("a list", _list)
+ANYTHING: Final = ArgumentKind[Any]("anything", lambda value: value)
+
+
+def at_least(kind: ArgumentKind[N], least: N, why: str = "") -> ArgumentKind[N]:
+    """Return the kind of such numbers from a bound on; `why` says in brackets what the bound means."""
+
+    def read(value: object) -> N:
+        number = kind.read(value)
+        if number < least:
+            raise ValueError(value)
+        return number
+
+    return ArgumentKind(f"{kind.expected} of at least {least:g}{f' ({why})' if why else ''}", read)

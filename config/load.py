@@ -6,7 +6,7 @@ loading ignores too, and says so.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,25 +14,22 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.config import input_file
-from pumice.config.argument_types import kind_of
+from pumice.config.arguments import argument_named
 from pumice.config.errors import (
     ConfigError,
     ConfigSyntaxError,
     ConflictError,
     IgnoredFileError,
-    NotBuiltError,
     WrongTypeError,
 )
 from pumice.config.known import (
     ACTION_ARGUMENTS,
     FLAGS,
     KNOWN_ACTIONS,
-    KNOWN_PLUGINS,
     METRICS_KEYS,
-    PLUGIN_ARGUMENTS,
-    PLUGIN_CONFIGURATIONS,
     PUMICE,
-    is_argument,
+    Arguments,
+    KnownPlugins,
 )
 from pumice.config.pumice_arguments import DEFAULT, PumiceArguments, read_pumice_arguments
 from pumice.config.read import Strictness, ValuePlace, known_entries, mapping, sequence, switch, text
@@ -42,15 +39,13 @@ from pumice.config.unwrap import scheduler_document
 from pumice.config.yaml_tree import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
 _POINTS = {flag.key: flag.point for flag in FLAGS}
 _DEFAULTS = {flag.point: True for flag in FLAGS if flag.on_by_default}
-CONFIGURATIONS: Final = {**ACTION_ARGUMENTS, **PLUGIN_CONFIGURATIONS}
 _TOP = ("actions", "tiers", "configurations", "metrics")
 OFF: Final[tuple[Any, ...]] = (None, False, "0", "f", "F", "false", "False", "FALSE", "", [])
 """What switches an argument off, however it is written."""
-EXCLUSIVE_DEVICES: Final = ("deviceshare.GPUSharingEnable", "deviceshare.GPUNumberEnable", "deviceshare.VGPUEnable")
 _CONFLICT = (
     "proportion and drf with enableHierarchy conflict in one tier: both order queues and decide who may reclaim; "
     "drop one of them or turn enableHierarchy off"
@@ -78,93 +73,54 @@ INSTEAD: Final = (
 )
 
 
-class Names(msgspec.Struct, frozen=True):
-    """Names that exist, and those that can be used; ``None``: all that exist."""
-
-    plugins: Collection[str] = KNOWN_PLUGINS
-    built_plugins: Collection[str] | None = None
-    built_actions: Collection[str] | None = None
-
-
-def parse_scheduler_config(
-    text: str,
-    *,
-    source: str,
-    lenient: bool = False,
-    known_plugins: Collection[str] = KNOWN_PLUGINS,
-    built_plugins: Collection[str] | None = None,
-    built_actions: Collection[str] | None = None,
-    rules: int = VERSION,
-    drops_actions: bool = True,
-) -> SchedulerConfig:
-    """Read a scheduler.conf or a ConfigMap with one; ``source`` names it in errors.
-
-    ``built_...``: names that can be used (None: every known one); a known name outside is refused as not supported yet.
-    ``lenient``: unknown names are left out with a warning. Raises ConfigError in any case for values of the wrong type.
-    ``rules``: the version of the rules it is read by (`config.rules`); NewerVersionError when that is not known here.
-    ``drops_actions``: lenient, an unknown action is left out, as texts of journals were read before; else it raises
-    IgnoredFileError.
+class ConfigReader:
+    """Reads configurations that may name the actions of Volcano and the plugins of a table. `plugins` gives that table
+    when something is read: users' plugins may come to it after this layer was set up.
     """
-    names = Names(known_plugins, built_plugins, built_actions)
-    strictness = Strictness(lenient=lenient)
-    place = ValuePlace(scheduler_document(text, source))
-    loader = _Loader(names, strictness, flags_default_on=True, parsed=False, drops_actions=drops_actions)
-    return under(loader.config(place), rules)
 
+    def __init__(self, plugins: Callable[[], KnownPlugins]) -> None:
+        self._plugins = plugins
 
-def parse_or_built_in(
-    text: str,
-    *,
-    source: str,
-    lenient: bool,
-    built_plugins: Collection[str] | None = None,
-    built_actions: Collection[str] | None = None,
-) -> tuple[SchedulerConfig, str]:
-    """Return the configuration that a process has which starts with the text, and that configuration's text: lenient,
-    Volcano's built-in default where an action does not exist. Raises ConfigError.
-    """
-    read = partial(
-        parse_scheduler_config, source=source, lenient=lenient, built_plugins=built_plugins, built_actions=built_actions
-    )
-    try:
-        return read(text, drops_actions=False), text
-    except IgnoredFileError as error:
-        built_in = read(BUILT_IN)
-        return msgspec.structs.replace(built_in, warnings=(f"{error}; {INSTEAD}",)), BUILT_IN
+    def parse(
+        self, text: str, *, source: str, lenient: bool = False, rules: int = VERSION, drops_actions: bool = True
+    ) -> SchedulerConfig:
+        """Read a scheduler.conf or a ConfigMap with one; ``source`` names it in errors.
 
+        ``lenient``: unknown names are left out with a warning. Raises ConfigError in any case for values of the wrong
+        type. ``rules``: the version of the rules it is read by (`config.rules`); NewerVersionError when that is not
+        known here. ``drops_actions``: lenient, an unknown action is left out, as texts of journals were read before;
+        else it raises IgnoredFileError.
+        """
+        strictness = Strictness(lenient=lenient)
+        place = ValuePlace(scheduler_document(text, source))
+        loader = _Loader(self._plugins(), strictness, flags_default_on=True, parsed=False, drops_actions=drops_actions)
+        return under(loader.config(place), rules)
 
-def from_parsed(
-    conf: dict[str, Any],
-    flags_default_on: bool,
-    *,
-    source: str = "conf",
-    built_plugins: Collection[str] | None = None,
-    built_actions: Collection[str] | None = None,
-) -> SchedulerConfig:
-    """A configuration that is already data, ``actions`` being a list (conformance cases).
+    def parse_or_built_in(self, text: str, *, source: str, lenient: bool) -> tuple[SchedulerConfig, str]:
+        """Return the configuration that a process has which starts with the text, and that configuration's text:
+        lenient, Volcano's built-in default where an action does not exist. Raises ConfigError.
+        """
+        try:
+            return self.parse(text, source=source, lenient=lenient, drops_actions=False), text
+        except IgnoredFileError as error:
+            built_in = self.parse(BUILT_IN, source=source, lenient=lenient)
+            return msgspec.structs.replace(built_in, warnings=(f"{error}; {INSTEAD}",)), BUILT_IN
 
-    Unknown names warn. Where flags do not default to on, it was built by hand, past Volcano's loader and its conflict
-    check: that is left out then.
-    """
-    names = Names(KNOWN_PLUGINS, built_plugins, built_actions)
-    strictness = Strictness(lenient=True)
-    loader = _Loader(names, strictness, flags_default_on=flags_default_on, parsed=True)
-    return under(loader.config(ValuePlace(Document(source, conf))), VERSION)
+    def from_parsed(self, conf: dict[str, Any], flags_default_on: bool, *, source: str = "conf") -> SchedulerConfig:
+        """A configuration that is already data, ``actions`` being a list (conformance cases).
 
+        Unknown names warn. Where flags do not default to on, it was built by hand, past Volcano's loader and its
+        conflict check: that is left out then.
+        """
+        strictness = Strictness(lenient=True)
+        loader = _Loader(self._plugins(), strictness, flags_default_on=flags_default_on, parsed=True)
+        return under(loader.config(ValuePlace(Document(source, conf))), VERSION)
 
-def load_scheduler_config(
-    path: Path | None,
-    *,
-    lenient: bool = False,
-    built_plugins: Collection[str] | None = None,
-    built_actions: Collection[str] | None = None,
-) -> SchedulerConfig:
-    """Read a file; None: Volcano's stock configuration. Raises ConfigError, also for a file that cannot be read."""
-    if path is None:
-        return parse_scheduler_config(default_text(), source="default.conf", lenient=lenient)
-    return parse_or_built_in(
-        read_text(path), source=str(path), lenient=lenient, built_plugins=built_plugins, built_actions=built_actions
-    )[0]
+    def load(self, path: Path | None, *, lenient: bool = False) -> SchedulerConfig:
+        """Read a file; None: Volcano's stock configuration. Raises ConfigError, also for a file that cannot be read."""
+        if path is None:
+            return self.parse(default_text(), source="default.conf", lenient=lenient)
+        return self.parse_or_built_in(read_text(path), source=str(path), lenient=lenient)[0]
 
 
 def read_text(path: Path) -> str:
@@ -188,7 +144,7 @@ class _Loader:
 
     def __init__(
         self,
-        names: Names,
+        plugins: KnownPlugins,
         strictness: Strictness,
         *,
         flags_default_on: bool,
@@ -196,7 +152,9 @@ class _Loader:
         drops_actions: bool = True,
     ) -> None:
         self._drops_actions = drops_actions
-        self._names = names
+        self._plugins = plugins
+        sections = (plugin.sections for plugin in plugins.values())
+        self._sections: dict[str, Arguments] = {name: each for one in sections for name, each in one.items()}
         self._strictness = strictness
         self._defaults = _DEFAULTS if flags_default_on else {}
         self._check_conflicts = flags_default_on
@@ -216,23 +174,14 @@ class _Loader:
 
     def _is_usable(self, place: ValuePlace, what: str, name: str) -> bool:
         """Return whether an action or plugin can be used; refuse it when not."""
-        known: Collection[str] = KNOWN_ACTIONS
-        built = self._names.built_actions
-        if what == "plugin":
-            known, built = self._names.plugins, self._names.built_plugins
-        if built is not None and name in built:
+        known: Collection[str] = self._plugins if what == "plugin" else KNOWN_ACTIONS
+        if name in known:
             return True
-        if name not in known:
-            error = place.unknown(what, name, known)
-            if what == "action" and self._strictness.lenient and not self._drops_actions:
-                raise place.error(IgnoredFileError, error.problem)
-            self._strictness.refuse(error)
-            return False
-        if built is not None:
-            problem = f"the {what} {name!r} is Volcano's but not supported yet; supported: {', '.join(sorted(built))}"
-            self._strictness.refuse(place.error(NotBuiltError, problem))
-            return False
-        return True
+        error = place.unknown(what, name, known)
+        if what == "action" and self._strictness.lenient and not self._drops_actions:
+            raise place.error(IgnoredFileError, error.problem)
+        self._strictness.refuse(error)
+        return False
 
     def _tiers(self, place: ValuePlace, value: object) -> tuple[Tier, ...]:
         return tuple(self._tier(place.at(index), item) for index, item in enumerate(sequence(place, value)))
@@ -254,8 +203,9 @@ class _Loader:
             raise place.at("name").wrong("the name of a plugin", None)
         if not self._is_usable(place.at("name"), "plugin", name):
             return None
-        arguments = self._arguments(place.at("arguments"), entries.pop("arguments", None), PLUGIN_ARGUMENTS.get(name))
-        exclusive = [key for key in EXCLUSIVE_DEVICES if arguments.get(key) not in OFF]
+        plugin = self._plugins[name]
+        arguments = self._arguments(place.at("arguments"), entries.pop("arguments", None), plugin.arguments)
+        exclusive = [key for key in plugin.exclusive if arguments.get(key) not in OFF]
         if self._check_conflicts and len(exclusive) > 1:
             problem = f"Volcano does not start with both {exclusive[0]} and {exclusive[1]}: leave one of them out"
             raise place.at("arguments").error(ConflictError, problem)
@@ -263,17 +213,17 @@ class _Loader:
         enabled = self._defaults | {point: on for point, on in said.items() if on is not None}
         return PluginOption(name, enabled, arguments)
 
-    def _arguments(self, place: ValuePlace, value: object, known: tuple[str, ...] | None) -> dict[str, Any]:
+    def _arguments(self, place: ValuePlace, value: object, known: Arguments | None) -> dict[str, Any]:
         """Arguments of a plugin or action; ``known`` None: of one that only its author knows."""
         found = mapping(place, value)
         if known is None:
             return found
-        for key in [key for key in found if not is_argument(key, known)]:
-            self._strictness.refuse(place.at(key).unknown("argument", key, known))
         for key, item in found.items():
-            kind = kind_of(key) if is_argument(key, known) else None
-            if kind is not None and not kind.holds(item):
-                self._strictness.pass_over(place.at(key).wrong(kind.expected, item))
+            argument = argument_named(key, known)
+            if argument is None:
+                self._strictness.refuse(place.at(key).unknown("argument", key, [each.name for each in known]))
+            elif not argument.kind.holds(item):
+                self._strictness.pass_over(place.at(key).wrong(argument.kind.expected, item))
         return found
 
     def _configurations(self, place: ValuePlace, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:
@@ -291,8 +241,8 @@ class _Loader:
             elif name == PUMICE:
                 pumice = read_pumice_arguments(arguments, values, self._strictness)
                 found[name] = mapping(arguments, values)
-            elif name in CONFIGURATIONS:
-                found[name] = self._arguments(arguments, values, CONFIGURATIONS[name])
+            elif (known := ACTION_ARGUMENTS.get(name, self._sections.get(name))) is not None:
+                found[name] = self._arguments(arguments, values, known)
             else:
                 self._strictness.refuse(here.at("name").unknown("action", name, (*KNOWN_ACTIONS, PUMICE)))
         return found, pumice

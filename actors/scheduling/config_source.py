@@ -15,12 +15,13 @@ from pathlib import Path
 import msgspec
 
 from pumice.config.errors import ConfigError, IgnoredFileError
-from pumice.config.load import BUILT_IN, INSTEAD, default_text, parse_scheduler_config, read_text
+from pumice.config.load import BUILT_IN, INSTEAD, default_text, read_text
 from pumice.config.schema import SchedulerConfig
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.messages.events import ConfigLoaded
+from pumice.core.plugins import PLUGINS
 
 log = logging.getLogger(__name__)
-Names = tuple[str, ...] | None
 PARSED = 16
 """So many parsed configurations are remembered."""
 
@@ -49,7 +50,6 @@ class ConfigSource:
     """`path` None: the text ("": the stock configuration) never changes, unless another one may be offered (`offers`).
     Raises ConfigError when the first one is bad.
 
-    `built_…`: the actions and plugins that can be used; a known name outside is refused as not supported yet.
     `user_plugins`: what tells one version of a user's plugin from another, by name; `changed_plugins`: which of them
     have changed since they were loaded. `default_duration_s`: how long pods run beside it that do not say.
     """
@@ -61,8 +61,6 @@ class ConfigSource:
         path: Path | None = None,
         offers: bool = False,
         lenient: bool = False,
-        built_actions: Collection[str] | None = None,
-        built_plugins: Collection[str] | None = None,
         user_plugins: Mapping[str, str] | None = None,
         changed_plugins: Callable[[], Collection[str]] = tuple,
         default_duration_s: float | None = None,
@@ -71,7 +69,7 @@ class ConfigSource:
         self._path = path
         self._user_plugins = user_plugins or {}
         self._changed_plugins = changed_plugins
-        self._parse = partial(_parsed, lenient, _hashable(built_actions), _hashable(built_plugins))
+        self._parse = partial(_parsed, lenient, tuple(PLUGINS))
         self.check: Callable[[str, str], str] = partial(_problem, self._parse)
         """(text, name) -> why it would be refused; "" when it would not."""
         self._stamp = _stamp(path)
@@ -140,11 +138,11 @@ def digest_of(text: str) -> str:
 
 
 @lru_cache(maxsize=PARSED)
-def _parsed(lenient: bool, actions: Names, plugins: Names, text: str, source: str) -> SchedulerConfig:
-    """A text is parsed once for all the systems that it sets up: the outcome is frozen. Raises ConfigError."""
-    return parse_scheduler_config(
-        text, source=source, lenient=lenient, built_actions=actions, built_plugins=plugins, drops_actions=False
-    )
+def _parsed(lenient: bool, plugins: tuple[str, ...], text: str, source: str) -> SchedulerConfig:
+    """A text is parsed once for all the systems that it sets up, as long as there are these plugins: the outcome is
+    frozen. Raises ConfigError.
+    """
+    return parse_scheduler_config(text, source=source, lenient=lenient, drops_actions=False)
 
 
 def _problem(parse: Callable[[str, str], SchedulerConfig], text: str, name: str) -> str:
@@ -153,10 +151,6 @@ def _problem(parse: Callable[[str, str], SchedulerConfig], text: str, name: str)
     except ConfigError as error:
         return str(error)
     return ""
-
-
-def _hashable(names: Collection[str] | None) -> Names:
-    return None if names is None else tuple(names)
 
 
 def _stamp(path: Path | None) -> tuple[int, int] | None:

@@ -27,7 +27,7 @@ from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.questions import AskOutside
 from pumice.core.messages.queue_tables import CardTable, JobShares
 from pumice.core.outside import AskedOutside, Asking, nobody
-from pumice.core.plugins import PLUGINS, asks_outside
+from pumice.core.plugins import asks_outside
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 
@@ -142,7 +142,6 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         partial(_close, times, queues),
         is_idle,
         tuple(ACTIONS),
-        plugins=tuple(PLUGINS),
         stepped=stepped,
         queue_tables=queues.tables,
         card_table=queues.cards,

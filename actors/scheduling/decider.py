@@ -92,8 +92,6 @@ class Decider:
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
     stepped: Mapping[str, Callable[[Session], Steps]]
     """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
-    plugins: tuple[str, ...]
-    """Every plugin there is."""
     queue_tables: Callable[[], tuple[QueueTables, ...]]
     """The newest closed session's table of the queues, made when it is read."""
     card_table: Callable[[], CardTable]

@@ -16,7 +16,6 @@ from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.actors.runtime.clock import Alarm
 from pumice.actors.scheduling.config_source import ConfigSource
-from pumice.actors.scheduling.decider import Decider
 from pumice.cluster.controllers.events import KEPT_S
 from pumice.cluster.controllers.unserved import SERVED
 from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
@@ -191,15 +190,13 @@ def numbered(wished: int | None, configured: int) -> list[str]:
     return [str(number) for number in range(configured if wished is None else wished)]
 
 
-def config_source(settings: SystemSettings, decider: Decider) -> ConfigSource:
-    """The scheduler's configuration: actions and plugins are those that the decider has. Raises ConfigError."""
+def config_source(settings: SystemSettings) -> ConfigSource:
+    """The scheduler's configuration. Raises ConfigError."""
     return ConfigSource(
         settings.config_text,
         path=settings.config_path,
         offers=settings.followed is not None,
         lenient=settings.lenient,
-        built_actions=decider.actions,
-        built_plugins=decider.plugins,
         user_plugins=settings.user_plugins,
         changed_plugins=settings.changed_plugins,
         default_duration_s=settings.default_duration_s if playing(settings) else None,

@@ -113,7 +113,7 @@ class Wiring:
         at_once = settings.at_once and settings.faults is None
         self.context = Context(clock, alarm=settings.alarm, objects=objects or SharedObjects(), at_once=at_once)
         self.decider = decider or core_decider(report=settings.report, stopwatch=settings.stopwatch)
-        self.source = config_source(settings, self.decider)
+        self.source = config_source(settings)
         self.store = Store(
             seed=settings.seed if settings.uid_seed is None else settings.uid_seed,
             strict=settings.gateway is not None,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.config.known import CANDIDATES_LEAST, CANDIDATES_MOST, CANDIDATES_PERCENT, TOPOLOGY_AWARE
 from pumice.core.actions.dry_runs import DryRun, drive
 from pumice.core.actions.victims.candidates import CandidateNodes, InVain, worth_trying
 from pumice.core.actions.victims.on_node import NEVER, asked, end_in_vain, is_eligible, make_room, movable, room_ending
 from pumice.core.actions.victims.starving import pending_tasks, starving_jobs
-from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.action_arguments import argument_of, caches_errors
 from pumice.core.session.reasons import FitFailure
 from pumice.core.session.trail.records import Ending
 from pumice.core.session.victim_order import victim_queue
@@ -56,10 +57,10 @@ class Preempt:
         self._in_vain = InVain(session)
         self._pushes_once = "preempt-pushes-once" in session.config.pumice.fix
         self._rechecks = "preempt-rechecks-predicates" in session.config.pumice.fix
-        self._topology_aware = session.action_flag(NAME, "enableTopologyAwarePreemption", default=False)
-        self._percentage = session.action_number(NAME, "minCandidateNodesPercentage", default=10)
-        self._least = session.action_number(NAME, "minCandidateNodesAbsolute", default=1)
-        self._most = session.action_number(NAME, "maxCandidateNodesAbsolute", default=100)
+        self._topology_aware = argument_of(session, NAME, TOPOLOGY_AWARE)
+        self._percentage = argument_of(session, NAME, CANDIDATES_PERCENT)
+        self._least = argument_of(session, NAME, CANDIDATES_LEAST)
+        self._most = argument_of(session, NAME, CANDIDATES_MOST)
 
     def run(self) -> Steps:
         """The whole action."""

@@ -5,33 +5,39 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import SWITCH, TEXT, Argument
 from pumice.config.errors import ConfigError
 from pumice.config.yaml_tree import read_documents
 from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pumice.config.schema import SchedulerConfig
     from pumice.core.objects.metadata import Object
 
 PLUGIN: Final = "deviceshare"
 FILE: Final = "device-config.yaml"
 
-_NAME: Final = "volcano-vgpu-device-config"
-_NAMESPACE: Final = "kube-system"
+CONFIG_MAP: Final = Argument(
+    f"{PLUGIN}.KnownGeometriesCMName", TEXT, "volcano-vgpu-device-config", "The name of the ConfigMap of devices."
+)
+NAMESPACE: Final = Argument(
+    f"{PLUGIN}.KnownGeometriesCMNamespace", TEXT, "kube-system", "The namespace of the ConfigMap of devices."
+)
+HAMI: Final = Argument(f"{PLUGIN}.AscendHAMiVNPUEnable", SWITCH, False, "Whether NPUs are shared as HAMi shares them.")
 
 
-def config_map_of(arguments: Arguments) -> str:
+def config_map_of(arguments: Mapping[str, Any]) -> str:
     """Return where the plugin's arguments say that the ConfigMap of devices is."""
-    space = arguments.get_string(f"{PLUGIN}.KnownGeometriesCMNamespace", _NAMESPACE)
-    return f"{space}/{arguments.get_string(f'{PLUGIN}.KnownGeometriesCMName', _NAME)}"
+    return f"{NAMESPACE.of(arguments)}/{CONFIG_MAP.of(arguments)}"
 
 
 def hami_config_map(config: SchedulerConfig) -> str:
     """The ConfigMap that says which NPUs HAMi shares, "" where the configuration has them not shared."""
     option = config.plugin(PLUGIN)
-    arguments = Arguments(PLUGIN, {} if option is None else option.arguments)
-    return config_map_of(arguments) if arguments.get_bool(f"{PLUGIN}.AscendHAMiVNPUEnable", False) else ""
+    arguments = {} if option is None else option.arguments
+    return config_map_of(arguments) if HAMI.of(arguments) else ""
 
 
 def device_config(config_map: Object | None) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pumice.config.known import KnownPlugin
 from pumice.core.plugins.binpack import Binpack
 from pumice.core.plugins.capacity import Capacity
 from pumice.core.plugins.card_policies import BestFit, Clustering, DotProd, Fgd, GpuPacking
@@ -68,6 +69,8 @@ _BUILT_IN: Final[tuple[type[BuiltInPlugin], ...]] = (
 BUILT_IN: Final = {plugin.name: plugin for plugin in _BUILT_IN}
 """The built-in plugins, with what their classes state."""
 
+OF_A_USER: Final = KnownPlugin()
+
 PLUGINS: dict[str, PluginBuilder] = {**BUILT_IN}
 """What a configuration may name: users' own may come later."""
 
@@ -82,6 +85,21 @@ PLACERS: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.o
 
 OF_DEVICES: Final = frozenset(name for name, plugin in BUILT_IN.items() if issubclass(plugin, KnowsDevices))
 """Plugins whose refusals are about devices within nodes."""
+
+
+SECTIONS: Final = frozenset(name for plugin in _BUILT_IN for name in plugin.sections)
+"""Names among `configurations` that plugins read, and no action."""
+
+
+def known_plugins() -> dict[str, KnownPlugin]:
+    """Return what the loader of configurations is to know of each plugin."""
+    known = {plugin.name: KnownPlugin(plugin.arguments, plugin.sections, plugin.exclusive) for plugin in _BUILT_IN}
+    return {name: known.get(name, OF_A_USER) for name in PLUGINS}
+
+
+def record_of(name: str) -> type[BuiltInPlugin]:
+    """Return the record of a plugin; of a user's plugin one that says nothing."""
+    return BUILT_IN.get(name, BuiltInPlugin)
 
 
 def asks_outside(config: SchedulerConfig) -> bool:

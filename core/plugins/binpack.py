@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, NAMES, Argument, at_least
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from pumice.core.session.points.ready import ReadyScore
     from pumice.core.session.session import Session
 
-RESOURCES = "binpack.resources"
+WEIGHT: Final = Argument("binpack.weight", INTEGER, 1, "What its scores count; 0 leaves the scorer out.")
+_COUNT: Final = at_least(INTEGER, 0)
+_CPU: Final = Argument("binpack.cpu", _COUNT, 1, "What cpu counts.")
+_MEMORY: Final = Argument("binpack.memory", _COUNT, 1, "What memory counts.")
+_LISTED: Final = Argument("binpack.resources", NAMES, (), "Further resources that count.", "none")
+_LISTED_ONE: Final = Argument("binpack.resources.*", _COUNT, 1, "What the listed resource of that name counts.")
 
 
 class FillScorer:
@@ -42,31 +47,21 @@ class FillScorer:
 
 
 class Binpack(BuiltInPlugin):
-    """`binpack.weight` (1; 0 leaves the scorer out), `binpack.cpu`, `binpack.memory` (1), `binpack.resources` (names
-    with commas between), `binpack.resources.<name>` (1). Whole numbers; a resource's negative weight counts as 1.
-    """
+    """Fills nodes up, resource by resource."""
 
     name = "binpack"
     says = "prefers nodes that are full already"
     listens = ("NodeOrder",)
     only_answers = True
     only_places = True
+    arguments = (WEIGHT, _CPU, _MEMORY, _LISTED, _LISTED_ONE)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        read = Arguments(self.name, arguments)
-        self.weight = read.get_int("binpack.weight", 1)
-        listed = arguments.get(RESOURCES)
-        names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else []
-        self.weights = {name: _weight(read, f"{RESOURCES}.{name}") for name in names if name}
-        self.weights["cpu"] = _weight(read, "binpack.cpu")
-        self.weights["memory"] = _weight(read, "binpack.memory")
+        self.weight = WEIGHT.of(arguments)
+        self.weights = {name: _LISTED_ONE.of(arguments, name) for name in _LISTED.of(arguments)}
+        self.weights |= {"cpu": _CPU.of(arguments), "memory": _MEMORY.of(arguments)}
 
     def on_session_open(self, session: Session) -> None:
         """Register the scorer."""
         if self.weight:
             session.points.node_order.add(self.name, [FillScorer(self.weights, self.weight)])
-
-
-def _weight(read: Arguments, key: str) -> int:
-    weight = read.get_int(key, 1)
-    return weight if weight >= 0 else 1

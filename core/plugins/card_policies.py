@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from pumice.config.argument_types import CLASSES, SHARE
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, LIST, NUMBER, Argument, ArgumentKind
 from pumice.core.cached import cached
 from pumice.core.devices.milli import (
     FULL,
@@ -292,9 +291,6 @@ class CardColumns:
                 yield CardClass(ask.cpu, ask.milli, ask.cards, wish.models)
 
 
-COVERAGE = 95.0
-
-
 class CardScore(RowsScore):
     """One class of pods at work."""
 
@@ -344,13 +340,66 @@ def _models(task: Task) -> Hashable:
     return task.annotations.get(USE)
 
 
-class CardPolicy(BuiltInPlugin):
-    """`NAME.weight` (1): what its scores count; 0 leaves it out."""
+def weight_of(plugin: str) -> Argument[int]:
+    """Return the argument for the weight of a plugin."""
+    return Argument(f"{plugin}.weight", INTEGER, 1, "What its scores count.")
 
-    name = ""
+
+def _share(value: object) -> float:
+    number = NUMBER.read(value)
+    if not 0 < number <= 100:
+        raise ValueError(value)
+    return number
+
+
+def _classes(value: object) -> dict[CardClass, int]:
+    """The classes that an argument lists, with how many pods each stands for."""
+    listed, found = LIST.read(value), dict[CardClass, int]()
+    if not listed:
+        raise ValueError
+    for each in listed:
+        pod, pods = _class(cast("dict[str, Any]", each) if isinstance(each, dict) else {"": None})
+        found[pod] = found.get(pod, 0) + pods
+    return found
+
+
+def _class(said: dict[str, Any]) -> tuple[CardClass, int]:
+    numbers, models = {name: number for name, number in said.items() if name != "models"}, said.get("models", "")
+    counts = all(type(number) is int and number >= 0 for number in numbers.values())
+    if not counts or not numbers.keys() <= {"cpu", "milli", "cards", "pods"} or not isinstance(models, str):
+        raise ValueError(said)
+    cpu, milli, cards = (numbers.get(name, 0) for name in ("cpu", "milli", "cards"))
+    return CardClass(cpu, milli, cards, models), numbers.get("pods", 1)
+
+
+COVERAGE: Final = Argument(
+    "fgd.coverage",
+    ArgumentKind("a number above 0, at most 100", _share),
+    95.0,
+    "The most frequent classes count, until so many per cent of the pods are.",
+    "95",
+)
+CLASSES: Final = Argument(
+    "fgd.typicalPods",
+    ArgumentKind(
+        "a list of classes of pods, each of some of cpu, milli, cards, pods (whole numbers) and models (a text)",
+        _classes,
+    ),
+    {},
+    "By which fragments are reckoned: cpu in milli-cores, milli in thousandths of each card, cards, models such as "
+    "`A100|V100`, and how many pods are of that class.",
+    "the pods of the session",
+)
+
+
+class CardPolicy(BuiltInPlugin):
+    """Scores nodes by their cards. Its first argument is what the scores count; 0 leaves it out."""
+
+    of_volcano = False
+    listens = ("NodeOrder",)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self.weight = Arguments(self.name, arguments).get_int(f"{self.name}.weight", 1)
+        self.weight: int = self.arguments[0].of(arguments)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -363,20 +412,15 @@ class CardPolicy(BuiltInPlugin):
 
 
 class Fgd(CardPolicy):
-    """Fragmentation gradient descent. `fgd.typicalPods`: classes of pods ({cpu: milli-cores, milli: thousandths of each
-    card, cards, models: "A|B", pods: how many}), without it the pods that are there; `fgd.coverage` (95): the
-    most frequent classes that make up so many per cent count.
-    """
+    """Fragmentation gradient descent."""
 
     name = "fgd"
     says = "places pods on cards so that as little as can be is left that typical pods cannot use"
-    listens = ("NodeOrder",)
+    arguments = (weight_of(name), CLASSES, COVERAGE)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments)
-        coverage = Arguments(self.name, arguments).get_float("fgd.coverage", COVERAGE)
-        self._coverage = coverage if SHARE.holds(coverage) else COVERAGE
-        self._classes = read_classes(arguments.get("fgd.typicalPods"))
+        self._coverage, self._classes = COVERAGE.of(arguments), CLASSES.of(arguments)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -386,22 +430,12 @@ class Fgd(CardPolicy):
         return ScoringPolicy(gradient.scores, gradient.pick)
 
 
-def read_classes(listed: object) -> dict[CardClass, int]:
-    """The classes that an argument lists, with how many pods each stands for; none when one of them is not a class."""
-    found: dict[CardClass, int] = {}
-    for said in cast("list[dict[str, Any]]", listed) if CLASSES.holds(listed) else []:
-        cpu, milli, cards = (said.get(name, 0) for name in ("cpu", "milli", "cards"))
-        pod = CardClass(cpu, milli, cards, said.get("models", ""))
-        found[pod] = found.get(pod, 0) + said.get("pods", 1)
-    return found
-
-
 class BestFit(CardPolicy):
     """The fullest node."""
 
     name = "bestfit"
     says = "prefers nodes with the least CPU and cards left"
-    listens = ("NodeOrder",)
+    arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -413,7 +447,7 @@ class DotProd(CardPolicy):
 
     name = "dotprod"
     says = "prefers nodes whose room is least like what a pod asks for"
-    listens = ("NodeOrder",)
+    arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -425,7 +459,7 @@ class GpuPacking(CardPolicy):
 
     name = "gpupacking"
     says = "prefers cards in use to idle ones, and these to idle nodes"
-    listens = ("NodeOrder",)
+    arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""
@@ -437,7 +471,7 @@ class Clustering(CardPolicy):
 
     name = "gpuclustering"
     says = "prefers nodes that hold pods with as many cards"
-    listens = ("NodeOrder",)
+    arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
         """The policy over a session's cards."""

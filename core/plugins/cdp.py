@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.config.durations import parse_duration
 from pumice.core.life.task import TaskStatus
@@ -19,7 +19,7 @@ COOLDOWN_TIME = "volcano.sh/cooldown-time"
 
 
 class Cdp(BuiltInPlugin):
-    """No arguments.
+    """Protects running pods for a while.
 
     A pod's label or annotation `volcano.sh/cooldown-time` (a Go duration) counts from the moment it was scheduled; only
     running pods are protected, and not from the gang actions.
@@ -28,9 +28,7 @@ class Cdp(BuiltInPlugin):
     name = "cdp"
     says = "protects pods that were placed a short while ago"
     listens = ("Preemptable", "Reclaimable")
-
-    def __init__(self, arguments: dict[str, Any]) -> None:
-        pass
+    protects = "their cooldown is not over"
 
     def on_session_open(self, session: Session) -> None:
         """Register for preempt and reclaim."""

@@ -24,15 +24,14 @@ def is_critical(task: Task) -> bool:
 
 
 class Conformance(BuiltInPlugin):
-    """No arguments."""
+    """Keeps pods of the system from eviction."""
 
     name = "conformance"
     says = "protects what Kubernetes itself needs"
     listens = ("Preemptable", "Reclaimable")
+    names_gangs = True
+    protects = "the system needs them"
     only_answers = True
-
-    def __init__(self, arguments: dict[str, Any]) -> None:
-        pass
 
     def on_session_open(self, session: Session) -> None:
         """Register for every kind of eviction."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from math import floor
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, LIST, MAPPING, SWITCH, Argument, ArgumentKind
 from pumice.core.devices import ascend, gpushare, vgpu
 from pumice.core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node, shares
 from pumice.core.devices.family import DeviceError
 from pumice.core.devices.locks import NodeLocks
-from pumice.core.devices.settings import config_map_of, device_config
+from pumice.core.devices.settings import CONFIG_MAP, HAMI, NAMESPACE, config_map_of, device_config
 from pumice.core.devices.vgpu import read_rules
 from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
 from pumice.core.messages.decisions import BindContext
@@ -148,10 +149,12 @@ class Assignments:
 # Source: Volcano `plugins/deviceshare/devices/ascend/310p/vnpu`.
 
 SETTINGS: Final = "init-params"
-BY_CLUSTER: Final = "useClusterInfoManager"
-OWN_LIST: Final = "self-maintain-available-card"
+_ON: Final = ArgumentKind("true or false", lambda said: said in (None, True, "true"))
+_OFF: Final = ArgumentKind("true or false", lambda said: said in (True, "true"))
+BY_CLUSTER: Final = Argument("useClusterInfoManager", _ON, True, "Whether the reports that ClusterD gathers count.")
+OWN_LIST: Final = Argument("self-maintain-available-card", _ON, True, "Whether free chips are told by the pods there.")
+PRESET: Final = Argument("presetVirtualDevice", _OFF, False, "Whether parts of chips are cut beforehand.")
 CHIPS_ONCE: Final = "npu-chips-once"
-PRESET: Final = "presetVirtualDevice"
 HIGH: Final = 8.0
 LEAVING: Final = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 
@@ -159,8 +162,8 @@ LEAVING: Final = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 def mindcluster(session: Session) -> MindClusterNpu:
     """The NPUs of a session's nodes, with the parts of them that pods have."""
     said = session.config.configurations.get(SETTINGS, {})
-    reports = Reports(session.objects.get("ConfigMap", {}), cluster=_is_on(said.get(BY_CLUSTER)))
-    own_list, nodes = _is_on(said.get(OWN_LIST)), session.nodes
+    by_cluster, own_list, preset = (setting.of(said) for setting in (BY_CLUSTER, OWN_LIST, PRESET))
+    reports, nodes = Reports(session.objects.get("ConfigMap", {}), cluster=by_cluster), session.nodes
     found = [
         npu_node(spec, reports.of(spec.name), _residents(session, row), own_list=own_list)
         for row, spec in enumerate(nodes.specs)
@@ -169,14 +172,9 @@ def mindcluster(session: Session) -> MindClusterNpu:
     counted = [node.status is not None and CORE in (spec.allocatable.scalars or ()) for node, spec in there]
     known = CORE in session.dims.names
     idle: FloatArray = nodes.idle[session.dims.index(CORE)] if known else np.zeros(nodes.count)
-    frame = NpuFrame(_is_on(said.get(BY_CLUSTER)), own_list, said.get(PRESET) in (True, "true"), int(session.clock.now))
+    frame = NpuFrame(by_cluster, own_list, preset, int(session.clock.now))
     once = CHIPS_ONCE in session.config.pumice.fix
     return MindClusterNpu(nodes.names, found, idle, np.array(counted, dtype=np.bool_), frame, once=once)
-
-
-def _is_on(said: object) -> bool:
-    """A setting that is on unless it says something else than true."""
-    return said in (None, True, "true")
 
 
 def _residents(session: Session, row: int) -> list[Resident]:
@@ -455,41 +453,72 @@ class DeviceTrials:
         return None
 
 
-SWITCH_NAMES: Final = tuple(
-    f"{NAME}.{kind}Enable" for kind in ("GPUSharing", "GPUNumber", "VGPU", "AscendMindClusterVNPU", "AscendHAMiVNPU")
+BY_MEMORY: Final = Argument(f"{NAME}.GPUSharingEnable", SWITCH, False, "Whether GPUs are shared by memory.")
+BY_NUMBER: Final = Argument(f"{NAME}.GPUNumberEnable", SWITCH, False, "Whether whole GPUs are handed out.")
+VIRTUAL: Final = Argument(f"{NAME}.VGPUEnable", SWITCH, False, "Whether virtual GPUs are shared.")
+MINDCLUSTER: Final = Argument(
+    f"{NAME}.AscendMindClusterVNPUEnable", SWITCH, False, "Whether NPUs are shared as MindCluster shares them."
 )
-"""Of which kinds cards count: by memory, whole ones, virtual ones, and both kinds of NPUs."""
+LOCKS: Final = Argument(
+    f"{NAME}.NodeLockEnable", SWITCH, False, "Whether a pod that is given devices locks its node until it has them."
+)
+
+
+def _policy(value: object) -> str:
+    if value in ("", "binpack", "spread"):
+        return str(value)
+    raise ValueError(value)
+
+
+POLICY: Final = Argument(
+    f"{NAME}.SchedulePolicy",
+    ArgumentKind("binpack or spread", _policy),
+    "",
+    "Which card of a node goes first: the fullest or the emptiest.",
+    "the last one",
+)
+WEIGHT: Final = Argument(f"{NAME}.ScheduleWeight", INTEGER, 0, "What the scores of nodes count.")
+
+
+def _rules(value: object) -> Rules:
+    for rule in LIST.read(value):
+        if not rule or not all(isinstance(each, str) for each in MAPPING.read(rule).values()):
+            raise ValueError
+    return read_rules(value)
+
+
+RULES: Final = Argument(
+    f"{NAME}.GPUExclusiveRules",
+    ArgumentKind("a list of rules, each of labels and their values (texts)", _rules),
+    (),
+    "Pods that have all labels of a rule never share a card of virtual GPUs.",
+    "none",
+)
 
 
 class DeviceShare(KnowsDevices, BuiltInPlugin):
-    """`deviceshare.GPUSharingEnable` (by memory), `GPUNumberEnable` (whole cards), `VGPUEnable`,
-    `AscendMindClusterVNPUEnable`, `AscendHAMiVNPUEnable`: which kinds count, all off unless said. `SchedulePolicy`:
-    binpack or spread, else the last card first; `ScheduleWeight` (0): what the scores of nodes count.
-    `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap of devices. `GPUExclusiveRules`: lists of
-    labels; pods that have all labels of one never share a card of virtual GPUs. `NodeLockEnable`: who is given devices
-    locks the node until it has them.
-    """
+    """Hands out devices of the families that are switched on."""
 
     name = NAME
     says = "shares cards: GPUs by memory or number, virtual ones, and NPUs"
     listens = ("Predicate", "NodeOrder")
+    switches = (BY_MEMORY, BY_NUMBER, VIRTUAL, MINDCLUSTER, HAMI)
+    exclusive = (BY_MEMORY.name, BY_NUMBER.name, VIRTUAL.name)
+    arguments = (*switches, POLICY, WEIGHT, LOCKS, RULES, CONFIG_MAP, NAMESPACE)
+    sections = MappingProxyType({SETTINGS: (BY_CLUSTER, OWN_LIST, PRESET)})
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        read = Arguments(self.name, arguments)
-
-        memory, number, vgpu, mindcluster, hami = [read.get_bool(name, False) for name in SWITCH_NAMES]
         self._switches = Switches(
-            gpu_memory=memory,
-            gpu_number=number,
-            vgpu=vgpu,
-            mindcluster=mindcluster,
-            hami=hami,
-            policy=read.get_string(f"{NAME}.SchedulePolicy", ""),
-            config_map=config_map_of(read),
-            rules=read_rules(arguments.get(f"{NAME}.GPUExclusiveRules")),
+            gpu_memory=BY_MEMORY.of(arguments),
+            gpu_number=BY_NUMBER.of(arguments),
+            vgpu=VIRTUAL.of(arguments),
+            mindcluster=MINDCLUSTER.of(arguments),
+            hami=HAMI.of(arguments),
+            policy=POLICY.of(arguments),
+            config_map=config_map_of(arguments),
+            rules=read_rules(arguments.get(RULES.name)),
         )
-        self._lock = read.get_bool(f"{NAME}.NodeLockEnable", False)
-        self._weight = read.get_int(f"{NAME}.ScheduleWeight", 0)
+        self._lock, self._weight = LOCKS.of(arguments), WEIGHT.of(arguments)
         self._families: Sequence[Family] = ()
         self._assignments: Assignments | None = None
 

@@ -6,12 +6,13 @@ Source: Volcano `plugins/drf`.
 from __future__ import annotations
 
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pumice.core.messages.queue_tables import JobShares
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
@@ -21,6 +22,7 @@ from pumice.core.state.dimensions import floats, lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pumice.config.schema import PluginOption
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
     from pumice.core.session.points.nodes import BoolArray, FloatArray, RowArray, TaskBatch
@@ -317,12 +319,20 @@ Answer = tuple[list["Task"], Vote]
 
 
 class Drf(BuiltInPlugin):
-    """No arguments. The flag enableHierarchy orders queues too, by their annotations (see `HierarchicalShares`)."""
+    """Compares dominant shares. The flag enableHierarchy orders queues too (see `HierarchicalShares`)."""
 
     name = "drf"
     says = "puts jobs with the smallest dominant share first"
     listens = ("JobOrder", "Preemptable", "Hierarchy", "QueueOrder", "Reclaimable")
+    says_at = MappingProxyType({"Hierarchy": "goes by the tree of queues in their annotations volcano.sh/hierarchy"})
+    orders_by = OrderNumber("dominant share")
     only_answers = True
+
+    @classmethod
+    def is_asked_at(cls, point: str, option: PluginOption) -> bool:
+        """Only with enableHierarchy are there rules about queues."""
+        of_queues = point in ("QueueOrder", "Reclaimable")
+        return point in cls.listens and (not of_queues or option.is_enabled("Hierarchy"))
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._tree: HierarchicalShares | None = None

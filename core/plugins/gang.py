@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.core.life.task import IS_ALLOCATED, TaskStatus
 from pumice.core.messages.decisions import PodGroupCondition
 from pumice.core.objects.pod_group import READY
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.closing.close import only_waits, set_condition
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
@@ -33,7 +33,7 @@ BROKEN_FIRST = "broken-gangs-first"
 
 
 class Gang(BuiltInPlugin):
-    """No arguments."""
+    """Counts each job's tasks against its minimum."""
 
     name = "gang"
     says = "starts all of a job's minAvailable or nothing, and keeps gangs from falling below it"
@@ -41,9 +41,8 @@ class Gang(BuiltInPlugin):
         "JobOrder", "JobReady", "JobPipelined", "JobStarving", "Preemptable", "Reclaimable", "SubJobOrder",
         "SubJobReady", "SubJobPipelined",
     )  # fmt: skip
-
-    def __init__(self, arguments: dict[str, Any]) -> None:
-        pass
+    names_gangs = True
+    orders_by = OrderNumber("its gang is ready (1) or not (0):")
 
     def on_session_open(self, session: Session) -> None:
         """Register validity, readiness, order and victims."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, NAMES, NUMBER, SWITCH, Argument, at_least
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE, Resource
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
@@ -108,7 +108,25 @@ class DomainOccupancy:
 
 # --- Arguments
 
-DEFAULT_WEIGHT, DEFAULT_FADING, DEFAULT_MAX_HYPER_NODES = 1, 0.8, 8
+_COUNT: Final = at_least(INTEGER, 0)
+_BINPACK: Final = "hypernode.binpack"
+WEIGHT: Final = Argument("weight", _COUNT, 1, "What its scores count.")
+CPU: Final = Argument(f"{_BINPACK}.cpu", _COUNT, 1, "What cpu counts where domains are filled up.")
+MEMORY: Final = Argument(f"{_BINPACK}.memory", _COUNT, 1, "What memory counts there.")
+LISTED: Final = Argument(f"{_BINPACK}.resources", NAMES, (), "Further resources that count there.", "none")
+LISTED_ONE: Final = Argument(f"{_BINPACK}.resources.*", _COUNT, 1, "What the listed resource of that name counts.")
+NORMAL_PODS: Final = Argument(
+    f"{_BINPACK}.normal-pod.enable", SWITCH, True, "Whether pods without a topology are scored too."
+)
+FADING: Final = Argument(
+    f"{_BINPACK}.normal-pod.fading",
+    at_least(NUMBER, 0),
+    0.8,
+    "The factor by which a tier counts less than the one below.",
+)
+MOST_DOMAINS: Final = Argument(
+    "hypernode.gradient.evict.max-hypernodes", at_least(INTEGER, 1), 8, "How many domains an eviction may look at."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,37 +136,22 @@ class Weights:
     at.
     """
 
-    weight: int = DEFAULT_WEIGHT
+    weight: int = WEIGHT.default
     resources: dict[str, int] = field(default_factory=dict[str, int])
     normal_pods: bool = True
-    fading: float = DEFAULT_FADING
-    max_hyper_nodes: int = DEFAULT_MAX_HYPER_NODES
+    fading: float = FADING.default
+    max_hyper_nodes: int = MOST_DOMAINS.default
 
 
-def _weight(arguments: Arguments, key: str) -> int:
-    weight = arguments.get_int(key, DEFAULT_WEIGHT)
-    return DEFAULT_WEIGHT if weight < 0 else weight
-
-
-def read_weights(name: str, values: dict[str, Any]) -> Weights:
-    """Read the arguments; negative weights and fading, and a cap that is not positive, become the defaults."""
-    arguments = Arguments(name, values)
-    resources = {
-        "cpu": _weight(arguments, "hypernode.binpack.cpu"),
-        "memory": _weight(arguments, "hypernode.binpack.memory"),
-    }
-    listed = values.get("hypernode.binpack.resources")
-    for resource in listed.split(",") if isinstance(listed, str) else ():
-        if resource.strip():
-            resources[resource.strip()] = _weight(arguments, f"hypernode.binpack.resources.{resource.strip()}")
-    fading = arguments.get_float("hypernode.binpack.normal-pod.fading", DEFAULT_FADING)
-    most = arguments.get_int("hypernode.gradient.evict.max-hypernodes", DEFAULT_MAX_HYPER_NODES)
+def read_weights(values: dict[str, Any]) -> Weights:
+    """Read the arguments."""
+    resources = {"cpu": CPU.of(values), "memory": MEMORY.of(values)}
     return Weights(
-        weight=_weight(arguments, "weight"),
-        resources=resources,
-        normal_pods=arguments.get_bool("hypernode.binpack.normal-pod.enable", True),
-        fading=DEFAULT_FADING if fading < 0 else fading,
-        max_hyper_nodes=DEFAULT_MAX_HYPER_NODES if most <= 0 else most,
+        weight=WEIGHT.of(values),
+        resources=resources | {name: LISTED_ONE.of(values, name) for name in LISTED.of(values)},
+        normal_pods=NORMAL_PODS.of(values),
+        fading=FADING.of(values),
+        max_hyper_nodes=MOST_DOMAINS.of(values),
     )
 
 
@@ -433,14 +436,15 @@ def search_root(tree: HyperNodeTree, domain: Domain, highest: int, occupied: str
 
 
 class NetworkTopologyAware(BuiltInPlugin):
-    """Arguments: see `read_weights`."""
+    """Tries and scores domains of the network."""
 
     name = "network-topology-aware"
     says = "keeps the tasks of a job close to each other in the network"
     listens = ("NodeOrder", "HyperNodeOrder", "HyperNodeGradient")
+    arguments = (WEIGHT, CPU, MEMORY, LISTED, LISTED_ONE, NORMAL_PODS, FADING, MOST_DOMAINS)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._weights = read_weights(self.name, arguments)
+        self._weights = read_weights(arguments)
 
     def on_session_open(self, session: Session) -> None:
         """Sum up the domains; register gradients, scores and handlers."""

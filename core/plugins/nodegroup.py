@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import SWITCH, Argument
 from pumice.core.objects.metadata import section
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
     from pumice.core.state.sources import NodeSpecs
 
 NAME: Final = "nodegroup"
+STRICT: Final = Argument(
+    "strict",
+    SWITCH,
+    True,
+    "Whether nodes without a group take no pods, not even of queues without affinity.",
+)
+ORDERED: Final = Argument(
+    "enablePreferredOrder", SWITCH, False, "Whether preferred groups count by their place in the list."
+)
 LABEL: Final = "volcano.sh/nodegroup-name"
 ROOT: Final = "root"
 FULL, HALF, UNLIKED = 100.0, 50.0, -1.0
@@ -191,16 +201,18 @@ class GroupScores(GroupFilter):
 
 
 class NodeGroup(BuiltInPlugin):
-    """`strict` (true), `enablePreferredOrder` (false); with enableHierarchy queues inherit from their ancestors."""
+    """Goes by the affinity of queues; with enableHierarchy queues inherit from their ancestors."""
 
     name = NAME
     says = "keeps queues to the groups of nodes that they may use"
     listens = ("Predicate", "NodeOrder", "Hierarchy")
+    says_at = MappingProxyType(
+        {"Hierarchy": "gives a queue without affinity that of the nearest queue above it, by spec.parent"}
+    )
+    arguments = (STRICT, ORDERED)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        read = Arguments(self.name, arguments)
-        self._strict = read.get_bool("strict", True)
-        self._ordered = read.get_bool("enablePreferredOrder", False)
+        self._strict, self._ordered = STRICT.of(arguments), ORDERED.of(arguments)
 
     def on_session_open(self, session: Session) -> None:
         """Register filter and scorer."""

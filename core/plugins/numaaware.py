@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, Argument
 from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
 from pumice.core.life.task import TaskStatus
@@ -172,6 +172,7 @@ def _as_sets(texts: dict[str, str]) -> Free:
 
 
 NAME: Final = "numa-aware"
+WEIGHT: Final = Argument("weight", INTEGER, 1, "What its scores count.")
 POLICY: Final = "volcano.sh/numa-topology-policy"
 STATIC: Final = "static"
 INDIFFERENT: Final = ("", "none")
@@ -305,14 +306,15 @@ class NumaScore(RowScore):
 
 
 class NumaAware(BuiltInPlugin):
-    """`weight` (1): of the scores. Only pods of quality Guaranteed take part."""
+    """Gives pods whole CPUs. Only pods of quality Guaranteed take part."""
 
     name = NAME
     says = "keeps each pod within the NUMA cells of a node"
     listens = ("Predicate", "NodeOrder")
+    arguments = (WEIGHT,)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._weight = Arguments(self.name, arguments).get_int("weight", 1)
+        self._weight = WEIGHT.of(arguments)
         self._placements: Placements | None = None
         self.reads = Reads(kind=self._kind)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.config.arguments import NUMBER, Argument, at_least
+from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.session.demand import (
     admitted,
     anybody_asks,
@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
-FACTOR_KEY, DEFAULT_FACTOR = "overcommit-factor", 1.2
+FACTOR: Final = Argument(
+    "overcommit-factor",
+    at_least(NUMBER, 1, "which admits no more than the cluster has; Volcano takes no less"),
+    1.2,
+    "How many times what the cluster has is admitted.",
+)
 
 
 class Overcommit(BuiltInPlugin):
-    """`overcommit-factor` (float, default 1.2; below 1: the default).
+    """Admits by the sum of what is admitted.
 
     A job that is admitted counts with its whole minResources, also with what its pods use already, as in Volcano.
     `factor`: the one that holds.
@@ -40,10 +45,11 @@ class Overcommit(BuiltInPlugin):
     says = "lets jobs in up to a multiple of what the cluster has"
     listens = ("JobEnqueued",)
     only_answers = True
+    limits = Limit.CLUSTER
+    arguments = (FACTOR,)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        factor = Arguments(self.name, arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)
-        self.factor = DEFAULT_FACTOR if factor < 1.0 else factor
+        self.factor = FACTOR.of(arguments)
 
     def on_session_open(self, session: Session) -> None:
         """idle = total x factor - used; charge what is admitted already."""

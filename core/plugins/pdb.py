@@ -59,7 +59,7 @@ def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
 
 
 class Pdb(BuiltInPlugin):
-    """No arguments.
+    """Keeps to disruption budgets.
 
     Pods without labels are never victims, as in Volcano. With action shuffle it names every running pod that its
     budgets leave. Fixes: pdb-unlabelled-pods, pdb-leaves-shuffle-alone.
@@ -68,9 +68,7 @@ class Pdb(BuiltInPlugin):
     name = "pdb"
     says = "protects pods whose disruption budget is used up"
     listens = ("Preemptable", "Reclaimable", "Victim")
-
-    def __init__(self, arguments: dict[str, Any]) -> None:
-        pass
+    protects = "their budgets allow no more disruptions"
 
     def on_session_open(self, session: Session) -> None:
         """Read the budgets; register for preempt, reclaim and shuffle."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from pumice.config.arguments import Argument
+    from pumice.config.schema import PluginOption
     from pumice.core.session.session import Session
 
 
@@ -37,24 +41,68 @@ class KnowsDevices:
 PluginBuilder = Callable[[dict[str, Any]], Plugin]
 
 
-class BuiltInPlugin:
-    """The base of all built-in plugins: a record of what else is stated about a plugin, beside its code.
+class Limit(Enum):
+    """The owner of the limit up to which a plugin admits jobs."""
 
-    `says` completes "it …" in `pumice check`. `listens`: the points at whose flags it registers rules. `only_answers`:
-    in a session where it is not asked it writes and remembers nothing; `only_places`: it answers about nodes only, too.
-    `asks_outside`: it asks a process over HTTP.
+    CLUSTER = "cluster"
+    QUEUE = "queue"
+    NAMESPACE = "namespace"
+
+
+class OrderNumber(NamedTuple):
+    """The numbers by which a plugin orders jobs, the smaller one first: in words, with a factor for display (people say
+    that the higher priority goes first), and whether they are moments.
     """
 
-    name: str
-    says: str
-    listens: tuple[str, ...]
+    words: str
+    factor: float = 1.0
+    is_time: bool = False
+
+
+class BuiltInPlugin:
+    """The base of all built-in plugins, and the record of each: all that others know of a plugin stands in these
+    attributes, beside its code. Who asks about plugins reads them here and keeps no table of names.
+
+    What it is: `name`; `says` completes "it …" in `pumice check`; `of_volcano`: Volcano has it too; `asks_outside`: it
+    asks a process over HTTP. `only_answers`: in a session where it is not asked it writes and remembers nothing;
+    `only_places`: it answers about nodes only, too.
+
+    What it reads: `arguments`; `sections`: what it reads beside them, by the name among `configurations`; `exclusive`:
+    switches of which Volcano takes one at most; `switches`: without one of these on it does nothing.
+
+    What it is asked: `listens`: the points at whose flags it registers rules, `says_at`: what it says there, where that
+    is not the usual. `needs_action`: the action without which it is asked nothing. `limits`: it admits jobs up to a
+    limit. `orders_by`: the numbers of its order of jobs. `protects`: why it keeps any pod from eviction, where it has
+    one reason for all; `names_gangs`: it names victims for whole gangs, a point that has no flag.
+    """
+
+    name: str = ""
+    says: str = ""
+    of_volcano: bool = True
+    asks_outside: bool = False
     only_answers: bool = False
     only_places: bool = False
-    asks_outside: bool = False
+
+    arguments: tuple[Argument[Any], ...] = ()
+    sections: Mapping[str, tuple[Argument[Any], ...]] = MappingProxyType({})
+    exclusive: tuple[str, ...] = ()
+    switches: tuple[Argument[bool], ...] = ()
+
+    listens: tuple[str, ...] = ()
+    says_at: Mapping[str, str] = MappingProxyType({})
+    needs_action: str = ""
+    limits: Limit | None = None
+    orders_by: OrderNumber | None = None
+    protects: str = ""
+    names_gangs: bool = False
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         """Read the plugin's arguments. Raises ConfigError."""
-        raise NotImplementedError
+
+    @classmethod
+    def is_asked_at(cls, point: str, option: PluginOption) -> bool:
+        """Return whether the plugin, as a configuration lists it, registers rules at a point, whatever its flag."""
+        return point in cls.listens
 
     def on_session_open(self, session: Session) -> None:
         """Read the session, register functions and event handlers."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.points.orders import JobColumn, TaskKey
 from pumice.core.session.points.victims import Mask
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 
 class Priority(BuiltInPlugin):
-    """No arguments."""
+    """Compares priorities."""
 
     name = "priority"
     says = "puts the more important first, and lets it take from the less important"
     listens = ("JobOrder", "TaskOrder", "SubJobOrder", "Preemptable", "JobStarving")
+    names_gangs = True
+    orders_by = OrderNumber("priority", -1.0)
     only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:

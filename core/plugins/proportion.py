@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.messages.queue_tables import QueueTables
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.resources import CPU, INFINITY, LARGEST, MEMORY, MIN_RESOURCE, PODS, ZERO, Resource, exceeded_part
 from pumice.core.session.demand import QueueDemand, column_of, exceeds
 from pumice.core.session.fit import TooLittle, queue_parts
@@ -467,15 +467,13 @@ def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resour
 
 
 class Proportion(BuiltInPlugin):
-    """No arguments. Queues without any job have no attributes and are never asked about."""
+    """Shares out the cluster. Queues without any job have no attributes and are never asked about."""
 
     name = "proportion"
     says = "divides the cluster among queues by weight, up to their capability"
     listens = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued", "Overused")
+    limits = Limit.QUEUE
     only_answers = True
-
-    def __init__(self, arguments: dict[str, Any]) -> None:
-        pass
 
     def on_session_open(self, session: Session) -> None:
         """Gather, fill, register."""

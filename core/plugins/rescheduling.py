@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from pumice.config.durations import parse_duration
+from pumice.config.arguments import ANYTHING, DURATION, LIST, Argument
 from pumice.core.objects.metadata import section
 from pumice.core.objects.node_usage import KIND, usage_of
 from pumice.core.plugins.plugin import BuiltInPlugin
@@ -197,7 +197,16 @@ def _before(left: Task, right: Task) -> bool:
 
 NAME: Final = "rescheduling"
 STRATEGY: Final = "lowNodeUtilization"
-DEFAULT_INTERVAL_S: Final = 300.0
+INTERVAL: Final = Argument("interval", DURATION, 300.0, "How often pods are moved.", "5m")
+LOAD_PERIOD: Final = Argument("metricsPeriod", ANYTHING, None, "Which average of the load is read.", "5m")
+STRATEGIES: Final = Argument(
+    "strategies",
+    LIST,
+    [],
+    f"`[{{name: {STRATEGY}, params: {{thresholds, targetThresholds: {{cpu, memory}}}}}}]`, in per cent: pods of nodes "
+    "over the target are moved while there are nodes below the thresholds.",
+    "one, 100 each",
+)
 DEFAULT_PERIOD: Final = "5m"
 FILLED_PERIOD: Final = "10m"  # what collectors fill in
 LAST: Final = "last"  # in the carry: seconds since the epoch
@@ -205,18 +214,18 @@ UPTIME_S: Final = 1.0  # how long a scheduler is held to have run before its fir
 
 
 class Rescheduling(BuiltInPlugin):
-    """`interval` (a Go duration, 5m), `metricsPeriod` ("5m"; which average of the load is read) and `strategies`
-    ([{name: lowNodeUtilization, params: {thresholds, targetThresholds: {cpu, memory: per cent}}}], 100 each).
-    """
+    """Names pods of nodes that are busier than others."""
 
     name = NAME
     says = "wants pods moved off overused nodes, every so often"
     listens = ("Victim",)
+    needs_action = "shuffle"
+    arguments = (INTERVAL, LOAD_PERIOD, STRATEGIES)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._interval_s = _interval(arguments.get("interval"))
-        self._given_period = str(arguments.get("metricsPeriod") or "")
-        self._strategies = _strategies(arguments.get("strategies"))
+        self._interval_s = INTERVAL.of(arguments)
+        self._given_period = str(LOAD_PERIOD.of(arguments) or "")
+        self._strategies = _strategies(STRATEGIES.of(arguments))
 
     def on_session_open(self, session: Session) -> None:
         """Register for shuffle when the interval has passed since the last time."""
@@ -252,18 +261,11 @@ class Rescheduling(BuiltInPlugin):
         return loads
 
 
-def _interval(given: object) -> float:
-    try:
-        return parse_duration(given) if isinstance(given, str) else DEFAULT_INTERVAL_S
-    except ValueError:
-        return DEFAULT_INTERVAL_S
-
-
-def _strategies(given: object) -> list[tuple[Thresholds, Thresholds]]:
+def _strategies(given: list[Any]) -> list[tuple[Thresholds, Thresholds]]:
     """(thresholds, targetThresholds) of every lowNodeUtilization; the default one where no strategy is given."""
-    if not isinstance(given, list) or not given:
+    if not given:
         return [(_thresholds(None), _thresholds(None))]
-    entries = (cast("Mapping[str, Any]", e) for e in cast("list[object]", given) if isinstance(e, dict))
+    entries = (cast("Mapping[str, Any]", e) for e in given if isinstance(e, dict))
     known = [entry for entry in entries if entry.get("name") == STRATEGY]
     # The last of that name says the parameters for all of them, as Volcano's registry has it.
     params: Mapping[str, Any] = (known[-1].get("params") or {}) if known else {}

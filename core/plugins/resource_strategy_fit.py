@@ -6,11 +6,13 @@ Source: Volcano `plugins/resource-strategy-fit`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 import numpy as np
 
+from pumice.config.arguments import MAPPING, Argument, ArgumentKind
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 # process; here the default stays.
 
 MOST, LEAST = "MostAllocated", "LeastAllocated"
-DEFAULT_WEIGHT: Final = 10
 
 
 class Strategy(NamedTuple):
@@ -87,19 +88,53 @@ def names_in(text: object) -> list[str]:
     return [name.strip() for name in listed if name.strip()]
 
 
-def read_weight(arguments: Mapping[str, Any]) -> int:
-    """`resourceStrategyFitWeight`; 10 when absent or negative, 0 leaves the score out."""
-    value = arguments.get("resourceStrategyFitWeight", DEFAULT_WEIGHT)
-    weight = 0 if value is None else whole(value, DEFAULT_WEIGHT)
-    return weight if weight >= 0 else DEFAULT_WEIGHT
+def _weight(value: object) -> int:
+    if not isinstance(value, int | float | None) or isinstance(value, bool) or not isfinite(value or 0):
+        raise ValueError(value)
+    weight = int(value or 0)  # a fraction is cut off, and nothing is 0
+    if weight < 0:
+        raise ValueError(value)
+    return weight
+
+
+WEIGHT: Final = Argument(
+    "resourceStrategyFitWeight",
+    ArgumentKind("a number of at least 0", _weight),
+    10,
+    "What its scores count; 0 leaves the scorer out.",
+)
+RESOURCES: Final = Argument(
+    "resources",
+    MAPPING,
+    {},
+    f"`{{name: {{type: {MOST} or {LEAST}, weight: 1}}}}`: the direction and weight of each resource; a name may end in "
+    "`*`.",
+    f"cpu and memory {LEAST}",
+)
+SCARCE: Final = Argument(
+    "sra",
+    MAPPING,
+    {},
+    "`{enable: true, resources: names with commas between, weight, resourceWeight: {name: 1}}`: pods that ask for none "
+    "of these scarce resources keep off nodes that have them.",
+    "off",
+)
+PROPORTIONAL: Final = Argument(
+    "proportional",
+    MAPPING,
+    {},
+    "`{enable: true, resources: names with commas between, resourceProportion: {name.cpu: 1, name.memory: 1}}`: the "
+    "cpu and memory (GB) that are kept for each idle scarce resource.",
+    "off",
+)
 
 
 def read_strategies(arguments: Mapping[str, Any]) -> dict[str, Strategy]:
     """`resources`: name or prefix with a trailing asterisk -> strategy. A pattern of any other shape is left out."""
-    value = arguments.get("resources")
-    if not isinstance(value, dict) or not value:
+    value = RESOURCES.of(arguments)
+    if not value:
         return dict(DEFAULT_STRATEGIES)
-    found = {str(name): record(item) for name, item in cast("dict[str, Any]", value).items()}
+    found = {str(name): record(item) for name, item in value.items()}
     return {name: _strategy(item) for name, item in found.items() if _is_pattern(name)}
 
 
@@ -122,7 +157,7 @@ def strategy_for(name: str, configured: dict[str, Strategy]) -> Strategy | None:
 
 def read_sra(arguments: Mapping[str, Any]) -> Sra:
     """`sra`: enable, resources, weight (0 when absent), resourceWeight by name (1 when absent or negative)."""
-    given = record(arguments.get("sra"))
+    given = record(SCARCE.of(arguments))
     if given.get("enable") is not True:
         return NO_SRA
     own: dict[str, Any] = given.get("resourceweight") or {}
@@ -135,7 +170,7 @@ def read_shares(arguments: Mapping[str, Any]) -> dict[str, IdleShare] | None:
     """`proportional`: enable, resources, resourceProportion "<name>.cpu" and "<name>.memory" (1 when absent or
     negative). By name in name order; None when it is off.
     """
-    given = record(arguments.get("proportional"))
+    given = record(PROPORTIONAL.of(arguments))
     if given.get("enable") is not True:
         return None
     rates: dict[str, Any] = given.get("resourceproportion") or {}
@@ -314,14 +349,15 @@ class Proportional:
 
 
 class ResourceStrategyFit(BuiltInPlugin):
-    """`resourceStrategyFitWeight` (10), `resources` (cpu and memory LeastAllocated), `sra`, `proportional`."""
+    """Fills or spreads by resource."""
 
     name = "resource-strategy-fit"
     says = "scores nodes by how full each resource is, each in its own direction"
     listens = ("Predicate", "NodeOrder")
+    arguments = (WEIGHT, RESOURCES, SCARCE, PROPORTIONAL)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._weight = read_weight(arguments)
+        self._weight = WEIGHT.of(arguments)
         self._strategies = read_strategies(arguments)
         self._sra = read_sra(arguments)
         self._shares = read_shares(arguments)

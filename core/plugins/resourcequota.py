@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pumice.core.objects.metadata import section
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.quantity import Quantity, quantity_of
 from pumice.core.session.points.votes import Vote
 
@@ -37,11 +37,12 @@ class QuotaShortage(NamedTuple):
 
 
 class ResourceQuotas(BuiltInPlugin):
-    """No arguments. Scopes are ignored; what the job's pods use already counts in used and in minResources."""
+    """Keeps to ResourceQuotas. Scopes are ignored. What the job's pods use already counts twice."""
 
     name = "resourcequota"
     says = "lets a job in only where the quotas of its namespace leave room"
     listens = ("JobEnqueued",)
+    limits = Limit.NAMESPACE
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._pending: dict[str, Quantities] = {}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pumice.config.arguments import Argument, ArgumentKind
 from pumice.config.durations import parse_duration_ns
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.life.task import TaskStatus
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.votes import Vote
 
@@ -20,21 +22,37 @@ if TYPE_CHECKING:
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
-WAITING_TIME: Final = "sla-waiting-time"
-ANNOTATIONS: Final = ("volcano.sh/sla-waiting-time", WAITING_TIME)
+
+def _agreed_ns(text: object) -> int:
+    waiting = parse_duration_ns(text) if isinstance(text, str) else 0
+    if waiting <= 0:
+        raise ValueError(text)
+    return waiting
+
+
+WAITING_TIME: Final = Argument[int | None](
+    "sla-waiting-time",
+    ArgumentKind("a duration above 0 such as 100ms, 1.5s or 1h30m", _agreed_ns),
+    None,
+    "How long a job may wait, unless the annotation of its PodGroup says otherwise.",
+    "none",
+)
+_ANNOTATION: Final = replace(WAITING_TIME, name="volcano.sh/sla-waiting-time")
 NANOSECOND: Final = 1_000_000_000
 NEVER: Final = 2**63 - 1  # beyond every deadline, in nanoseconds
 
 
 class Sla(BuiltInPlugin):
-    """`sla-waiting-time` (a Go duration above 0; none by default), unless the PodGroup's annotation says otherwise."""
+    """Puts jobs first by their deadlines: creation and the waiting time that was agreed."""
 
     name = "sla"
     says = "lets jobs in that have waited for longer than agreed, and keeps room for them"
     listens = ("JobOrder", "JobEnqueued", "JobPipelined")
+    orders_by = OrderNumber("deadline", 1e-9, is_time=True)
+    arguments = (WAITING_TIME,)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._waiting_ns = _positive(arguments.get(WAITING_TIME))
+        self._waiting_ns = WAITING_TIME.of(arguments)
         self._deadlines: dict[int, int | None] = {}
 
     def on_session_open(self, session: Session) -> None:
@@ -87,15 +105,4 @@ class Sla(BuiltInPlugin):
 
 def _agreed(spec: PodGroupSpec) -> int | None:
     """The PodGroup's own waiting time; a text that is none counts as absent."""
-    found = (_positive(spec.annotations.get(key)) for key in ANNOTATIONS)
-    return next((waiting for waiting in found if waiting is not None), None)
-
-
-def _positive(text: object) -> int | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        waiting = parse_duration_ns(text)
-    except ValueError:
-        return None
-    return waiting if waiting > 0 else None
+    return _ANNOTATION.of(spec.annotations) or WAITING_TIME.of(spec.annotations)

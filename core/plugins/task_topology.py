@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, Argument
 from pumice.core.objects.pod import TASK_SPEC
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
@@ -370,15 +370,19 @@ class BucketOrder:
         return (first > second) - (first < second)
 
 
+WEIGHT: Final = Argument("task-topology.weight", INTEGER, 1, "What its scores count.")
+
+
 class TaskTopology(BuiltInPlugin):
-    """`task-topology.weight` (1), a whole number."""
+    """Goes by the annotations of jobs about which roles want to be together, or apart."""
 
     name = "task-topology"
     says = "keeps tasks of a job together, or apart, by role"
     listens = ("TaskOrder", "NodeOrder")
+    arguments = (WEIGHT,)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._weight = Arguments(self.name, arguments).get_int("task-topology.weight", 1)
+        self._weight = WEIGHT.of(arguments)
         self.jobs: dict[str, JobBuckets] = {}
 
     def on_session_open(self, session: Session) -> None:

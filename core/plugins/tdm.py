@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.config.durations import parse_duration
+from pumice.config.arguments import DURATION, Argument, ArgumentKind
 from pumice.config.time_zones import WallClock, time_zone
 from pumice.core.life.task import TaskStatus
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.ready import ReadyCheck, ReadyScore
@@ -219,25 +219,41 @@ def amount_of(text: str, total: int) -> int:
 
 
 ZONE_PREFIX: Final = "tdm.revocable-zone."
-PERIOD: Final = "tdm.evict.period"
-DEFAULT_PERIOD_S: Final = 60.0
+
+
+def _window(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    parse_span(text)
+    return text
+
+
+ZONE: Final = Argument(
+    f"{ZONE_PREFIX}*",
+    ArgumentKind(
+        "a window like 08:00-18:00 (Volcano reads no other form, whatever is documented; else the zone never opens)",
+        _window,
+    ),
+    "",
+    "When the zone of that name is open.",
+    "never",
+)
+PERIOD: Final = Argument("tdm.evict.period", DURATION, 60.0, "How often pods are evicted from closed zones.", "1m")
 DAY_S: Final = 86_400.0
 LAST_EVICTION: Final = "last_eviction"  # in the carry: seconds since the epoch
 
 
 class Tdm(BuiltInPlugin):
-    """`tdm.revocable-zone.<zone>` ("HH:MM-HH:MM") and `tdm.evict.period` (a Go duration, 1m).
-
-    A zone without an argument is closed. The clock is that of pumice's `timeZone`.
-    """
+    """Opens and closes zones. One without an argument is closed. The clock is that of pumice's `timeZone`."""
 
     name = "tdm"
     says = "lets revocable tasks use zones of nodes at certain hours only"
     listens = ("JobOrder", "Predicate", "NodeOrder", "Preemptable", "Victim", "JobPipelined", "JobStarving")
+    orders_by = OrderNumber("preemptable (1) or not (0):")
+    arguments = (ZONE, PERIOD)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._spans = {k.replace(ZONE_PREFIX, "", 1): str(v) for k, v in sorted(arguments.items()) if ZONE_PREFIX in k}
-        self._period_s = _period(arguments.get(PERIOD))
+        self._period_s = PERIOD.of(arguments)
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer, orders and victims; wake when a zone opens or closes."""
@@ -333,10 +349,3 @@ class Tdm(BuiltInPlugin):
             if job is not None:
                 victims += by_job[key][: evictable_count(self._session.jobs, job)]
         return victims
-
-
-def _period(text: object) -> float:
-    try:
-        return parse_duration(text) if isinstance(text, str) else DEFAULT_PERIOD_S
-    except ValueError:
-        return DEFAULT_PERIOD_S

@@ -5,11 +5,11 @@ Only what was measured counts: what was placed since does not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, MAPPING, Argument
 from pumice.core.objects.node_usage import ANNOTATION, KIND, usage_of
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
@@ -33,6 +33,16 @@ PERIOD: Final = "10m"
 VALID_S: Final = 300.0  # older measurements say nothing
 MOMENT_S: Final = 0.001
 DEFAULT_THRESHOLD: Final = 80
+WEIGHT: Final = Argument("usage.weight", INTEGER, 5, "What its scores count.")
+CPU_WEIGHT: Final = Argument("cpu.weight", INTEGER, 1, "What the load of the CPU counts in a score.")
+MEMORY_WEIGHT: Final = Argument("memory.weight", INTEGER, 1, "What the load of the memory counts in a score.")
+THRESHOLDS: Final = Argument(
+    "thresholds",
+    MAPPING,
+    {},
+    "`cpu` and `mem` in per cent, whole numbers: from that load on a node takes no pods. Any other value is 0.",
+    "80 both",
+)
 CPU_EXCEEDED = Reason(NAME, Code.UNRESOLVABLE, "the CPU load of the node exceeds the upper limit.")
 MEMORY_EXCEEDED = Reason(NAME, Code.UNRESOLVABLE, "the memory load of the node exceeds the upper limit.")
 
@@ -128,20 +138,18 @@ class IdleNodes:
 
 
 class Usage(BuiltInPlugin):
-    """`usage.weight` (5), `cpu.weight`, `memory.weight` (1), whole numbers of any sign; `thresholds`: `cpu` and `mem`
-    in per cent (80); one that is not a whole number counts as 0. Weights that cancel out leave the scorer out.
-    """
+    """Goes by measured loads. Weights of cpu and memory that cancel out leave the scorer out."""
 
     name = NAME
     says = "keeps off nodes that are really busy"
     listens = ("Predicate", "NodeOrder")
+    arguments = (WEIGHT, CPU_WEIGHT, MEMORY_WEIGHT, THRESHOLDS)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        read = Arguments(self.name, arguments)
-        self._weight = read.get_int("usage.weight", 5)
-        self._cpu_weight = read.get_int("cpu.weight", 1)
-        self._memory_weight = read.get_int("memory.weight", 1)
-        self._limits = _limit(arguments, "cpu"), _limit(arguments, "mem")
+        self._weight = WEIGHT.of(arguments)
+        self._cpu_weight, self._memory_weight = CPU_WEIGHT.of(arguments), MEMORY_WEIGHT.of(arguments)
+        thresholds = THRESHOLDS.of(arguments)
+        self._limits = _limit(thresholds, "cpu"), _limit(thresholds, "mem")
 
     def on_session_open(self, session: Session) -> None:
         """Register filter and scorer."""
@@ -156,9 +164,6 @@ def _known(column: FloatArray) -> FloatArray:
     return np.where(np.isnan(column), 0.0, column)
 
 
-def _limit(arguments: dict[str, Any], resource: str) -> int:
-    thresholds = arguments.get("thresholds")
-    if not isinstance(thresholds, dict):
-        return DEFAULT_THRESHOLD
-    limit = cast("dict[str, Any]", thresholds).get(resource, DEFAULT_THRESHOLD)
+def _limit(thresholds: dict[str, Any], resource: str) -> int:
+    limit = thresholds.get(resource, DEFAULT_THRESHOLD)
     return limit if isinstance(limit, int) and not isinstance(limit, bool) else 0

@@ -5,25 +5,26 @@ Volcano's actions live as long as its process and overwrite only what a configur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from pumice.config.arguments import Arguments
+from pumice.config.known import CACHES_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from pumice.config.arguments import Argument
     from pumice.core.session.session import Session
 
+T = TypeVar("T")
 FORGETS = "action-arguments-follow"
 ASKS_AGAIN = "refused-nodes-asked-again"
 
 
-def argument_of(session: Session, read: Callable[[Arguments, str, Any], Any], action: str, key: str, other: Any) -> Any:
-    """The argument, else what it was the last time it was given (fix action-arguments-follow: else `other`)."""
+def argument_of(session: Session, action: str, argument: Argument[T]) -> T:
+    """The argument, else what it was the last time it was given (fix action-arguments-follow: else its default)."""
     config = session.config
     kept = {} if FORGETS in config.pumice.fix else session.carry.actions.setdefault(action, {})
-    kept[key] = read(Arguments(action, config.action_arguments(action)), key, kept.get(key, other))
-    return kept[key]
+    before: T = kept.get(argument.name, argument.default)
+    found = kept[argument.name] = argument.kept(config.action_arguments(action), before)
+    return found
 
 
 def caches_errors(session: Session, action: str) -> bool:
@@ -32,6 +33,4 @@ def caches_errors(session: Session, action: str) -> bool:
     What a filter says may change with every pod that is placed, so a gang that has to spread gets nowhere (fix
     refused-nodes-asked-again: whatever the argument says, each pod is tried everywhere).
     """
-    return session.action_flag(action, "predicateErrorCacheEnable", default=True) and (
-        ASKS_AGAIN not in session.config.pumice.fix
-    )
+    return argument_of(session, action, CACHES_ERRORS) and ASKS_AGAIN not in session.config.pumice.fix

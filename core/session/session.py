@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.config.arguments import Arguments
 from pumice.core.cached import cached
 from pumice.core.life.task import TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import Bind, Evict, Recurring
 from pumice.core.outside import nobody
-from pumice.core.session.action_arguments import argument_of
 from pumice.core.session.closing.report import Opening, Tellers
 from pumice.core.session.fit import JobFit
 from pumice.core.session.jobs import SessionJobs, SubJob, build_sub_jobs
@@ -211,14 +209,6 @@ class Session:
     def has_sub_job_policy(self, job: Job) -> bool:
         """Return whether the job has groups beside the default one."""
         return bool(job.pod_group.sub_group_policy)
-
-    def action_flag(self, action: str, key: str, *, default: bool) -> bool:
-        """A boolean argument of an action; one that was given once stays until a restart, as in Volcano."""
-        return bool(argument_of(self, Arguments.get_bool, action, key, default))
-
-    def action_number(self, action: str, key: str, *, default: int) -> int:
-        """A whole number among an action's arguments, kept in the same way."""
-        return int(argument_of(self, Arguments.get_int, action, key, default))
 
     def wake(self, at: float, *, every_s: float = 0.0) -> None:
         """A plugin's answer changes at that moment without any event; `every_s`: and again after each such time."""

@@ -18,7 +18,7 @@ def flags_table() -> str:
 
 def actions_table() -> str:
     """Volcano's actions and the arguments each reads."""
-    rows = ((name, ", ".join(f"`{key}`" for key in keys) or "none") for name, keys in ACTION_ARGUMENTS.items())
+    rows = ((name, ", ".join(f"`{key.name}`" for key in keys) or "none") for name, keys in ACTION_ARGUMENTS.items())
     return "\n".join(_table(("action", "arguments"), rows))
 
 

@@ -3,22 +3,21 @@
 A test writes it again and compares.
 """
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from pumice.cli.app import load
 from pumice.config import pumice_arguments, settings
-from pumice.config.argument_types import kind_of
-from pumice.config.known import OWN_PLUGIN_ARGUMENTS, OwnArgument
+from pumice.core.plugins import BUILT_IN
 
 PAGE: Final = Path(__file__).parents[1] / "settings.md"
 
 HEAD: Final = """\
 # Settings
 
-This page is written by `docs/making/write_settings.py` from the records in `config/`; change those.
+This page is written by `docs/making/write_settings.py` from the records in `config/` and beside the plugins in
+`core/plugins/`; change those.
 
 ## In the scheduler configuration
 
@@ -34,10 +33,17 @@ configurations:
 """
 
 PLUGINS: Final = """\
+### Of Volcano's plugins
+
+Arguments of the plugin where the tiers list it. A value that is not as expected is passed over, with a warning.
+"""
+
+OWN: Final = """\
 ### Of plugins that Volcano does not have
 
-Arguments of the plugin where the tiers list it. They place pods that share cards as `deviceshare` keeps them.
+They place pods that share cards as `deviceshare` keeps them.
 """
+_ARGUMENTS: Final = "plugin | argument | expected | default | what"
 
 PROCESS: Final = """\
 ## Of the process
@@ -57,7 +63,10 @@ def write() -> str:
             *table("argument | expected | default | what", (row(f"`{s.key}`", s) for s in ours)),
             "",
             PLUGINS,
-            *table("argument | expected | default | what", map(own, chain(*OWN_PLUGIN_ARGUMENTS.values()))),
+            *table(_ARGUMENTS, of_plugins(of_volcano=True)),
+            "",
+            OWN,
+            *table(_ARGUMENTS, of_plugins(of_volcano=False)),
             "",
             PROCESS,
             *table(
@@ -79,12 +88,15 @@ def row(first: str, setting: pumice_arguments.Setting | settings.ProcessSetting)
     return f"{first} | {setting.expected} | {setting.default} | {setting.description}"
 
 
-def own(argument: OwnArgument) -> str:
-    """Return the row of an argument of a plugin of ours."""
-    kind = kind_of(argument.name)
-    assert kind is not None
-    what = argument.what.replace("|", "\\|")
-    return f"`{argument.name}` | {kind.expected} | {argument.default} | {what}"
+def of_plugins(*, of_volcano: bool) -> Iterator[str]:
+    """Yield a row for each argument that a plugin, or the part of the configuration that is its own, may have."""
+    for plugin in BUILT_IN.values():
+        places = [(plugin.name, plugin.arguments)]
+        places += [(f"{plugin.name} (`configurations`: {name})", own) for name, own in plugin.sections.items()]
+        for where, arguments in places if plugin.of_volcano is of_volcano else ():
+            for each in arguments:
+                what = each.what.replace("|", "\\|")
+                yield f"{where} | `{each.name}` | {each.kind.expected} | {each.default_words} | {what}"
 
 
 def table(head: str, rows: Iterable[str]) -> list[str]:

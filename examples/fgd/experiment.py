@@ -22,10 +22,8 @@ import typer
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import LogLevel, Quiet, Workers
 from pumice.cli.terminal import Terminal
-from pumice.config.load import parse_scheduler_config
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
-from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
@@ -169,7 +167,7 @@ def workers_of(row: OpenbRow) -> list[OpenbRow]:
 
 def placed(text: str, nodes: Sequence[OpenbRow], gangs: Sequence[Sequence[OpenbRow]]) -> list[bool]:
     """Which of the gangs find a place, one after the other, in one session of the scheduler."""
-    config = parse_scheduler_config(text, source="experiment", built_plugins=PLUGINS, built_actions=ACTIONS)
+    config = parse_scheduler_config(text, source="experiment")
     view = View()
     for obj in (QUEUE, *(card_node(row, f"n{place:05}") for place, row in enumerate(nodes)), *_arriving(gangs)):
         view.apply("ADDED", obj)

@@ -17,11 +17,9 @@ from pumice.cli.inputs import load_config, take_manifests
 from pumice.cli.options import Lenient, PluginsDir
 from pumice.cli.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking
-from pumice.config.load import parse_or_built_in
 from pumice.config.schema import SchedulerConfig
 from pumice.config.settings import config_map_of
-from pumice.core.actions import ACTIONS
-from pumice.core.plugins import PLUGINS
+from pumice.core.configuration import parse_or_built_in
 from pumice.plugins.loader import install_plugins
 from pumice.questions.check.review import Review, review
 from pumice.questions.explain.server import Server, config_map, fetch
@@ -72,9 +70,7 @@ def _settings(
         raise UsageError("a ConfigMap is read from a server: add --server URL", path=config)
     install_plugins(plugins_dir)
     text = config_map(server, named.namespace, named.name)
-    settings, _ = parse_or_built_in(
-        text, source=named.said, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
-    )
+    settings, _ = parse_or_built_in(text, source=named.said, lenient=lenient)
     for warning in settings.warnings:
         terminal.warn(warning)
     return settings

@@ -18,12 +18,12 @@ from pumice.cli.options import Config, Lenient, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
-from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.devices.telling import given_cards
 from pumice.core.messages.decisions import CycleReport, CycleResult
-from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, SessionOptions
 from pumice.core.session.trail.trail import Trail
 from pumice.load.documents import usage_of
@@ -136,8 +136,6 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
         past.config or default_text(),
         source=f"{db}: configuration of cycle {cycle}",
         lenient=True,
-        built_plugins=PLUGINS,
-        built_actions=ACTIONS,
         rules=record.rules,
     )
     return Setup(

@@ -13,12 +13,11 @@ from pumice.cli.terminal import Terminal
 from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.cluster.kernel.intake import refusals_of
 from pumice.collecting import keeping
-from pumice.config.load import default_text, load_scheduler_config, parse_or_built_in, read_text
+from pumice.config.load import default_text, read_text
 from pumice.config.schema import SchedulerConfig
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import load_scheduler_config, parse_or_built_in
 from pumice.core.messages.events import ConfigLoaded
 from pumice.core.objects.metadata import parse_time
-from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import InputCounts, read_as, remarks, strangers, told_as
@@ -140,11 +139,9 @@ def load_config(
         ((source, text),) = read_texts(STDIN, stdin)
         if isinstance(text, InputError):
             raise text
-        config, _ = parse_or_built_in(
-            text, source=source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
-        )
+        config, _ = parse_or_built_in(text, source=source, lenient=lenient)
     else:
-        config = load_scheduler_config(path, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS)
+        config = load_scheduler_config(path, lenient=lenient)
     for warning in config.warnings:
         terminal.warn(warning)
     return config

@@ -21,8 +21,8 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.life import Life
 from pumice.config.durations import parse_duration
-from pumice.config.load import default_text, parse_scheduler_config, read_text
-from pumice.core.actions import ACTIONS
+from pumice.config.load import default_text, read_text
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.objects.metadata import Object
@@ -81,7 +81,7 @@ class Cluster:
     ) -> None:
         install(plugins or {})
         told = _told(config)
-        parsed = parse_scheduler_config(told.text, source=told.source, built_plugins=PLUGINS, built_actions=ACTIONS)
+        parsed = parse_scheduler_config(told.text, source=told.source)
         fork = Fork((), start, parsed, told, default_duration_s=_seconds(default_duration))
         self._begin(fork, seed)
         self.submit(*objects)

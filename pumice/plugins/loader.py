@@ -18,8 +18,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.input_file import demand_file, read_bytes
-from pumice.config.known import KNOWN_PLUGINS
-from pumice.core.plugins import PLUGINS
+from pumice.core.plugins import BUILT_IN, PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.plugins.user import FOLDER_PLUGINS, PluginQuestion, guarded, said_by
 
@@ -98,8 +97,8 @@ def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
     found = [*from_entry_points(), *(from_folder(folder) if folder else ())]
     sources: dict[str, str] = {}
     for plugin in found:
-        if plugin.name in KNOWN_PLUGINS:
-            raise ConflictError(f"{plugin.name!r} is the name of one of Volcano's plugins", source=plugin.source)
+        if plugin.name in BUILT_IN:
+            raise ConflictError(f"{plugin.name!r} is the name of a built-in plugin", source=plugin.source)
         if plugin.name in sources:
             problem = f"the plugin {plugin.name!r} is already in {sources[plugin.name]}"
             raise ConflictError(problem, source=plugin.source)

@@ -1,75 +1,87 @@
-"""Arguments are read with Volcano's rules: the wrong type warns and the default stays."""
+"""Arguments are read with Volcano's rules: of a value of the wrong type the loader warns, and the default stays."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import DURATION, INTEGER, NUMBER, SWITCH, TEXT, Argument, ArgumentKind, at_least
 from pumice.config.durations import duration_s, format_duration, parse_duration, parse_duration_ns
+from pumice.config.known import ACTION_ARGUMENTS
+from pumice.core.configuration import parse_scheduler_config
+from pumice.core.plugins import BUILT_IN
+
+NONE = object()
+"""The default stays."""
 
 
 @pytest.mark.parametrize(
-    ("value", "found", "warns"),
+    ("kind", "value", "found"),
     [
-        (5, 5, False),
-        (-1, -1, False),
-        (5.0, 1, True),
-        ("5", 1, True),
-        (True, 1, True),
-        (None, 1, True),
-        (2**63, 1, True),
+        (INTEGER, 5, 5), (INTEGER, -1, -1), (INTEGER, 5.0, NONE), (INTEGER, "5", NONE), (INTEGER, True, NONE),
+        (INTEGER, None, NONE), (INTEGER, 2**63, NONE), (NUMBER, 5, 5.0), (NUMBER, 1.5, 1.5), (NUMBER, "5", NONE),
+        (NUMBER, True, NONE), (SWITCH, True, True), (SWITCH, "true", True), (SWITCH, "T", True), (SWITCH, "0", False),
+        (SWITCH, "yes", NONE), (SWITCH, 1, NONE), (TEXT, "x", "x"), (TEXT, 5, NONE), (DURATION, "1h30m", 5400.0),
+        (DURATION, "1x", NONE), (DURATION, 5, NONE), (DURATION, None, NONE), (at_least(INTEGER, 1), 1, 1),
+        (at_least(INTEGER, 1), 0, NONE), (at_least(NUMBER, 0.5), 0.4, NONE), (at_least(NUMBER, 0.5), "1", NONE),
+    ],
+)  # fmt: skip
+def test_value_of_another_kind_leaves_the_default(kind: ArgumentKind[Any], value: object, found: object) -> None:
+    argument = Argument("k", kind, NONE, "")
+    assert argument.of({"k": value}) == found
+    assert kind.holds(value) == (found is not NONE)
+    assert argument.of({}) is NONE
+    assert Argument("k.*", kind, NONE, "").of({"k.x": value}, "x") == found
+
+
+def test_name_with_any_ending_is_no_name_without_one() -> None:
+    argument = Argument("k.*", INTEGER, 1, "")
+    assert [name for name in ("k.", "k", "k.x", "k.x.y", "other.x") if argument.is_named(name)] == ["k.x", "k.x.y"]
+
+
+def test_each_argument_has_a_purpose_and_a_name_of_its_own() -> None:
+    records = [each.arguments for each in BUILT_IN.values()] + list(ACTION_ARGUMENTS.values())
+    records += [section for each in BUILT_IN.values() for section in each.sections.values()]
+    for arguments in records:
+        assert all(each.what.endswith(".") and each.default_words for each in arguments)
+        assert len({each.name for each in arguments}) == len(arguments)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "argument", "value", "expected"),
+    [
+        ("nodeorder", "leastrequested.weight", "abc", "expected an integer, was 'abc'"),
+        ("overcommit", "overcommit-factor", "[1]", "expected a number of at least 1 (which"),
+        ("predicates", "predicate.CacheEnable", "7", "expected true or false, was 7"),
+        ("sla", "sla-waiting-time", "soon", "was 'soon'"),
+        ("usage", "thresholds", "80", "expected a mapping, was 80"),
+        ("binpack", "binpack.resources.nvidia.com/gpu", "1.5", "expected an integer of at least 0, was 1.5"),
+        ("deviceshare", "deviceshare.NodeLockEnable", "maybe", "expected true or false, was 'maybe'"),
+        ("deviceshare", "deviceshare.ScheduleWeight", "x", "expected an integer, was 'x'"),
+        ("deviceshare", "deviceshare.SchedulePolicy", "best", "expected binpack or spread, was 'best'"),
+        ("deviceshare", "deviceshare.GPUExclusiveRules", "[{app: 5}]", "expected a list of rules"),
+        ("extender", "extender.ignorable", "7", "expected true or false, was 7"),
+        ("extender", "extender.managedResources", "x", "expected a list of texts, was 'x'"),
+        ("extender", "extender.predicateVerb", "[a]", "expected a text, was a list"),
+        ("overcommit", "overcommit-factor", "0.5", "expected a number of at least 1 (which admits no more than"),
+        ("tdm", "tdm.revocable-zone.z", "9-17", "expected a window like 08:00-18:00"),
+        ("capacity", "ancestorReclaimLevel", "-1", "expected an integer of at least 0, was -1"),
     ],
 )
-def test_int(value: object, found: int, warns: bool) -> None:
-    arguments = Arguments("nodeorder", {"weight": value})
-    assert arguments.get_int("weight", 1) == found
-    assert bool(arguments.warnings) is warns
+def test_an_argument_of_the_wrong_type_is_warned_about(plugin: str, argument: str, value: str, expected: str) -> None:
+    plugins = f"tiers:\n- plugins:\n  - name: {plugin}\n    arguments:\n      {argument}: {value}\n"
+    (warning,) = parse_scheduler_config(f'actions: "allocate"\n{plugins}', source="s.conf").warnings
+    assert ":6: tiers[0].plugins[0].arguments" in warning
+    assert argument in warning
+    assert expected in warning
+    assert warning.endswith("; the default stays")
 
 
-@pytest.mark.parametrize(
-    ("value", "found", "warns"), [(5, 5.0, False), (1.5, 1.5, False), ("5", 1.0, True), (True, 1.0, True)]
-)
-def test_float(value: object, found: float, warns: bool) -> None:
-    arguments = Arguments("overcommit", {"factor": value})
-    assert arguments.get_float("factor", 1.0) == found
-    assert bool(arguments.warnings) is warns
-
-
-@pytest.mark.parametrize(
-    ("value", "found", "warns"),
-    [
-        (True, True, False),
-        ("true", True, False),
-        ("T", True, False),
-        ("0", False, False),
-        ("yes", False, True),
-        (1, False, True),
-    ],
-)
-def test_bool(value: object, found: bool, warns: bool) -> None:
-    arguments = Arguments("predicates", {"on": value})
-    assert arguments.get_bool("on", False) is found
-    assert bool(arguments.warnings) is warns
-
-
-def test_string_and_duration() -> None:
-    arguments = Arguments("sla", {"text": "x", "number": 5, "wait": "1h30m", "bad": "1x", "seconds": 5})
-    assert arguments.get_string("text", "y") == "x"
-    assert arguments.get_duration_s("wait", 1.0) == 5400.0
-    assert arguments.get_duration_s("absent", 1.0) == 1.0
-    assert arguments.warnings == []
-    assert arguments.get_string("number", "y") == "y"
-    assert arguments.get_duration_s("bad", 1.0) == 1.0
-    assert arguments.get_duration_s("seconds", 2.0) == 2.0
-    assert arguments.warnings[0] == "sla: number: expected a text, was 5; 'y' stays"
-    assert len(arguments.warnings) == 3
-
-
-def test_absent_ones_are_silent() -> None:
-    arguments = Arguments("gang", None)
-    assert (arguments.get_int("a", 3), arguments.get_bool("b", True), arguments.get_string("c", "")) == (3, True, "")
-    assert arguments.warnings == []
-    assert "a" not in arguments
+def test_an_argument_of_an_action_too() -> None:
+    said = "configurations:\n- name: preempt\n  arguments:\n    minCandidateNodesAbsolute: few\n"
+    (warning,) = parse_scheduler_config(f'actions: "preempt"\n{said}', source="s.conf").warnings
+    assert "configurations[0].arguments.minCandidateNodesAbsolute: expected an integer, was 'few'" in warning
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pumice.config.known import KNOWN_ACTIONS, KNOWN_PLUGINS
-from pumice.config.load import from_parsed, parse_scheduler_config
+from pumice.core.configuration import from_parsed, parse_scheduler_config
 from tests.kit import source
 
 FOLDER = source.SHARED / "conformance"
@@ -33,12 +32,8 @@ def test_there_are_suites() -> None:
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
 def test_all_are_read(path: Path) -> None:
     for conf in confs(path).values():
-        if isinstance(conf, str):
-            config = parse_scheduler_config(
-                conf, source=path.name, built_plugins=KNOWN_PLUGINS, built_actions=KNOWN_ACTIONS
-            )
-        else:
-            config = from_parsed(conf, False)
+        is_text = isinstance(conf, str)
+        config = parse_scheduler_config(conf, source=path.name) if is_text else from_parsed(conf, False)
         assert config.warnings == ()
         assert config.actions
         assert config.tiers

@@ -10,20 +10,14 @@ from pumice.config.errors import (
     ConfigError,
     ConfigSyntaxError,
     ConflictError,
-    NotBuiltError,
     UnknownNameError,
     WrongTypeError,
 )
-from pumice.config.known import FLAGS, KNOWN_PLUGINS, Flag
-from pumice.config.load import (
-    BUILT_IN,
-    default_text,
-    from_parsed,
-    load_scheduler_config,
-    parse_or_built_in,
-    parse_scheduler_config,
-)
+from pumice.config.known import FLAGS, Flag
+from pumice.config.load import BUILT_IN, default_text
 from pumice.config.schema import SchedulerConfig
+from pumice.core.configuration import from_parsed, load_scheduler_config, parse_or_built_in, parse_scheduler_config
+from pumice.core.plugins import PLUGINS
 
 
 def parse(text: str, **options: object) -> SchedulerConfig:
@@ -134,19 +128,11 @@ class TestNames:
         assert [option.name for option in config.tiers[0].plugins] == ["gang"]
         assert len(config.warnings) == 4
 
-    def test_known_but_not_built(self) -> None:
-        text = "actions: allocate\ntiers: [{plugins: [{name: binpack}]}]"
-        message = refused(text, NotBuiltError, built_plugins=["gang", "drf"])
-        assert message == (
-            "s.conf:2: tiers[0].plugins[0].name: the plugin 'binpack' is Volcano's but not supported yet; "
-            "supported: drf, gang"
-        )
-        assert parse(text, built_plugins=["gang"], lenient=True).tiers[0].plugins == ()
-        assert "'allocate' is Volcano's but not" in refused(text, NotBuiltError, built_actions=["enqueue"])
-
-    def test_a_plugin_of_the_users_own(self) -> None:
+    def test_a_plugin_of_the_users_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
         text = "actions: allocate\ntiers: [{plugins: [{name: mine, arguments: {anything: [1]}}]}]"
-        config = parse(text, known_plugins=[*KNOWN_PLUGINS, "mine"], built_plugins=["mine"])
+        assert "'mine'" in refused(text, UnknownNameError)
+        monkeypatch.setitem(PLUGINS, "mine", PLUGINS["gang"])
+        config = parse(text)
         assert config.tiers[0].plugins[0].arguments == {"anything": [1]}
 
 

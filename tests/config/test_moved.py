@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.config.arguments import argument_named
 from pumice.config.errors import UnknownNameError
-from pumice.config.known import KNOWN_ACTIONS, KNOWN_PLUGINS, PLUGIN_ARGUMENTS, is_argument
-from pumice.config.load import parse_scheduler_config
+from pumice.config.known import KNOWN_ACTIONS
 from pumice.config.moved import MOVED_ACTIONS, MOVED_ARGUMENTS, MOVED_PLUGINS
+from pumice.core.configuration import parse_scheduler_config
+from pumice.core.plugins import BUILT_IN
 
 PLUGIN = 'actions: "allocate"\ntiers:\n- plugins:\n  - {name: %s}\n'
 
@@ -36,7 +38,7 @@ def test_moved_name_is_refused_with_its_replacement(text: str, instead: str) -> 
 
 
 def test_no_moved_name_is_known_still() -> None:
-    known = [name for names in PLUGIN_ARGUMENTS.values() for name in names]
-    assert not [name for name in MOVED_ARGUMENTS if is_argument(name, tuple(known))]
-    assert not set(MOVED_PLUGINS) & set(KNOWN_PLUGINS)
+    known = [argument for plugin in BUILT_IN.values() for argument in plugin.arguments]
+    assert not [name for name in MOVED_ARGUMENTS if argument_named(name, known)]
+    assert not MOVED_PLUGINS.keys() & BUILT_IN.keys()
     assert not set(MOVED_ACTIONS) & set(KNOWN_ACTIONS)

@@ -7,8 +7,9 @@ import pytest
 from pumice.config import rules
 from pumice.config.errors import ConfigError, NewerVersionError
 from pumice.config.fixes import KNOWN_FIXES
-from pumice.config.load import default_text, from_parsed, parse_scheduler_config
+from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
+from pumice.core.configuration import from_parsed, parse_scheduler_config
 
 NAMED = """\
 configurations:

@@ -10,7 +10,6 @@ import pumice.config
 from docs.making.list_volcano import actions_table, flags_table
 from pumice.config.errors import ConfigError, NotBuiltError, RemovedSettingError, UnknownNameError, WrongTypeError
 from pumice.config.fixes import BUILT_FIXES, KNOWN_FIXES
-from pumice.config.load import parse_scheduler_config
 from pumice.config.pumice_arguments import PumiceArguments, settings
 from pumice.config.schema import SchedulerConfig
 from pumice.config.settings import (
@@ -22,6 +21,7 @@ from pumice.config.settings import (
     process_settings,
     read_process_settings,
 )
+from pumice.core.configuration import parse_scheduler_config
 
 README = Path(pumice.config.__file__).parent / "README.md"
 

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from pumice.cluster.kernel.fork import Fork
-from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.load import default_text
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.searches import advised, least, searched

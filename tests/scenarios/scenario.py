@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.load import default_text
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, run_cycle
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.objects.metadata import Object

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.config.known import MOST_DOMAINS, WHOLE_BUNDLES
 from pumice.core.actions.gangs.bundles import Bundle, Cost, bundles_of, may_lose_tasks, requests
 from pumice.core.actions.placing.worksheet import organize, ungated
 from pumice.core.actions.victims.candidates import CandidateNodes
 from pumice.core.resources import MIN_RESOURCE
-from pumice.core.session.action_arguments import caches_errors
+from pumice.core.session.action_arguments import argument_of, caches_errors
 from pumice.core.session.reasons import FitFailure
 from pumice.core.session.statement import save
 from pumice.core.session.trail.records import Ending
@@ -188,10 +189,10 @@ class GangEviction:
         self._name = name
         self._accepts = accepts
         self._order = order
-        most = session.action_number(name, "maxDomains", default=MAX_DOMAINS)
+        most = argument_of(session, name, MOST_DOMAINS)
         # 0 or less means the default, as in Volcano.
-        self._most = most if most > 0 else MAX_DOMAINS
-        self._takes_whole = session.action_flag(name, "allowWholeBundle", default=True)
+        self._most = most if most > 0 else MOST_DOMAINS.default
+        self._takes_whole = argument_of(session, name, WHOLE_BUNDLES)
         # Volcano reads this flag from the arguments of allocate.
         self._cache_errors = caches_errors(session, "allocate")
 

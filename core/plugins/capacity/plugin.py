@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, SWITCH, Argument, at_least
 from pumice.core.messages.queue_tables import QueueTables
 from pumice.core.plugins.capacity.claims import DeviceQuotas, quota_of
 from pumice.core.plugins.capacity.ledger import Ledger
 from pumice.core.plugins.capacity.limits import ROOT, Columns
-from pumice.core.plugins.plugin import BuiltInPlugin
+from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.resources import PODS, ZERO, Resource, exceeded_part, higher, intersection
 from pumice.core.session.fit import TooLittle, queue_parts
 from pumice.core.session.points.votes import Vote
@@ -476,26 +477,32 @@ def _either(busy: BoolArray, ours: Columns, idle: Columns) -> Columns:
     return Columns(np.where(busy, ours.amounts, idle.amounts), np.where(busy, ours.named, idle.named))
 
 
-LEVEL: Final = "ancestorReclaimLevel"
-COUNT_DEVICES: Final = "capacity.DynamicResourceAllocationEnable"
-SUM_CAPACITIES: Final = "capacity.DRAConsumableCapacityEnable"
+LEVELS: Final = Argument(
+    "ancestorReclaimLevel", at_least(INTEGER, 0), 0, "So many levels up the tree a queue may reclaim from."
+)
+COUNT_DEVICES: Final = Argument(
+    "capacity.DynamicResourceAllocationEnable", SWITCH, True, "Whether devices of resource claims count."
+)
+SUM_CAPACITIES: Final = Argument(
+    "capacity.DRAConsumableCapacityEnable", SWITCH, False, "Whether their consumable capacities count."
+)
 
 
 class Capacity(BuiltInPlugin):
-    """Arguments: `ancestorReclaimLevel` (int, 0; below 0: 0), `capacity.DynamicResourceAllocationEnable` (bool, true)
-    and `capacity.DRAConsumableCapacityEnable` (bool, false). The flag enableHierarchy makes a tree of the queues.
-    """
+    """Keeps a ledger of what queues have. The flag enableHierarchy makes a tree of the queues."""
 
     name = "capacity"
     says = "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource"
     listens = ("QueueOrder", "Reclaimable", "Preemptive", "Allocatable", "JobEnqueued", "Hierarchy")
+    says_at = MappingProxyType({"Hierarchy": "goes by the tree of queues that their spec.parent makes"})
+    names_gangs = True
+    limits = Limit.QUEUE
+    arguments = (LEVELS, COUNT_DEVICES, SUM_CAPACITIES)
     only_answers = True
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        given = Arguments(self.name, arguments)
-        self._levels = max(given.get_int(LEVEL, 0), 0)
-        self._count_devices = given.get_bool(COUNT_DEVICES, default=True)
-        self._sum_capacities = given.get_bool(SUM_CAPACITIES, default=False)
+        self._levels = LEVELS.of(arguments)
+        self._count_devices, self._sum_capacities = COUNT_DEVICES.of(arguments), SUM_CAPACITIES.of(arguments)
 
     def on_session_open(self, session: Session) -> None:
         """Gather and register."""

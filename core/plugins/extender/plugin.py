@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import DURATION, SWITCH, TEXT, Argument, ArgumentKind
 from pumice.core.objects.metadata import section
 from pumice.core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
 from pumice.core.plugins.extender.bodies import Bodies
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pumice.config.schema import PluginOption
     from pumice.core.messages.questions import OutsideAnswer
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
@@ -51,7 +52,40 @@ VERBS: Final = (
     "allocateFunc",
     "deallocateFunc",
 )
-TIMEOUT_S: Final = 1.0
+URL_PREFIX: Final = Argument("extender.urlPrefix", TEXT, "", "Where the process is: `http://…` or `https://…`.")
+TIMEOUT: Final = Argument("extender.httpTimeout", DURATION, 1.0, "How long an answer may take.", "1s")
+IGNORABLE: Final = Argument(
+    "extender.ignorable", SWITCH, False, "Whether a question without an answer counts as not asked; else as a no."
+)
+VERB_ARGUMENTS: Final = {
+    verb: Argument(f"extender.{verb}Verb", TEXT, "", f"What is appended to the prefix for the question {verb}.")
+    for verb in VERBS
+}
+
+
+def _listed(value: object) -> frozenset[str]:
+    if not isinstance(value, list):
+        raise ValueError(value)
+    return frozenset(map(str, cast("list[object]", value)))
+
+
+MANAGED: Final = Argument(
+    "extender.managedResources",
+    ArgumentKind("a list of texts", _listed),
+    frozenset(),
+    "A pod must ask for one of these resources.",
+    "it is asked about every pod",
+)
+VERB_OF: Final = {
+    "JobReady": "jobReady",
+    "Preemptable": "preemptable",
+    "Reclaimable": "reclaimable",
+    "Predicate": "predicate",
+    "NodeOrder": "prioritize",
+    "JobEnqueued": "jobEnqueueable",
+    "Overused": "queueOverused",
+}
+"""The verb for each extension point that has a flag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +117,13 @@ class ExtenderSettings:
 
 def read_settings(values: dict[str, Any]) -> ExtenderSettings:
     """Return the settings; a value of another type than it should be counts as not given."""
-    arguments = Arguments("extender", values)
-    named = {verb: arguments.get_string(f"extender.{verb}Verb", "") for verb in VERBS}
-    managed = values.get("extender.managedResources")
+    named = {verb: argument.of(values) for verb, argument in VERB_ARGUMENTS.items()}
     return ExtenderSettings(
-        url_prefix=arguments.get_string("extender.urlPrefix", ""),
-        timeout_s=arguments.get_duration_s("extender.httpTimeout", TIMEOUT_S),
+        url_prefix=URL_PREFIX.of(values),
+        timeout_s=TIMEOUT.of(values),
         verbs={verb: path for verb, path in named.items() if path},
-        ignorable=arguments.get_bool("extender.ignorable", default=False),
-        managed=frozenset(map(str, cast("list[object]", managed))) if isinstance(managed, list) else frozenset(),
+        ignorable=IGNORABLE.of(values),
+        managed=MANAGED.of(values),
     )
 
 
@@ -402,8 +434,14 @@ class Extender(BuiltInPlugin):
 
     name = NAME
     says = "asks a process of one's own over HTTP, for each verb that is named"
-    listens = ("JobReady", "Preemptable", "Reclaimable", "Predicate", "NodeOrder", "JobEnqueued", "Overused")
+    listens = tuple(VERB_OF)
     asks_outside = True
+    arguments = (URL_PREFIX, TIMEOUT, *VERB_ARGUMENTS.values(), IGNORABLE, MANAGED)
+
+    @classmethod
+    def is_asked_at(cls, point: str, option: PluginOption) -> bool:
+        """Return whether the verb of the point is named."""
+        return point in VERB_OF and bool(VERB_ARGUMENTS[VERB_OF[point]].of(option.arguments))
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._settings = read_settings(arguments)

@@ -5,12 +5,12 @@ Source: Volcano `plugins/nodeorder/nodeorder.go`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import INTEGER, Argument
 from pumice.core.kube.affinity import resolved, terms_index, terms_of
 from pumice.core.kube.allocatable import capacity
 from pumice.core.kube.node_selector import label_column, rows_in_term
@@ -326,30 +326,34 @@ class ImageLocality:
         return None if raw is None else StaticScore(raw, 1.0, normalised=False)
 
 
-WEIGHTS = {
-    "leastrequested": 1,
-    "mostrequested": 0,
-    "nodeaffinity": 2,
-    "podaffinity": 2,
-    "balancedresource": 1,
-    "tainttoleration": 3,
-    "imagelocality": 1,
-    "podtopologyspread": 2,
+_LIKED: Final = {
+    "leastrequested": (1, "is idle"),
+    "mostrequested": (0, "is full"),
+    "nodeaffinity": (2, "is one that the pod prefers"),
+    "podaffinity": (2, "is near the pods that the pod wants near, and far from others"),
+    "balancedresource": (1, "has its resources used evenly"),
+    "tainttoleration": (3, "has no taints that the pod does not tolerate"),
+    "imagelocality": (1, "has the images"),
+    "podtopologyspread": (2, "spreads the pods"),
+}
+WEIGHTS: Final = {
+    name: Argument(f"{name}.weight", INTEGER, weight, f"How much it counts that a node {which}.")
+    for name, (weight, which) in _LIKED.items()
 }
 
 
 class NodeOrder(BuiltInPlugin):
-    """Registers a scorer for each weight that is not 0: `<name>.weight`, whole numbers, defaults in WEIGHTS."""
+    """Registers a scorer for each weight that is not 0."""
 
     name = "nodeorder"
     says = "scores nodes as kube-scheduler does"
     listens = ("NodeOrder",)
     only_answers = True
     only_places = True
+    arguments = tuple(WEIGHTS.values())
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        read = Arguments(self.name, arguments)
-        self._weights = {name: read.get_int(f"{name}.weight", default) for name, default in WEIGHTS.items()}
+        self._weights = {name: weight.of(arguments) for name, weight in WEIGHTS.items()}
 
     def batch_scorers(self, session: Session) -> list[NodeScorer]:
         """The scorers over the candidates as a set; whole numbers all, so that the order of summing is free."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from pumice.config.arguments import Arguments
+from pumice.config.arguments import ANYTHING, INTEGER, SWITCH, Argument
 from pumice.core.kube.node_selector import NODE_NAME, required_terms, rows_required
 from pumice.core.kube.placed import placed_pods
 from pumice.core.kube.taints import UNSCHEDULABLE_TAINT, rows_untolerated, tolerated
@@ -253,7 +253,29 @@ class UntoleratedTaints:
         return rows_untolerated(nodes, template.tolerations)
 
 
-BIND_TIMEOUT_S = 600
+_SWITCHED: Final = {
+    "NodeAffinityEnable": "node selectors and affinity are looked at",
+    "NodePortsEnable": "ports of the host are looked at",
+    "TaintTolerationEnable": "taints are looked at",
+    "PodAffinityEnable": "affinity to other pods is looked at",
+    "NodeVolumeLimitsEnable": "the number of volumes that a node takes is looked at",
+    "VolumeZoneEnable": "zones of volumes are looked at",
+    "PodTopologySpreadEnable": "topology spread constraints are looked at",
+    "VolumeBindingEnable": "volumes are bound",
+    "DynamicResourceAllocationEnable": "resource claims are looked at; read only with the fix dra-switch, for Volcano "
+    "goes by Kubernetes' feature gate, which is on",
+    "CacheEnable": "answers are kept; here those that follow from a node's spec always are",
+}
+SWITCHES: Final = {
+    name: Argument(f"predicate.{name}", SWITCH, True, f"Whether {what}.") for name, what in _SWITCHED.items()
+}
+BIND_TIMEOUT: Final = Argument(
+    "volumebinding.bindTimeoutSeconds", INTEGER, 600, "How long a placed pod may wait for its volumes."
+)
+_NO_EFFECT: Final = tuple(
+    Argument(name, ANYTHING, None, "Known, as in Volcano, and without effect.", "none")
+    for name in ("volumebinding.shape", "volumebinding.weight", "dynamicresources.filterTimeoutSeconds")
+)
 
 AFFINITY: Final = StaticFilter(RequiredAffinity())
 TAINTS: Final = StaticFilter(UntoleratedTaints())
@@ -261,28 +283,21 @@ CORDONED: Final = StaticFilter(Unschedulable())
 
 
 class Predicates(BuiltInPlugin):
-    """Registers the filters that are switched on, keeps kube-scheduler's NodeInfo up to date and reserves volumes.
-
-    Arguments, all true by default: `predicate.NodeAffinityEnable`, `NodePortsEnable`, `TaintTolerationEnable`,
-    `PodAffinityEnable`, `NodeVolumeLimitsEnable`, `VolumeZoneEnable`, `PodTopologySpreadEnable`, `VolumeBindingEnable`.
-    `volumebinding.bindTimeoutSeconds` (600): how long a placed pod may wait for its volumes.
-    `predicate.DynamicResourceAllocationEnable` is read only with the fix dra-switch: Volcano goes by Kubernetes'
-    feature gate, which is on.
-    `predicate.CacheEnable` changes nothing: answers that follow from a node's spec are always kept.
-    """
+    """Registers the filters that are switched on, keeps kube-scheduler's NodeInfo up to date and reserves volumes."""
 
     name = "predicates"
     says = "filters nodes as kube-scheduler does: taints, selectors, affinity, ports, volumes, devices"
     listens = ("Predicate",)
     only_answers = True
     only_places = True
+    arguments = (*SWITCHES.values(), BIND_TIMEOUT, *_NO_EFFECT)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._arguments = Arguments(self.name, arguments)
-        self._bind_timeout_s = float(self._arguments.get_int("volumebinding.bindTimeoutSeconds", BIND_TIMEOUT_S))
+        self._arguments = arguments
+        self._bind_timeout_s = float(BIND_TIMEOUT.of(arguments))
 
     def _enabled(self, switch: str) -> bool:
-        return self._arguments.get_bool(f"predicate.{switch}", True)
+        return SWITCHES[switch].of(self._arguments)
 
     def filters(self, placed: Placed, reserving: list[VolumeBinding | DynamicResources]) -> list[NodeFilter]:
         """The filters in Volcano's order: the count of pods, then what a node's spec decides, then the rest."""

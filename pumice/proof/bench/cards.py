@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.proof.bench import cluster
 from pumice.proof.bench.allocate import run_on_fresh_views

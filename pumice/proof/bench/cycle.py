@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from pumice.config.load import parse_scheduler_config
 from pumice.config.schema import SchedulerConfig
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.state.view import View

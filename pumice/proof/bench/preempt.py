@@ -26,9 +26,9 @@ from pumice.actors.runtime.mailbox import Mailbox
 from pumice.actors.runtime.supervisor import Child, Supervisor
 from pumice.actors.system.ports import DryRunPort
 from pumice.actors.system.settings import SystemSettings
-from pumice.config.load import parse_scheduler_config
 from pumice.config.schema import SchedulerConfig
-from pumice.core.actions import ACTIONS, DRY_RUNNING
+from pumice.core.actions import DRY_RUNNING
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from pumice.core.messages.commands import DryRunCommand
 from pumice.core.messages.decisions import CycleResult
@@ -36,7 +36,6 @@ from pumice.core.messages.events import ActorEvent
 from pumice.core.messages.replies import Candidates, DryRunFailed
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import GROUP_NAME
-from pumice.core.plugins import PLUGINS
 from pumice.core.state.view import View
 from pumice.proof.bench import cluster
 from pumice.proof.bench.cycle import measured_cycle
@@ -131,7 +130,7 @@ def measure_few(parameters: Parameters, samples: Samples, advance: Advance) -> N
 def _measure(
     parameters: Parameters, samples: Samples, advance: Advance, text: str, change: Change
 ) -> tuple[View, SchedulerConfig]:
-    config = parse_scheduler_config(text, source="bench", built_plugins=PLUGINS, built_actions=ACTIONS)
+    config = parse_scheduler_config(text, source="bench")
     objects = [change(obj) for obj in _objects(parameters)]
     view = View()
     for _ in range(parameters.runs):

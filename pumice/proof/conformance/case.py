@@ -15,12 +15,11 @@ from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError, NotBuiltError
 from pumice.config.input_file import read_bytes
 from pumice.config.known import KNOWN_ACTIONS
-from pumice.config.load import from_parsed, parse_or_built_in
 from pumice.config.read import ValuePlace, shaped
 from pumice.config.schema import SchedulerConfig
 from pumice.config.yaml_tree import Document
 from pumice.core.actions import ACTIONS
-from pumice.core.plugins import PLUGINS
+from pumice.core.configuration import from_parsed, parse_or_built_in
 from pumice.core.session.carry import SessionOptions
 from pumice.questions.oneshot.cycles import Setup, run_cycles
 from pumice.questions.oneshot.moment import DEFAULT_NOW, parse_moment
@@ -164,12 +163,10 @@ def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
     """Return the case's scheduler configuration: text that goes through the loader, or tiers that are taken as they
     are."""
     if "confYaml" in case:
-        return parse_or_built_in(
-            case["confYaml"], source="confYaml", lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
-        )[0]
+        return parse_or_built_in(case["confYaml"], source="confYaml", lenient=lenient)[0]
     refuse_unbuilt(case["conf"])
     conf = without_unregistered(case["conf"])
-    return from_parsed(conf, bool(case.get("flagsDefaultOn")), built_plugins=PLUGINS)
+    return from_parsed(conf, bool(case.get("flagsDefaultOn")))
 
 
 def without_unregistered(conf: Raw) -> Raw:

@@ -14,6 +14,8 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.messages.queue_tables import readable
 from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME, stranger_of
+from pumice.core.plugins import record_of
+from pumice.core.plugins.plugin import Limit
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.trail.records import Ending
 from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
@@ -36,14 +38,13 @@ if TYPE_CHECKING:
 
 Gauges = dict[str, dict[str, float]]
 PLACING: Final = ("allocate", "backfill")
-QUOTA_PLUGINS: Final = {
-    "proportion": WaitReason.QUEUE_CAPABILITY,
-    "capacity": WaitReason.QUEUE_CAPABILITY,
-    "resourcequota": WaitReason.NAMESPACE_QUOTA,
-    "overcommit": WaitReason.OVERCOMMIT,
+LIMITED: Final = {
+    Limit.QUEUE: WaitReason.QUEUE_CAPABILITY,
+    Limit.NAMESPACE: WaitReason.NAMESPACE_QUOTA,
+    Limit.CLUSTER: WaitReason.OVERCOMMIT,
+    None: WaitReason.NOT_ADMITTED,
 }
-BY_AMOUNT: Final = ("proportion", "capacity", "overcommit")
-"""Plugins that admit as much as there is room for."""
+"""By whose limit the plugin goes that does not admit a job."""
 NEVER: Final = (WaitReason.LARGER_THAN_CLUSTER, WaitReason.LARGER_THAN_ANY_NODE, WaitReason.NO_NODE_ALLOWED)
 """Reasons that not even an empty cluster would remove."""
 WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
@@ -166,16 +167,14 @@ class Judge:
                 WaitReason.BEHIND_OTHERS, f"another job of queue {job.pod_group.queue} is to be admitted first"
             )
         plugin = ended[-1].detail
+        limit = record_of(plugin).limits
         asked = amounts(job.pod_group.min_resources) if job.pod_group.min_resources is not None else {}
         larger = "" if self._limits(job, asked, self._gauges) else self._beyond_the_cluster(asked)
-        if larger and plugin in BY_AMOUNT:
+        if larger and limit in (Limit.QUEUE, Limit.CLUSTER):
             return WaitFinding(WaitReason.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {larger}")
-        told = (of_namespace if plugin == "resourcequota" else at_refusal)(self._session, job)
+        told = (of_namespace if limit is Limit.NAMESPACE else at_refusal)(self._session, job)
         remark = told or self._session.fit.remarks.get(job.row, "")
-        return WaitFinding(
-            QUOTA_PLUGINS.get(plugin, WaitReason.NOT_ADMITTED),
-            f"{plugin} does not admit it" + (remark and f": {remark}"),
-        )
+        return WaitFinding(LIMITED[limit], f"{plugin} does not admit it" + (remark and f": {remark}"))
 
     def _limits(self, job: Job, asked: Amounts, gauges: Gauges) -> str:
         """Return the queue, the job's own or one above it, whose limit is below the request, and the resource."""

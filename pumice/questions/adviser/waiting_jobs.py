@@ -23,6 +23,8 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.messages.queue_tables import WHOLE, told
 from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.plugins import record_of
+from pumice.core.plugins.plugin import OrderNumber
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.classes import WaitClass, WaitReason
@@ -50,18 +52,7 @@ if TYPE_CHECKING:
 
 STAGES: Final = {"allocate": 0, "backfill": 1, "enqueue": 2}
 """Actions that take up jobs, as they matter: one that is admitted is nearer to its start than one that is not."""
-NUMBERS: Final = {
-    "priority": ("priority", -1.0),
-    "gang": ("its gang is ready (1) or not (0):", 1.0),
-    "drf": ("dominant share", 1.0),
-    "tdm": ("preemptable (1) or not (0):", 1.0),
-    "sla": ("deadline", 1e-9),
-    "creation": ("created", 1.0),
-}
-"""Name of a plugin's numbers, and the factor for display: the smaller number goes first, but people say that the higher
-priority does, and count in seconds.
-"""
-TIMES: Final = ("sla", "creation")
+CREATION: Final = OrderNumber("created", is_time=True)
 LAST_TIME: Final = 253402300799.0
 
 
@@ -112,10 +103,11 @@ def _before(job: str, ahead: Precedence) -> Before:
     if ahead.numbers is None:
         words = "its name comes first" if ahead.plugin == "name" else f"{ahead.plugin} puts it first"
         return Before(job, ahead.plugin, None, None, words)
-    label, factor = NUMBERS.get(ahead.plugin, (ahead.plugin, 1.0))
-    its, own = (factor * number + 0.0 for number in ahead.numbers)  # no -0
-    shown = [_time(each) if ahead.plugin in TIMES else f"{each:.6g}" for each in (its, own)]
-    return Before(job, ahead.plugin, its, own, f"{label} {shown[0]} before {shown[1]}")
+    known = CREATION if ahead.plugin == "creation" else record_of(ahead.plugin).orders_by
+    told = known or OrderNumber(ahead.plugin)
+    its, own = (told.factor * number + 0.0 for number in ahead.numbers)  # no -0
+    shown = [_time(each) if told.is_time else f"{each:.6g}" for each in (its, own)]
+    return Before(job, ahead.plugin, its, own, f"{told.words} {shown[0]} before {shown[1]}")
 
 
 def _time(moment: float) -> str:

@@ -5,29 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from pumice.config.arguments import Arguments
 from pumice.config.errors import describe
-from pumice.config.known import FLAGS, PLUGIN_CONFIGURATIONS, PUMICE
+from pumice.config.known import FLAGS, PUMICE
 from pumice.config.schema import PluginOption, SchedulerConfig
-from pumice.core.plugins.deviceshare import SWITCH_NAMES
-from pumice.core.plugins.tdm import ZoneError, parse_span
-from pumice.questions.check.words import LISTENS, VERBS, listens
+from pumice.core.plugins import BUILT_IN, SECTIONS, record_of
+from pumice.core.plugins.extender.plugin import VERB_OF
+from pumice.core.plugins.plugin import Limit
+from pumice.questions.check.words import listens
 
 Places = list[tuple[int, PluginOption]]
 """The plugins with their tiers, from 0."""
-QUOTAS: Final = ("proportion", "capacity")
+QUOTAS: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.limits is Limit.QUEUE)
 VICTIMS: Final = {"preempt": "Preemptable", "reclaim": "Reclaimable", "shuffle": "Victim"}
 """Actions that evict, and the flag of those who say whom."""
 WHOLE_GANGS: Final = ("gangpreempt", "gangreclaim")
-NAMES_VICTIMS_OF_GANGS: Final = ("capacity", "conformance", "gang", "priority")
-SWITCHES: Final = {"deviceshare": SWITCH_NAMES}
 RESERVES: Final = "reserve-without-filters"
 """The fix that has pods placed that predicates did not look at."""
 STARVING: Final = ("preempt", "reclaim", *WHOLE_GANGS)
 PRIORITY: Final = "priority"
-ZONE: Final = "tdm.revocable-zone."
-FACTOR: Final = "overcommit-factor"
-LIMITING: Final = ("overcommit", "proportion", "capacity", "resourcequota")
 LENT: Final = "enqueue-counts-what-is-lent"
 FILTERS: Final = "conformance-only-filters"
 
@@ -57,9 +52,9 @@ def _twice(config: SchedulerConfig, places: Places) -> Iterator[str]:
 def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
     """A flag is on by default, except for two: a flag that differs was written."""
     for number, option in places:
-        known = LISTENS.get(option.name)
-        if known is None:
+        if option.name not in BUILT_IN:
             continue
+        known = BUILT_IN[option.name].listens
         where = f"tiers[{number}], plugin {option.name}"
         for flag in FLAGS:
             if flag.point not in known and option.enabled.get(flag.point, flag.on_by_default) != flag.on_by_default:
@@ -95,25 +90,25 @@ def _evictions(config: SchedulerConfig, places: Places) -> Iterator[str]:
         if action in config.actions and not _any(places, point):
             yield f"action {action} evicts nobody: no plugin says who may go"
     for action in WHOLE_GANGS:
-        if action in config.actions and not any(option.name in NAMES_VICTIMS_OF_GANGS for _, option in places):
+        if action in config.actions and not any(record_of(option.name).names_gangs for _, option in places):
             yield f"action {action} evicts nobody: no plugin says who may go"
     for action in STARVING:
         if action in config.actions and not _any(places, "JobStarving"):
             yield f"action {action} evicts for nobody: no plugin says which job starves (gang, priority and tdm do)"
-    if "shuffle" not in config.actions:
-        for _, option in places:
-            if option.name == "rescheduling":
-                yield "plugin rescheduling is without effect: it needs the action shuffle"
+    for _, option in places:
+        needed = record_of(option.name).needs_action
+        if needed and needed not in config.actions:
+            yield f"plugin {option.name} is without effect: it needs the action {needed}"
 
 
 def _admission(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    judges = [option.name for _, option in places if _listens(option, "JobEnqueued")]
+    judges = judges_of(places)
     evicting = [action for action in STARVING if action in config.actions]
     if "enqueue" in config.actions and not judges:
         yield "action enqueue lets every PodGroup in: no plugin judges (overcommit, proportion, capacity, … do)"
     if "enqueue" not in config.actions:
         for name in judges:
-            if LISTENS.get(name) == ("JobEnqueued",):
+            if record_of(name).listens == ("JobEnqueued",):
                 mind = f"; mind that enqueue keeps {' and '.join(evicting)} from jobs that are not admitted"
                 needs = f"plugin {name} is without effect: it needs the action enqueue"
                 yield needs + (mind if evicting else "")
@@ -158,13 +153,9 @@ def _order(config: SchedulerConfig, _places: Places) -> Iterator[str]:
         yield "action enqueue comes after allocate: what it lets in waits for the next cycle"
 
 
-SECTIONS: Final = frozenset((PUMICE, *PLUGIN_CONFIGURATIONS))
-"""Read by others than actions."""
-
-
 def _arguments(config: SchedulerConfig, _places: Places) -> Iterator[str]:
     for name in config.configurations:
-        if name not in config.actions and name not in SECTIONS:
+        if name not in config.actions and name not in SECTIONS and name != PUMICE:
             yield f"configurations: {name} is without effect: the action is not among the actions"
 
 
@@ -179,28 +170,17 @@ def _extender(_config: SchedulerConfig, places: Places) -> Iterator[str]:
         if not any(name.endswith("Verb") and value for name, value in arguments.items()):
             yield f"{where}: it is asked nothing: no extender.…Verb is named"
         for flag in FLAGS:
-            if flag.point in VERBS and not option.is_enabled(flag.point) and listens(option, flag.point):
-                yield f"{where}: extender.{VERBS[flag.point]}Verb is without effect: {flag.key} is off"
+            if flag.point in VERB_OF and not option.is_enabled(flag.point) and listens(option, flag.point):
+                yield f"{where}: extender.{VERB_OF[flag.point]}Verb is without effect: {flag.key} is off"
 
 
 def _switches(_config: SchedulerConfig, places: Places) -> Iterator[str]:
     """Plugins that do nothing until one of their own switches is on, and all of these are off by default."""
     for _, option in places:
-        switches = SWITCHES.get(option.name, ())
-        read = Arguments(option.name, option.arguments)
-        if switches and not any(read.get_bool(name, False) for name in switches):
-            yield f"plugin {option.name} is without effect: its switches are off by default ({', '.join(switches)})"
-
-
-def _tdm(_config: SchedulerConfig, places: Places) -> Iterator[str]:
-    for number, option in places:
-        for name, said in option.arguments.items() if option.name == "tdm" else ():
-            if name.startswith(ZONE) and not zone_opens(said):
-                zone = name.removeprefix(ZONE)
-                yield (
-                    f"tiers[{number}], plugin tdm: zone {zone} is never open: {name}: expected a window like "
-                    f"08:00-18:00, was {describe(said)}; Volcano reads no other form, whatever its documents show"
-                )
+        switches = record_of(option.name).switches
+        if switches and not any(switch.of(option.arguments) for switch in switches):
+            names = ", ".join(switch.name for switch in switches)
+            yield f"plugin {option.name} is without effect: its switches are off by default ({names})"
 
 
 def _priority(config: SchedulerConfig, places: Places) -> Iterator[str]:
@@ -213,20 +193,10 @@ def _priority(config: SchedulerConfig, places: Places) -> Iterator[str]:
         )
 
 
-def _overcommit(_config: SchedulerConfig, places: Places) -> Iterator[str]:
-    for number, option in places:
-        factor = option.arguments.get(FACTOR)
-        if option.name == "overcommit" and is_below_one(factor):
-            yield (
-                f"tiers[{number}], plugin overcommit: {FACTOR} {factor} is below 1, which Volcano does not take: its "
-                "default 1.2 is in force; use 1 to admit no more than the cluster has"
-            )
-
-
 def _admission_first(config: SchedulerConfig, places: Places) -> Iterator[str]:
     """Say what enqueue keeps from actions that evict: they look at admitted jobs only (volcano 3910)."""
     evicting = [action for action in STARVING if action in config.actions]
-    limiting = [option.name for _, option in places if option.name in LIMITING and _listens(option, "JobEnqueued")]
+    limiting = [name for name in judges_of(places) if record_of(name).limits is not None]
     if "enqueue" not in config.actions or not evicting or not limiting:
         return
     many = len(evicting) > 1
@@ -263,27 +233,9 @@ def _conformance_decides(config: SchedulerConfig, places: Places) -> Iterator[st
         )
 
 
-def is_ignored(plugin: str, name: str, value: object) -> bool:
-    """Return whether Volcano passes over an argument that it knows because of its value, beyond its type."""
-    if plugin == "tdm" and name.startswith(ZONE):
-        return not zone_opens(value)
-    return plugin == "overcommit" and name == FACTOR and is_below_one(value)
-
-
-def is_below_one(value: object) -> bool:
-    """Return whether it is a number that overcommit does not take."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value < 1
-
-
-def zone_opens(value: object) -> bool:
-    """Return whether tdm can read a window of the day."""
-    if not isinstance(value, str):
-        return False
-    try:
-        parse_span(value)
-    except ZoneError:
-        return False
-    return True
+def judges_of(places: Places) -> list[str]:
+    """Return the plugins that are asked about admission."""
+    return [option.name for _, option in places if _listens(option, "JobEnqueued")]
 
 
 def _listens(option: PluginOption, point: str) -> bool:
@@ -307,8 +259,6 @@ RULES: Final[tuple[Callable[[SchedulerConfig, Places], Iterator[str]], ...]] = (
     _lent,
     _conformance_decides,
     _priority,
-    _overcommit,
-    _tdm,
     _arguments,
     _extender,
     _switches,

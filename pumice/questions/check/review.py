@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.config.argument_types import kind_of
-from pumice.config.known import ACTION_ARGUMENTS, FLAGS, PLUGIN_ARGUMENTS, is_argument
+from pumice.config.arguments import argument_named
+from pumice.config.known import ACTION_ARGUMENTS, FLAGS, Arguments
 from pumice.config.schema import PluginOption, SchedulerConfig
 from pumice.core.objects.metadata import Object, section
+from pumice.core.plugins import BUILT_IN
 from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.check import words
-from pumice.questions.check.effects import is_ignored, without_effect
+from pumice.questions.check.effects import without_effect
 from pumice.questions.oneshot.prepare import is_in_a_tree, obstacles
 from pumice.results import Result
 
@@ -171,7 +172,8 @@ def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:
 
 
 def _of_plugin(option: PluginOption) -> Plain:
-    return _heeded(option.arguments, PLUGIN_ARGUMENTS.get(option.name), option.name)
+    plugin = BUILT_IN.get(option.name)
+    return _heeded(option.arguments, None if plugin is None else plugin.arguments)
 
 
 def _flags(option: PluginOption) -> tuple[FlagTold, ...]:
@@ -180,13 +182,11 @@ def _flags(option: PluginOption) -> tuple[FlagTold, ...]:
     return tuple(FlagTold(flag.key, does, option.is_enabled(flag.point)) for flag, does in told)
 
 
-def _heeded(arguments: Plain, known: tuple[str, ...] | None, plugin: str = "") -> Plain:
+def _heeded(arguments: Plain, known: Arguments | None) -> Plain:
     """Return the arguments that are in force: of those that are known, with a value that is not passed over. `known`
     None: of a plugin that only its author knows.
     """
     if known is None:
         return arguments
-    found = {name: value for name, value in arguments.items() if is_argument(name, known)}
-    kinds = {name: kind_of(name) for name in found}
-    right = {name: value for name, value in found.items() if (kind := kinds[name]) is None or kind.holds(value)}
-    return {name: value for name, value in right.items() if not is_ignored(plugin, name, value)}
+    found = {name: (argument_named(name, known), value) for name, value in arguments.items()}
+    return {name: value for name, (each, value) in found.items() if each is not None and each.kind.holds(value)}

@@ -6,7 +6,7 @@ from typing import Final
 
 from pumice.config.known import FLAGS as KNOWN_FLAGS
 from pumice.config.schema import PluginOption
-from pumice.core.plugins import BUILT_IN
+from pumice.core.plugins import BUILT_IN, record_of
 
 ACTIONS: Final = {
     "enqueue": "lets PodGroups in, queue by queue, as far as admission allows",
@@ -18,8 +18,6 @@ ACTIONS: Final = {
     "gangreclaim": "makes room for a whole gang within a domain, from other queues",
     "shuffle": "evicts running tasks that plugins want elsewhere",
 }
-
-PLUGINS: Final = {name: plugin.says for name, plugin in BUILT_IN.items()}
 
 FLAGS: Final = {
     "JobOrder": "says which job goes first",
@@ -49,53 +47,27 @@ FLAGS: Final = {
     "HyperNodeGradient": "says in which order domains of the network are tried",
 }
 
-LISTENS: Final = {name: plugin.listens for name, plugin in BUILT_IN.items()}
-IN_A_TREE: Final[dict[str, tuple[str, ...]]] = {"drf": ("QueueOrder", "Reclaimable")}
-"""Points that a plugin uses only with enableHierarchy."""
-
-
-VERBS: Final[dict[str, str]] = {
-    "JobReady": "jobReady",
-    "Preemptable": "preemptable",
-    "Reclaimable": "reclaimable",
-    "Predicate": "predicate",
-    "NodeOrder": "prioritize",
-    "JobEnqueued": "jobEnqueueable",
-    "Overused": "queueOverused",
-}
-"""Verb of an extender for each extension point."""
-
 
 def listens(option: PluginOption, point: str) -> bool:
     """Return whether the plugin, as listed, may act at an extension point; for a user's plugin this is unknown."""
-    if point in IN_A_TREE.get(option.name, ()) and not option.is_enabled("Hierarchy"):
-        return False
-    if option.name == "extender":
-        return bool(point in VERBS and option.arguments.get(f"extender.{VERBS[point]}Verb"))
-    return point in LISTENS.get(option.name, (point,))
-
-
-IN_OWN_WORDS: Final[dict[tuple[str, str], str]] = {
-    ("capacity", "Hierarchy"): "goes by the tree of queues that their spec.parent makes",
-    ("nodegroup", "Hierarchy"): "gives a queue without affinity that of the nearest queue above it, by spec.parent",
-    ("drf", "Hierarchy"): "goes by the tree of queues in their annotations volcano.sh/hierarchy",
-}
-"""The effect of a flag, for plugins with which it differs from the usual one."""
+    plugin = BUILT_IN.get(option.name)
+    return plugin is None or plugin.is_asked_at(point, option)
 
 
 def flag_does(plugin: str, point: str) -> str:
     """Return what the plugin says at a flag's point."""
-    return IN_OWN_WORDS.get((plugin, point), FLAGS[point])
+    return record_of(plugin).says_at.get(point, FLAGS[point])
 
 
 def does(option: PluginOption) -> str:
-    """Return the sentence for one of Volcano's plugins, with the parts that are switched off, since they limit it. ""
-    for others.
+    """Return the sentence for a built-in plugin, with the parts that are switched off, since they limit it. "" for
+    others.
     """
+    plugin = record_of(option.name)
     off = [
         flag.key
         for flag in KNOWN_FLAGS
-        if flag.on_by_default and flag.point in LISTENS.get(option.name, ()) and not option.is_enabled(flag.point)
+        if flag.on_by_default and flag.point in plugin.listens and not option.is_enabled(flag.point)
     ]
-    text = PLUGINS.get(option.name, "")
-    return f"{text}; as far as it may, for {' and '.join(off)} {'is' if len(off) == 1 else 'are'} off" if off else text
+    verb = "is" if len(off) == 1 else "are"
+    return f"{plugin.says}; as far as it may, for {' and '.join(off)} {verb} off" if off else plugin.says

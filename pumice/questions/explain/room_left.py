@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pumice.core.plugins.overcommit import FACTOR_KEY, Overcommit
+from pumice.core.plugins.overcommit import FACTOR, Overcommit
 from pumice.core.plugins.resourcequota import ResourceQuotas
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fit import ELASTIC
@@ -43,7 +43,7 @@ def at_refusal(session: Session, job: Job) -> str:
     whole = session.total.clone().multi(factor)
     parts.insert(0, ("in use", amounts(whole.clone().sub_without_assert(refused.most))))
     told = sentence(amounts(minimum), amounts(left), amounts(whole), parts)
-    return told and told + (f", which is all nodes together × {FACTOR_KEY} {factor:g}" if factor != 1 else "")
+    return told and told + (f", which is all nodes together × {FACTOR.name} {factor:g}" if factor != 1 else "")
 
 
 def of_namespace(session: Session, job: Job) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.core.actions.gangs.bundles import may_lose_tasks
 from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
+from pumice.core.plugins import record_of
+from pumice.core.plugins.plugin import Limit
 from pumice.units import amounts_of
 
 if TYPE_CHECKING:
@@ -20,13 +22,6 @@ if TYPE_CHECKING:
 NAMED: Final = 3
 """So many of the kept pods are named."""
 GANGS: Final = ("gangpreempt", "gangreclaim")
-PLAIN: Final = {
-    "conformance": "the system needs them",
-    "pdb": "their budgets allow no more disruptions",
-    "cdp": "their cooldown is not over",
-}
-"""Reasons for which some plugins keep any pod."""
-QUEUES: Final = ("proportion", "capacity")
 NOBODY: Final = "there was nobody to consider"
 
 
@@ -53,13 +48,13 @@ def opinions_of(
 def _why_kept(
     view: View, plugin: str, preemptor: str, kept: Sequence[str], gauges: Mapping[str, Mapping[str, float]]
 ) -> str:
-    jobs = _jobs_of(view, kept)
+    jobs, known = _jobs_of(view, kept), record_of(plugin)
     if not jobs:
         return ""
     if plugin == "gang":
         return "; ".join(f"{job.key} would fall below its minimum {job.pod_group.min_member}" for job in jobs)
-    if plugin in PLAIN:
-        return PLAIN[plugin]
+    if known.protects:
+        return known.protects
     if plugin == "priority":
         own = _priority(view, preemptor)
         least = min(int(view.jobs.priority[job.row]) for job in jobs)
@@ -67,7 +62,7 @@ def _why_kept(
     if plugin == "drf":
         names = ", ".join(job.key for job in jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)
         return f"less would be left to {names} than the share that the job of {preemptor} would have"
-    if plugin in QUEUES:
+    if known.limits is Limit.QUEUE:
         queues = dict.fromkeys(job.pod_group.queue for job in jobs)
         return "; ".join(standing_of(name, gauges.get(name, {})) for name in queues)
     return ""

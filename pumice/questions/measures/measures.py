@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from pumice.config.load import default_text, parse_scheduler_config
-from pumice.core.actions import ACTIONS
+from pumice.config.load import default_text
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import let_go, open_session, tables_later
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.objects.metadata import section
 from pumice.core.outside import Supposing
-from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
@@ -115,9 +114,7 @@ class DeservedInJournal:
 
 def _parsed(text: str) -> SchedulerConfig:
     """Parse a configuration of a journal. It was accepted once, so it is read leniently."""
-    return parse_scheduler_config(
-        text or default_text(), source="journal", lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
-    )
+    return parse_scheduler_config(text or default_text(), source="journal", lenient=True)
 
 
 BATCH = 5_000

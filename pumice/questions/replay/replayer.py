@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pumice.config.load import default_text, parse_scheduler_config
-from pumice.core.actions import ACTIONS
+from pumice.config.load import default_text
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.fold.past import Past
 from pumice.core.messages.events import ActorEvent, ActorStarted
 from pumice.core.outside import Ask, Recorded
-from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.volumes import volume_rules
@@ -94,8 +93,6 @@ class Configurations:
                 text,
                 source=f"configuration {digest[:12]}",
                 lenient=True,
-                built_plugins=PLUGINS,
-                built_actions=ACTIONS,
                 rules=rules,
             )
         return parsed

@@ -18,7 +18,6 @@ from msgspec import structs
 
 from pumice.actors.outside.over_http import supposing
 from pumice.actors.runtime.clock import VirtualClock
-from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.system.settings import SystemSettings, config_source
 from pumice.actors.system.system import System
 from pumice.cluster.timers import moment
@@ -231,7 +230,7 @@ class Other:
 
     def told(self) -> ConfigLoaded:
         """Return the record that a journal has of the other configuration."""
-        told = config_source(self.settings(), core_decider()).loaded.told()
+        told = config_source(self.settings()).loaded.told()
         return structs.replace(told, source=self.source, default_duration_s=None)  # that of the record stays
 
 

@@ -13,12 +13,11 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kubelets.container_plans import read_life
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import ConfigError
-from pumice.config.load import default_text, parse_or_built_in, parse_scheduler_config
+from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_or_built_in, parse_scheduler_config
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.questions.replay.handover import Beginnings
 from pumice.runtime.arrivals import ARRIVAL, arrival_at, arriving
@@ -77,16 +76,12 @@ def arrivals(objects: Iterable[Object], now: float) -> tuple[list[Object], list[
 
 def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
     """Return a configuration; that of a journal was good once, and is read leniently. Raises ConfigError."""
-    return parse_scheduler_config(
-        told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
-    )
+    return parse_scheduler_config(told.text or default_text(), source=told.source, lenient=lenient)
 
 
 def taken(told: ConfigLoaded, *, lenient: bool) -> tuple[ConfigLoaded, SchedulerConfig]:
     """Return a configuration of the user's, as a process that starts with it has it. Raises ConfigError."""
-    config, text = parse_or_built_in(
-        told.text or default_text(), source=told.source, lenient=lenient, built_plugins=PLUGINS, built_actions=ACTIONS
-    )
+    config, text = parse_or_built_in(told.text or default_text(), source=told.source, lenient=lenient)
     return (told if text == told.text else replace(told, text=text)), config
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.config.errors import ConfigError, IgnoredFileError
 from pumice.config.load import BUILT_IN
+from pumice.core.plugins import PLUGINS
 
 TEXT = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}, {name: unheard-of}]}]\n'
 
 
 def test_systems_of_one_text_share_its_configuration() -> None:
-    one, other = (ConfigSource("", built_actions=["allocate", "enqueue", "backfill"]) for _ in range(2))
+    one, other = (ConfigSource("") for _ in range(2))
     assert one.loaded.config is other.loaded.config
-    assert one.loaded.config == ConfigSource("").loaded.config
 
 
 @pytest.mark.parametrize("first", ["strict", "lenient"])
@@ -30,14 +29,11 @@ def test_what_one_system_is_allowed_another_is_not(first: str) -> None:
             assert ConfigSource(TEXT, lenient=True).loaded.config.warnings
 
 
-@pytest.mark.parametrize(
-    "built", [{"built_actions": ["allocate"]}, {"built_plugins": ["drf"]}], ids=["actions", "plugins"]
-)
-def test_what_is_built_counts_for_each(built: dict[str, Any]) -> None:
-    text = TEXT.replace(", {name: unheard-of}", "")
-    assert [option.name for option in ConfigSource(text).loaded.config.tiers[0].plugins] == ["gang"]
-    with pytest.raises(ConfigError, match="not supported"):
-        ConfigSource(text, **built)
+def test_installed_plugin_counts_for_systems_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="unheard-of"):
+        ConfigSource(TEXT)
+    monkeypatch.setitem(PLUGINS, "unheard-of", PLUGINS["gang"])
+    assert [option.name for option in ConfigSource(TEXT).loaded.config.tiers[0].plugins] == ["gang", "unheard-of"]
 
 
 def test_an_error_is_told_each_time_and_names_its_source() -> None:
@@ -93,13 +89,12 @@ def test_file_with_an_unknown_action_leaves_the_one_before_it_later(tmp_path: Pa
 
 
 def test_changed_plugin_is_said_to_need_a_restart_when_the_file_is_read_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(PLUGINS, "mine", PLUGINS["gang"])
     path, changed = tmp_path / "scheduler.conf", list[str]()
     path.write_text(FOR_MINE)
-    source = ConfigSource(
-        "", path=path, lenient=True, user_plugins={"mine": "1"}, built_plugins=["mine"], changed_plugins=lambda: changed
-    )
+    source = ConfigSource("", path=path, lenient=True, user_plugins={"mine": "1"}, changed_plugins=lambda: changed)
     changed += ["mine", "other"]
     path.write_text(f"{FOR_MINE}# again\n")
     source.look()

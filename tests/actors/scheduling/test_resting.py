@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.scheduling.session_runner import said_by
-from pumice.config.load import load_scheduler_config
+from pumice.core.configuration import load_scheduler_config
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import (
     Bind,

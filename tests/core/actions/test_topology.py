@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.config.load import parse_scheduler_config
 from pumice.core.actions.placing.domains import Decisions, DomainAllocator
 from pumice.core.actions.placing.worksheet import organize
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
 from pumice.core.life.task import TaskStatus
 from pumice.core.session.points.votes import Vote

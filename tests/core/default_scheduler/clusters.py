@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.load import default_text
 from pumice.config.rules import VERSION, under
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, run_cycle
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.decisions import CycleResult

@@ -15,10 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.config.load import parse_scheduler_config
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
-from pumice.core.plugins import PLUGINS
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.oneshot.cycles import fill
 
@@ -54,7 +52,7 @@ def written(case: Raw, notes: dict[str, dict[str, str]]) -> Raw:
 def test_pods_go_where_volcano_puts_them(name: str) -> None:
     case = recorded()[name]
     source = json.dumps(case["conf"])
-    config = parse_scheduler_config(source, source="case", built_plugins=PLUGINS, built_actions=ACTIONS)
+    config = parse_scheduler_config(source, source="case")
     snapshot = fill(case["objects"]).snapshot(volume_rules(config))
     session = open_session(snapshot, config, CycleClock(1, 1_800_000_000.0), Carry(), report=True)
     for action in config.actions:

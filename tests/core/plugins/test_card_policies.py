@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_action
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins import PLUGINS
-from pumice.core.plugins.card_policies import CardColumns, CardPolicy, CardScorer, Fgd, KeptScores, read_classes
+from pumice.core.plugins.card_policies import CLASSES, CardColumns, CardPolicy, CardScorer, Fgd, KeptScores
 from pumice.load.openb import OpenbRow
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 from tests.core.plugins.world import configuration, open_world, task_of
@@ -120,11 +120,11 @@ def test_clusters_without_cards_are_scored_too() -> None:
 
 def test_classes_are_listed_as_they_are_read() -> None:
     classes = {class_of(cells(cpu_milli=1, num_gpu=0, gpu_milli=500, memory_mib=0, gpu_spec="A|B")): 3}
-    assert read_classes(typical_pods(classes)) == classes
+    assert CLASSES.kind.read(typical_pods(classes)) == classes
     assert next(iter(classes)).milli == 0
-    assert read_classes([{"cpu": "x"}, 7, {"cpu": -1}]) == {}
-    assert read_classes([{"cpu": 1}, {"cpu": 1, "gpus": 1}]) == {}, "one that cannot be read leaves out all"
-    assert read_classes("x") == {}
+    assert not CLASSES.kind.holds([{"cpu": "x"}, 7, {"cpu": -1}])
+    assert not CLASSES.kind.holds([{"cpu": 1}, {"cpu": 1, "gpus": 1}]), "one that cannot be read leaves out all"
+    assert not CLASSES.kind.holds("x")
 
 
 def parsed(arguments: dict[str, Any]) -> SchedulerConfig:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pumice.config.errors import ConflictError
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import close_session, run_action
 from pumice.core.devices.family import Around, DeviceError
 from pumice.core.objects.metadata import Object, parse_time

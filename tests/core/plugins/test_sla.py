@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.core.objects.metadata import parse_time
-from pumice.core.plugins.sla import ANNOTATIONS
+from pumice.core.plugins.sla import WAITING_TIME
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, job_of, open_world
 from tests.kit import gang, node, pod_group, queue
@@ -21,7 +21,10 @@ def world(*parts: Any, waiting: Any = None, now: str = NOON) -> Session:
 
 
 def waits(name: str, created: str = "2026-01-01T11:00:00Z", **annotations: str) -> dict[str, Any]:
-    marks = {ANNOTATIONS[0] if key == "own" else ANNOTATIONS[1]: value for key, value in annotations.items()}
+    marks = {
+        "volcano.sh/sla-waiting-time" if key == "own" else WAITING_TIME.name: value
+        for key, value in annotations.items()
+    }
     return pod_group(name, queue="q", created=created, annotations=marks)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pumice.config.load import from_parsed
+from pumice.core.configuration import from_parsed
 from pumice.core.cycle import open_session
 from pumice.core.objects.metadata import parse_time
 from pumice.core.session.carry import Carry, CycleClock

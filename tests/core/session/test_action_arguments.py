@@ -7,10 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from pumice.config.arguments import INTEGER, SWITCH, Argument
+from pumice.core.session.action_arguments import argument_of
 from pumice.core.session.carry import Carry
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import node
+
+COUNT = Argument("count", INTEGER, 3, "")
+FLAG = Argument("flag", SWITCH, True, "")
 
 
 def opened(arguments: dict[str, Any], carry: Carry, fix: tuple[str, ...]) -> Session:
@@ -25,8 +30,8 @@ def test_an_argument_that_was_taken_out(fix: tuple[str, ...], later: tuple[int, 
     for arguments, expected in (({}, (3, True)), ({"count": 7, "flag": False}, (7, False)), ({}, later)):
         session = opened(arguments, carry, fix)
         asked = (
-            session.action_number("preempt", "count", default=3),
-            session.action_flag("preempt", "flag", default=True),
+            argument_of(session, "preempt", COUNT),
+            argument_of(session, "preempt", FLAG),
         )
         assert asked == expected, arguments
         carry = Carry.from_dict(session.carry.to_dict())
@@ -34,4 +39,4 @@ def test_an_argument_that_was_taken_out(fix: tuple[str, ...], later: tuple[int, 
 
 def test_actions_do_not_share_arguments() -> None:
     session = opened({"count": 7}, Carry(), ())
-    assert session.action_number("reclaim", "count", default=3) == 3
+    assert argument_of(session, "reclaim", COUNT) == 3

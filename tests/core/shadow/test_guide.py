@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pumice.config.load import default_text, parse_scheduler_config
+from pumice.config.load import default_text
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
 from pumice.core.session.carry import Carry, CycleClock

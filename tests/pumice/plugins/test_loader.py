@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pumice.config.errors import ConfigError, ConflictError
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import close_session
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.user import UserPlugin
@@ -77,7 +77,7 @@ def test_installing_again_replaces(tmp_path: Path) -> None:
         ("PLUGINS = ['quiet']", "has no table PLUGINS"),
         ("PLUGINS = {1: print}", "expected the name of a plugin, was 1"),
         ("PLUGINS = {'quiet': 'Quiet'}", r"PLUGINS\['quiet'\]: expected a builder"),
-        ("PLUGINS = {'binpack': print}", "'binpack' is the name of one of Volcano's plugins"),
+        ("PLUGINS = {'binpack': print}", "'binpack' is the name of a built-in plugin"),
     ],
 )
 def test_a_module_that_is_none_is_named(tmp_path: Path, text: str, words: str) -> None:
@@ -142,7 +142,7 @@ BROKEN = MODULE.replace("def on_session_open(self, session): ...", "def on_sessi
 def test_failing_plugin_is_warned_of_once_with_file_and_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     install_plugins(write(tmp_path, a=BROKEN.replace("NAME", "first")))
     text = "actions: allocate\ntiers: [{plugins: [{name: first}]}]\n"
-    config = parse_scheduler_config(text, source="c", built_plugins=PLUGINS)
+    config = parse_scheduler_config(text, source="c")
     for _ in range(3):
         close_session(open_world(config))
     (record,) = caplog.records

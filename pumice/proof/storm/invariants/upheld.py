@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pumice.config.arguments import Arguments
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
+from pumice.core.plugins.extender.plugin import IGNORABLE, URL_PREFIX, VERB_ARGUMENTS
+from pumice.core.plugins.predicates.plugin import SWITCHES
 
 if TYPE_CHECKING:
     from pumice.config.schema import PluginOption, SchedulerConfig, Tier
@@ -119,7 +120,7 @@ def _asked(config: SchedulerConfig, names: tuple[str, ...], point: str) -> bool:
 def _filtered(config: SchedulerConfig, *switches: str) -> bool:
     """Return whether the predicates plugin filters nodes, with these of its filters on."""
     return any(
-        all(Arguments(option.name, option.arguments).get_bool(f"predicate.{switch}", True) for switch in switches)
+        all(SWITCHES[switch].of(option.arguments) for switch in switches)
         for option in _options(config)
         if option.name == "predicates" and option.is_enabled("Predicate")
     )
@@ -127,11 +128,11 @@ def _filtered(config: SchedulerConfig, *switches: str) -> bool:
 
 def _must_be_heeded(option: PluginOption) -> bool:
     """Return whether the storm's own extender filters nodes and its silence counts as a no."""
-    arguments = Arguments(option.name, option.arguments)
-    if arguments.get_string("extender.urlPrefix", "") != STORM_URL:
+    arguments = option.arguments
+    if URL_PREFIX.of(arguments) != STORM_URL:
         return False
-    asked = option.name == "extender" and bool(arguments.get_string("extender.predicateVerb", ""))
-    return asked and option.is_enabled("Predicate") and not arguments.get_bool("extender.ignorable", default=False)
+    asked = option.name == "extender" and bool(VERB_ARGUMENTS["predicate"].of(arguments))
+    return asked and option.is_enabled("Predicate") and not IGNORABLE.of(arguments)
 
 
 def _options(config: SchedulerConfig) -> list[PluginOption]:

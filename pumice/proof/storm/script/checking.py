@@ -26,12 +26,10 @@ from pumice.actors.api_server.faults.strikes import (
 )
 from pumice.actors.system.roles import CRASHABLE
 from pumice.config.errors import ConfigError
-from pumice.config.load import parse_scheduler_config
 from pumice.config.read import ValuePlace, shaped
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.errors import QuantityError
 from pumice.core.objects.node_devices import MOST_CARDS
-from pumice.core.plugins import PLUGINS
 from pumice.core.quantity import quantity_of
 from pumice.proof.storm.script.claims import MOST_DEVICES
 
@@ -192,7 +190,7 @@ def check_script(script: Script, place: ValuePlace) -> None:
     _check_rates(script, place)
     if script.config:
         source = f"{place.document.source}: config"
-        parse_scheduler_config(script.config, source=source, built_plugins=PLUGINS, built_actions=ACTIONS)
+        parse_scheduler_config(script.config, source=source)
     kinds = {
         event.target: event.what for event in script.events if event.what in ("node", "queue", "priority", *OWNERS)
     }

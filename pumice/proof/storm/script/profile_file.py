@@ -11,11 +11,10 @@ from msgspec.structs import asdict
 
 from pumice.actors.api_server.faults.strikes import KINDS
 from pumice.config.errors import ConfigError, ConfigSyntaxError
-from pumice.config.load import parse_scheduler_config, read_text
+from pumice.config.load import read_text
 from pumice.config.read import ValuePlace, mapping, shaped
 from pumice.config.yaml_tree import Document, read_documents
-from pumice.core.actions import ACTIONS
-from pumice.core.plugins import PLUGINS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.proof.storm.script.workload import DISTURBANCES
 
 NAME: Final = pattern(r"\w[\w.-]{0,49}")
@@ -86,7 +85,7 @@ def _check_config(place: ValuePlace, text: str) -> None:
     if not text:
         return
     try:
-        parse_scheduler_config(text, source=source, built_plugins=PLUGINS, built_actions=ACTIONS)
+        parse_scheduler_config(text, source=source)
     except ConfigError as error:
         literal = error.line and place.path in place.document.literals
         line = place.line + (error.line if literal else 0)

@@ -9,21 +9,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pumice.config.arguments import Arguments
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
+from pumice.core.devices.settings import CONFIG_MAP, HAMI
 from pumice.core.objects.metadata import Object
+from pumice.core.plugins.deviceshare import BY_MEMORY, BY_NUMBER, MINDCLUSTER
 from pumice.proof.storm.script.events import Event
 
 SHARES: Final = ((4096, 25), (8000, 50), (12000, 30), (16384, 100), (2048, 60))
 """MiB and per cent of a card that the pods of a job ask for."""
 PLUGIN: Final = "deviceshare"
-KINDS: Final = {
-    "GPUSharingEnable": "gpu-memory",
-    "GPUNumberEnable": "gpu-number",
-    "AscendHAMiVNPUEnable": "npu",
-    "AscendMindClusterVNPUEnable": "npu-cores",
-    "KnownGeometriesCMName": "slices",
-}
+KINDS: Final = {BY_MEMORY: "gpu-memory", BY_NUMBER: "gpu-number", HAMI: "npu", MINDCLUSTER: "npu-cores"}
 """By the argument of deviceshare that switches the kind on."""
 VIRTUAL: Final = "share"
 _HAVE: Final[dict[str, tuple[Object, ...]]] = {
@@ -46,12 +41,8 @@ def kind_of(config: str) -> str:
     """Return the kind of share that a scheduler configuration hands out; cards and cells by default."""
     option = parse_scheduler_config(config, source="the profile", lenient=True).plugin(PLUGIN) if config else None
     arguments = {} if option is None else option.arguments
-    read = Arguments(PLUGIN, arguments)
-    for name, kind in KINDS.items():
-        key = f"{PLUGIN}.{name}"
-        if key in arguments and (kind == "slices" or read.get_bool(key, False)):
-            return kind
-    return VIRTUAL
+    switched = (kind for switch, kind in KINDS.items() if switch.of(arguments))
+    return next(switched, "slices" if CONFIG_MAP.name in arguments else VIRTUAL)
 
 
 def with_shares(seed: int, events: Iterable[Event], share: float, config: str = "") -> Iterator[Event]:

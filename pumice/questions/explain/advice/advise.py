@@ -11,11 +11,10 @@ import msgspec
 
 from pumice.cluster.api.admission.priority_classes import HIGHEST
 from pumice.cluster.controllers.unserved import SCHEDULER
-from pumice.config.arguments import Arguments
 from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME, is_strange
-from pumice.core.plugins.overcommit import DEFAULT_FACTOR, FACTOR_KEY
+from pumice.core.plugins.overcommit import FACTOR
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity, in_words, single
 from pumice.questions.explain.advice.groups import WaitingGroup, about_group, about_misplaced, amounts_in
 from pumice.questions.explain.advice.limits import about_limits, about_victims, joint_limits
@@ -365,12 +364,11 @@ def about_overcommit(config: SchedulerConfig) -> Iterator[ChangeFamily]:
     option = config.plugin(OVERCOMMIT)
     if option is None:
         return
-    given = Arguments(OVERCOMMIT, option.arguments).get_float(FACTOR_KEY, DEFAULT_FACTOR)
-    factor = given if given >= 1 else DEFAULT_FACTOR
+    factor = FACTOR.of(option.arguments)
 
     def of(size: int) -> Change:
         greater = round(factor + size / 10, 3)
-        words = f"{OVERCOMMIT}: {FACTOR_KEY} {greater:g} instead of {factor:g}"
+        words = f"{OVERCOMMIT}: {FACTOR.name} {greater:g} instead of {factor:g}"
         return Change(words, config=lambda before: _with_factor(before, greater), amount=greater / factor - 1)
 
     yield ChangeFamily(2, STEPS, of)
@@ -380,7 +378,7 @@ def _with_factor(config: SchedulerConfig, factor: float) -> SchedulerConfig:
     def option(one: PluginOption) -> PluginOption:
         if one.name != OVERCOMMIT:
             return one
-        return msgspec.structs.replace(one, arguments={**one.arguments, FACTOR_KEY: factor})
+        return msgspec.structs.replace(one, arguments={**one.arguments, FACTOR.name: factor})
 
     tiers = tuple(Tier(tuple(map(option, tier.plugins))) for tier in config.tiers)
     return msgspec.structs.replace(config, tiers=tiers)

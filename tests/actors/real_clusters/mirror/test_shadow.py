@@ -10,7 +10,7 @@ from msgspec import UNSET
 from pumice.actors.real_clusters.mirror.intake import Burst
 from pumice.actors.real_clusters.mirror.settings import ShadowSettings
 from pumice.actors.system.system import System
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.messages.commands import BindPod, Delete
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Mutation, ShadowCompared, ShadowTold

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pumice.config.load import parse_scheduler_config
 from pumice.core.actions import allocate
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions

@@ -16,12 +16,10 @@ import msgspec
 import pytest
 
 from pumice.actors.outside.client import as_json
-from pumice.config.load import parse_scheduler_config
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, open_session, run_action
 from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.outside import filled
-from pumice.core.plugins import PLUGINS
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.oneshot.cycles import fill
 
@@ -57,7 +55,7 @@ class ExtenderHeard:
 
 def heard(case: Raw) -> list[tuple[str, Raw]]:
     text = json.dumps(case["conf"]).replace("URL", URL)
-    config = parse_scheduler_config(text, source="case", built_plugins=PLUGINS, built_actions=ACTIONS)
+    config = parse_scheduler_config(text, source="case")
     extender = ExtenderHeard(case)
     view = fill(case["objects"])
     session = open_session(view.snapshot(volume_rules(config)), config, CycleClock(1, NOW), Carry(), ask=extender)

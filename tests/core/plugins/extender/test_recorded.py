@@ -17,14 +17,12 @@ import msgspec
 import pytest
 
 from pumice.actors.outside.client import as_json
-from pumice.config.load import parse_scheduler_config
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, Session, close_session, open_session, run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
 from pumice.core.outside import AskedOutside, Recorded, filled
-from pumice.core.plugins import PLUGINS
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.questions.oneshot.cycles import fill
 
@@ -77,7 +75,7 @@ def _name(body: Raw, field: str) -> str:
 def acted(case: Raw, ask: Any, trail: NullTrail = NULL_TRAIL) -> Session:
     """A session after its actions."""
     text = json.dumps(case["conf"]).replace("URL", URL)
-    config = parse_scheduler_config(text, source="case", built_plugins=PLUGINS, built_actions=ACTIONS)
+    config = parse_scheduler_config(text, source="case")
     view = fill(recorded()["objects"][case["objects"]])
     clock = CycleClock(1, 1767323045.0)
     session = open_session(view.snapshot(), config, clock, Carry(), report=True, ask=ask, trail=trail)

@@ -53,7 +53,7 @@ def test_a_node_of_what_will_be_full_is_worth_the_whole_weight(weight: int) -> N
 
 def test_the_resources_that_are_listed_count_by_their_weights_and_spaces_are_none() -> None:
     listed = {"hypernode.binpack.resources": "nvidia.com/gpu, ,vendor/fpga ", "hypernode.binpack.cpu": 2}
-    said = read_weights("network-topology-aware", {**listed, "hypernode.binpack.resources.vendor/fpga": 5})
+    said = read_weights({**listed, "hypernode.binpack.resources.vendor/fpga": 5})
     assert said.resources == {"cpu": 2, "memory": 1, "nvidia.com/gpu": 1, "vendor/fpga": 5}
 
 

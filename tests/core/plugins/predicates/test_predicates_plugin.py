@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pumice.config.load import from_parsed
+from pumice.core.configuration import from_parsed
 from pumice.core.cycle import Carry, CycleClock, run_action, run_cycle
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import Object, parse_time

@@ -12,6 +12,7 @@ from pumice.core.plugins.resource_strategy_fit import (
     DEFAULT_STRATEGIES,
     NO_SRA,
     TYPE_ANNOTATION,
+    WEIGHT,
     WEIGHT_ANNOTATION,
     IdleShare,
     Proportional,
@@ -23,7 +24,6 @@ from pumice.core.plugins.resource_strategy_fit import (
     read_shares,
     read_sra,
     read_strategies,
-    read_weight,
     strategy_for,
 )
 from tests.core.kube.clusters import clusters
@@ -158,7 +158,7 @@ def test_own_weights_that_cannot_be_read_score_nothing() -> None:
     ("value", "weight"), [({}, 10), (-1, 10), (0, 0), (3, 3), (2.9, 2), ("7", 10), (None, 0), (True, 10)]
 )
 def test_weight(value: Any, weight: int) -> None:
-    assert read_weight({} if value == {} else {"resourceStrategyFitWeight": value}) == weight
+    assert WEIGHT.of({} if value == {} else {"resourceStrategyFitWeight": value}) == weight
 
 
 def test_strategies() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, open_session
 from pumice.core.session.heap import KeyedQueue, PriorityQueue, SortedQueue
 from pumice.core.state.view import View

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, Session, SessionOptions, open_session
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.pod import Task

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.proof.conformance.case import find_suites, inherited
 from pumice.proof.conformance.runner import run_suites
 from tests.kit import source

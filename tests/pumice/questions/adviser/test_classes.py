@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object, format_time
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.questions.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from pumice.config.known import FLAGS
-from pumice.config.load import parse_scheduler_config
 from pumice.core.actions import ACTIONS
-from pumice.core.plugins import PLUGINS
+from pumice.core.configuration import parse_scheduler_config
+from pumice.core.plugins import BUILT_IN, PLUGINS
 from pumice.core.session.points.point import FLAGS as FLAG_OF
 from pumice.questions.check import words
-from pumice.questions.check.effects import NAMES_VICTIMS_OF_GANGS, without_effect
+from pumice.questions.check.effects import without_effect
 from pumice.questions.check.review import review
 from tests.kit import node, pod_group, queue, source
 from tests.pumice.cli.terminal import pumice
@@ -30,7 +30,7 @@ def warnings(text: str) -> list[str]:
 
 def test_every_action_plugin_and_flag_has_words() -> None:
     assert words.ACTIONS.keys() == ACTIONS.keys()
-    assert words.PLUGINS.keys() == words.LISTENS.keys() == PLUGINS.keys()
+    assert all(plugin.says and plugin.listens for plugin in BUILT_IN.values())
     assert words.FLAGS.keys() == {flag.point for flag in FLAGS}
 
 
@@ -52,7 +52,7 @@ def rules_in(path: Path) -> set[str]:
 def test_what_a_plugin_listens_to_is_where_it_registers(name: str) -> None:
     builder = PLUGINS[name]
     module = source.path_of(builder.__module__).with_suffix(".py")
-    assert rules_in(module) == set(words.LISTENS[name])
+    assert rules_in(module) == set(BUILT_IN[name].listens)
 
 
 def test_the_stock_configuration_is_told_whole() -> None:
@@ -130,18 +130,6 @@ TREE = FULL.replace("{name: proportion}", "{name: capacity, enableHierarchy: tru
             "{name: priority}",
             "{name: priority, enablePreemptable: false}",
             "enablePreemptable of plugin priority",
-        ),
-        (
-            FULL,
-            "{name: overcommit}",
-            "{name: overcommit, arguments: {overcommit-factor: 0.5}}",
-            "default 1.2 is in force",
-        ),
-        (
-            FULL,
-            "{name: nodeorder}",
-            '{name: tdm, arguments: {tdm.revocable-zone.z: "0 8 * * *:0 18 * * *"}}',
-            "zone z is never open",
         ),
         (
             FULL,
@@ -312,7 +300,7 @@ def test_who_names_victims_for_gangs_is_who_registers() -> None:
         for path in folder.rglob("*.py")
         if "unified_evictable.add(self" in path.read_text("utf-8")
     }
-    assert registering == set(NAMES_VICTIMS_OF_GANGS)
+    assert registering == {name for name, plugin in BUILT_IN.items() if plugin.names_gangs}
 
 
 @pytest.mark.parametrize("name", ["pumice", "init-params"])

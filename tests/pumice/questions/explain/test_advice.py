@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.questions.explain.advice.advise import Advice, advise, candidates

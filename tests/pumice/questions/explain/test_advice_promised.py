@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.questions.explain.account import account_of

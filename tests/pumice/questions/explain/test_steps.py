@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from pumice.cli.explain import show
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object
 from pumice.questions.explain.account import Account, StepsTold, account_of
 from tests.kit.jobs import gang

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.cluster.api.bootstrap import assumed_queues
-from pumice.config.load import load_scheduler_config
+from pumice.core.configuration import load_scheduler_config
 from pumice.load.manifests import Loaded, load_text
 from pumice.questions.oneshot.cycles import Setup, run_cycles
 from pumice.questions.oneshot.expand import expanded

@@ -7,12 +7,10 @@ import random
 from typing import Any
 
 from pumice.cluster.kernel.fork import Fork
-from pumice.config.load import parse_scheduler_config
 from pumice.config.schema import SchedulerConfig
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.messages.events import ConfigLoaded
 from pumice.core.objects.metadata import Object
-from pumice.core.plugins import PLUGINS
 from tests.kit.jobs import gang, job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.pods import pod
@@ -42,7 +40,7 @@ def config_text(number: int) -> str:
 
 def parsed(text: str) -> SchedulerConfig:
     """As the scheduler reads it."""
-    return parse_scheduler_config(text, source="test", built_plugins=PLUGINS, built_actions=ACTIONS)
+    return parse_scheduler_config(text, source="test")
 
 
 def priority_class(name: str, value: int) -> Object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.config.load import parse_scheduler_config
+from pumice.core.configuration import parse_scheduler_config
 from pumice.core.messages.events import ConfigLoaded
 from pumice.proof.storm.invariants.upheld import (
     ALL,

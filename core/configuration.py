@@ -1,0 +1,15 @@
+"""Scheduler configurations, read with all plugins that there are: built-in ones, and users' that are installed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pumice.config.load import ConfigReader
+from pumice.core.plugins import known_plugins
+
+_READER: Final = ConfigReader(known_plugins)
+
+parse_scheduler_config: Final = _READER.parse
+parse_or_built_in: Final = _READER.parse_or_built_in
+from_parsed: Final = _READER.from_parsed
+load_scheduler_config: Final = _READER.load
