@@ -1,7 +1,7 @@
 """The one who reads the api's changes for all watches: into one ring a kind.
 
-It also remembers the traits of every object (labels, and the fields that can be selected by), for a watch with a
-selector must learn when an object stops matching.
+It also remembers the bytes of every object, which the store holds anyhow: a watch with a selector must learn when an
+object stops matching.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Final, cast
 import anyio
 from anyio import lowlevel
 
-from pumice.actors.gateway.request.selection import Traits, traits_of
 from pumice.actors.gateway.ring import Ring, RingEntry
 from pumice.actors.gateway.settings import MIB
 from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS
@@ -25,7 +24,7 @@ from pumice.cluster.handles import HandleTable
 from pumice.core.messages.commands import OpenListing, Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import ListingOpened
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 
 SLICE: Final = 200
@@ -70,7 +69,7 @@ class Hub:
         self._activity = context.activity
         self._start = 0
         self._rings: dict[str, Ring] = {}
-        self._traits: dict[str, dict[Key, Traits]] = {}
+        self._known: dict[str, dict[Key, bytes]] = {}
         self._selectable: dict[str, tuple[str, ...]] = {}
         self._ring_events = ring_events
         self._ring_bytes = ring_bytes
@@ -128,20 +127,15 @@ class Hub:
         self._bound()
 
     def _add(self, event: Mutation, definition: OnDefinition) -> None:
-        obj = cast("Object", self._objects.unpack(event.blob))
-        if event.kind in TOLD:
-            self._tell(event.type, event.kind, obj, definition)
-        known = self._traits.setdefault(event.kind, {})
-        key = (event.namespace, event.name)
-        before = known.get(key)
-        after: Traits | None = None
-        if event.type == "DELETED":
-            known.pop(key, None)
-        else:
-            seen = traits_of(event.kind, obj, self._selectable.get(event.kind, ()))
-            # mostly nothing a selector sees has changed: one for all such changes in the ring
-            after = known[key] = before if before is not None and before == seen else seen
-        self.ring(event.kind).append(RingEntry(event.revision, event.type, event.blob, before, after))
+        kind, key = event.kind, (event.namespace, event.name)
+        if kind in TOLD:
+            self._tell(event.type, kind, cast("Object", self._objects.unpack(event.blob)), definition)
+        known = self._known.setdefault(kind, {})
+        old = known.pop(key, None) if event.type == "DELETED" else known.get(key)
+        if event.type != "DELETED":
+            known[key] = event.blob
+        selectable = self._selectable.get(kind, ())
+        self.ring(kind).append(RingEntry(event.revision, event.type, kind, key, event.blob, old, selectable))
 
     def _tell(self, change: str, kind: str, obj: Object, definition: OnDefinition) -> None:
         row = definition(change, kind, obj)
@@ -164,29 +158,29 @@ class Hub:
         self._start = revision
         with self._activity.busy():
             for kind in TOLD:
-                self._traits[kind] = await self._learn(kind, definition)
+                self._known[kind] = await self._learn(kind, definition)
             self.told.set()
             learnt = set[str](TOLD)
             while new := [kind for kind in kinds() if kind not in learnt]:  # among them those that definitions define
                 for kind in new:
-                    self._traits[kind] = await self._learn(kind, definition)
+                    self._known[kind] = await self._learn(kind, definition)
                 learnt.update(new)
         for ring in self._rings.values():
             ring.reset(revision)
         self.revision.raise_to(revision)
         self.ready.set()
 
-    async def _learn(self, kind: str, definition: OnDefinition) -> dict[Key, Traits]:
-        """Return the traits of all objects of a kind."""
-        learnt: dict[Key, Traits] = {}
+    async def _learn(self, kind: str, definition: OnDefinition) -> dict[Key, bytes]:
+        """Return the bytes of all objects of a kind."""
+        learnt: dict[Key, bytes] = {}
         blobs = await self._blobs(kind)
         for first in range(0, len(blobs), SLICE):
             for blob in blobs[first : first + SLICE]:
                 obj = cast("Object", codec.unpack(blob))
                 if kind in TOLD:
                     self._tell("MODIFIED", kind, obj, definition)
-                traits = traits_of(kind, obj, self._selectable.get(kind, ()))
-                learnt[traits.namespace, traits.name] = traits
+                meta = section(obj, "metadata")
+                learnt[meta.get("namespace") or "", meta.get("name") or ""] = blob
             await lowlevel.checkpoint()
         return learnt
 
@@ -196,4 +190,4 @@ class Hub:
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of objects of each known kind."""
-        return {kind: len(known) for kind, known in self._traits.items()}
+        return {kind: len(known) for kind, known in self._known.items()}

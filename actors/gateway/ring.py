@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from weakref import WeakValueDictionary
 
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.request.selection import Traits
+from pumice.actors.gateway.request.selection import Traits, traits_in
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
@@ -23,24 +23,41 @@ MOST: Final = 200
 
 
 class RingEntry:
-    """One change. `before` and `after` are the object's traits; None: the object did not exist before, or was
-    deleted."""
+    """One change of the object with this `key`, namespace and name. `old`: its bytes before, None if it did not exist.
 
-    __slots__ = ("_line", "after", "before", "blob", "revision", "type")
+    What selectors see of it is found out when a watch with a selector asks: most changes have no such reader.
+    """
 
-    def __init__(self, revision: int, type_: str, blob: bytes, before: Traits | None, after: Traits | None) -> None:
+    __slots__ = ("_line", "_selectable", "blob", "key", "kind", "old", "revision", "type")
+
+    def __init__(
+        self,
+        revision: int,
+        type_: str,
+        kind: str,
+        key: tuple[str, str],
+        blob: bytes,
+        old: bytes | None = None,
+        selectable: tuple[str, ...] = (),
+    ) -> None:
         self.revision = revision
         self.type = type_
+        self.kind = kind
+        self.key = key
         self.blob = blob
-        self.before = before
-        self.after = after
+        self.old = old
+        self._selectable = selectable
         self._line: bytes | None = None
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Namespace and name of the object."""
-        traits = self.after or self.before
-        return (traits.namespace, traits.name) if traits else ("", "")
+    def before(self) -> Traits | None:
+        """Return what selectors see of the object before the change; None: it did not exist."""
+        return None if self.old is None else traits_in(self.kind, self._selectable, self.old)
+
+    @property
+    def after(self) -> Traits | None:
+        """Return what they see of it after the change; None: it was deleted."""
+        return None if self.type == "DELETED" else traits_in(self.kind, self._selectable, self.blob)
 
     @property
     def size(self) -> int:

@@ -176,6 +176,8 @@ class Stream:
     def _seen(self, entry: RingEntry) -> bytes:
         """Return the change as this watch sees it: an object that begins to match is ADDED, one that stops is
         DELETED."""
+        if self._selected.everything and self._write.plain:
+            return entry.line()
         had = entry.before is not None and self._selected.has(entry.before)
         has = entry.after is not None and self._selected.has(entry.after)
         if entry.type == "DELETED":

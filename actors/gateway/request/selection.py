@@ -1,13 +1,14 @@
 """Selection of the objects of a list or a watch: label selectors and field selectors.
 
-An object is judged by its traits, which are its labels and the few fields that can be selected by; a watch keeps the
-traits of every object, so that it can tell when one stops matching.
+An object is judged by its traits, which are its labels and the few fields that can be selected by, before a change too,
+so that a watch can tell when an object stops matching.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from pumice.actors.gateway.problems import ApiError, bad_request
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.selectors import Requirement, SelectorTextError, matches, parse_selector
 from pumice.core.objects.metadata import Object, section
+from pumice.storage import codec
 
 _EMPTY: Final[Mapping[str, str]] = {}
 _NAMES: Final = ("metadata.name", "metadata.namespace")
@@ -129,6 +131,12 @@ def traits_of(kind: str, obj: Object, selectable: tuple[str, ...] = ()) -> Trait
     paths = FIELDS.get(kind, selectable)
     fields = tuple(_text(_value(kind, obj, path)) for path in paths)
     return Traits(meta.get("namespace") or "", meta.get("name") or "", labels or _EMPTY, fields, paths)
+
+
+@lru_cache(maxsize=1024)
+def traits_in(kind: str, selectable: tuple[str, ...], blob: bytes) -> Traits:
+    """Return the traits of an object by its bytes: what comes after one change is before the next, for all watches."""
+    return traits_of(kind, cast("Object", codec.unpack(blob)), selectable)
 
 
 def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:

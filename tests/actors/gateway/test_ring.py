@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actors.gateway.request.selection import Traits
 from pumice.actors.gateway.ring import MOST, Ring, RingEntry
 
 NAMESPACES = ("a", "b", "c")
 
 
 def change(revision: int, namespace: str, *, size: int = 10, deleted: bool = False) -> RingEntry:
-    traits = Traits(namespace, f"p{revision}", {})
-    before, after = (traits, None) if deleted else (None, traits)
-    return RingEntry(revision, "DELETED" if deleted else "ADDED", b"x" * size, before, after)
+    blob, key = b"x" * size, (namespace, f"p{revision}")
+    return RingEntry(revision, "DELETED" if deleted else "ADDED", "Pod", key, blob, blob if deleted else None)
 
 
 @given(

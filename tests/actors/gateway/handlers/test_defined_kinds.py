@@ -6,7 +6,6 @@ import anyio
 import pytest
 
 from pumice.actors.gateway.hub import TOLD, Hub, Key, OnDefinition
-from pumice.actors.gateway.request.selection import Traits
 from pumice.storage.memory import MemoryJournal
 from tests.actors.gateway.rig import PATIENCE_S, serving, shown, take
 from tests.kit.definitions import definition
@@ -54,7 +53,7 @@ async def test_a_kind_is_there_from_the_first_request_after_a_restart(monkeypatc
         await web.send("POST", DEFINITIONS, definition(), 201)
     learn = Hub._learn  # pyright: ignore[reportPrivateUsage]
 
-    async def slowly(hub: Hub, kind: str, told: OnDefinition) -> dict[Key, Traits]:
+    async def slowly(hub: Hub, kind: str, told: OnDefinition) -> dict[Key, bytes]:
         await anyio.sleep(0.1 if kind in TOLD else 0)
         return await learn(hub, kind, told)
 
