@@ -1,8 +1,8 @@
 """The journal in a SQLite file, from any event loop.
 
-aiosqlite needs asyncio, so it lives in one thread with an asyncio loop of its own, reached through an anyio portal: the
-journal is the same under trio and asyncio. A transaction is one shielded function in that loop, so that a cancelled
-append is whole or absent.
+aiosqlite needs asyncio: it lives in the caller's loop where that is asyncio's, else in a thread with a loop of its own,
+reached through an anyio portal. The journal is the same under trio and asyncio. A transaction is one shielded function
+in that loop, so that a cancelled append is whole or absent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pumice.config.input_file import demand_file, note_inputs
 from pumice.storage.chain import check
 from pumice.storage.errors import DamagedError, ForeignFileError, MissingFileError
-from pumice.storage.sqlite.database import Database, LoopThread, unbroken
+from pumice.storage.sqlite.database import Database, Loop, loop_for_journal, unbroken
 from pumice.storage.sqlite.failures import MANGLED, failing_to_open
 from pumice.storage.sqlite.lock import JournalLock
 from pumice.storage.sqlite.migrations import MIGRATIONS
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class SqliteJournal:
     """A journal file, from any event loop. See `storage.journal.Journal`; made by `open`, an async context manager."""
 
-    def __init__(self, thread: LoopThread, database: Database, lock: JournalLock | None) -> None:
-        self._thread = thread
+    def __init__(self, loop: Loop, database: Database, lock: JournalLock | None) -> None:
+        self._loop = loop
         self._database = database
         self._lock = lock
 
@@ -59,31 +59,31 @@ class SqliteJournal:
             if not read_only:
                 lock = JournalLock(path)
                 undo.callback(lock.release, clean=False)
-            thread = LoopThread("pumice journal")
-            undo.callback(thread.stop)
-            database = await unbroken(thread.call(Database.open, path, name, lock, migrations))
+            loop = loop_for_journal("pumice journal")
+            undo.callback(loop.stop)
+            database = await unbroken(loop.call(Database.open, path, name, lock, migrations))
             undo.pop_all()
-            return cls(thread, database, lock)
+            return cls(loop, database, lock)
 
     async def append(self, records: Sequence[Record]) -> int:
         """Write the records in one transaction, on disk when this returns; the number of the last one."""
-        return await self._thread.call(self._database.append, records)
+        return await self._loop.call(self._database.append, records)
 
     async def begin_after(self, sequence: int, hash_: bytes) -> None:
         """Let an empty journal begin with the record after that one, whose hash this is, as though it had been cut."""
-        await self._thread.call(self._database.begin_after, sequence, hash_)
+        await self._loop.call(self._database.begin_after, sequence, hash_)
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """At most `limit` records (of these kinds) numbered above `after`."""
-        return await self._thread.call(self._database.read, after, kinds, limit)
+        return await self._loop.call(self._database.read, after, kinds, limit)
 
     async def last(self, kind: str) -> Stored | None:
         """The newest record of a kind."""
-        return await self._thread.call(self._database.last, kind)
+        return await self._loop.call(self._database.last, kind)
 
     async def head(self) -> Head:
         """Both ends, as they are in the file now."""
-        return await self._thread.call(self._database.head)
+        return await self._loop.call(self._database.head)
 
     async def check(self) -> ChainReport:
         """Verify the chain."""
@@ -91,33 +91,33 @@ class SqliteJournal:
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
         """Keep it and the one before; the number of the newest record."""
-        return await self._thread.call(self._database.save_checkpoint, checkpoint)
+        return await self._loop.call(self._database.save_checkpoint, checkpoint)
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
         """Newest first. Raises DamagedError for one that is not what its record says."""
-        return await self._thread.call(self._database.checkpoints)
+        return await self._loop.call(self._database.checkpoints)
 
     async def drop_edited_checkpoints(self) -> None:
         """Forget checkpoints that are not what their records say. Raises EditedCheckpointError where one is needed."""
-        await self._thread.call(self._database.drop_edited_checkpoints)
+        await self._loop.call(self._database.drop_edited_checkpoints)
 
     async def cut(self, through: int) -> int:
         """Forget records up to `through`, at most to the oldest checkpoint kept and where a pack ends."""
-        return await self._thread.call(self._database.cut, through)
+        return await self._loop.call(self._database.cut, through)
 
     async def confirm(self) -> None:
         """Raises GoneError when its files are not where they were."""
-        await self._thread.call(self._database.confirm)
+        await self._loop.call(self._database.confirm)
 
     async def close(self) -> None:
         """Finish what is in flight and let go of file, lock and thread. A second call does nothing."""
-        if self._thread.stopped:
+        if self._loop.stopped:
             return
         clean = False
         try:
-            clean = await unbroken(self._thread.call(self._database.close))
+            clean = await unbroken(self._loop.call(self._database.close))
         finally:
-            self._thread.stop()
+            self._loop.stop()
             if self._lock is not None:
                 self._lock.release(clean=clean)
 

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import pytest
@@ -21,7 +21,7 @@ import pytest
 from pumice.storage import rows
 from pumice.storage.errors import ForeignFileError, MissingFileError
 from pumice.storage.journal import Checkpoint, Record
-from pumice.storage.sqlite import SqliteJournal, back_up, database, journal, queries
+from pumice.storage.sqlite import SqliteJournal, back_up, database, queries
 from tests.kit.disk import Disk, Files, Link, Said, Step, Sync, SyncFolder, lay_out, library, recording
 from tests.storage.test_kill import assert_batches_are_whole
 
@@ -127,19 +127,6 @@ def left(steps: list[Step], before: Files, crash: str) -> list[State]:
     return list(newest.values())
 
 
-class SameLoop:
-    """In place of a journal's thread: its calls run in the loop of who asks, and cost no thread."""
-
-    def __init__(self, name: str) -> None:
-        self.stopped = False
-
-    async def call(self, function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
-        return await function(*arguments)
-
-    def stop(self) -> None:
-        self.stopped = True
-
-
 async def examine(path: Path, acknowledged: int) -> None:
     """It can be read, continued and closed, and holds what was acknowledged (-1: not even that it was made)."""
     try:
@@ -177,7 +164,6 @@ def try_all(states: list[State], folder: Path, copies: bool = False) -> None:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(queries, "PRAGMAS", QUICK)
-        patched.setattr(journal, "LoopThread", SameLoop)
         small_packs(patched)
         anyio.run(each)
 

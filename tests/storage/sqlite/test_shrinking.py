@@ -32,7 +32,7 @@ async def cut(path: Path, through: int) -> None:
         kept = await everything(journal)
         await journal.save_checkpoint(Checkpoint(through + 50, 1.0, b"state"))
         assert await journal.cut(through) == through
-        [(free,)] = await journal._thread.call(journal._database._rows, queries.FREE_PAGES)  # pyright: ignore[reportPrivateUsage]
+        [(free,)] = await journal._loop.call(journal._database._rows, queries.FREE_PAGES)  # pyright: ignore[reportPrivateUsage]
         assert free == 0
         assert (await journal.check()).whole
         assert (await everything(journal))[: len(kept) - through] == kept[through:]

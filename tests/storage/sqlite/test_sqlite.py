@@ -152,9 +152,9 @@ async def test_readers_follow_the_writer(path: Path) -> None:
 async def limit_pages(journal: SqliteJournal, extra: int | None) -> None:
     """What a full disk does: the database may not grow (by more than some pages)."""
     database = journal._database  # pyright: ignore[reportPrivateUsage]
-    [(pages,)] = await journal._thread.call(database._rows, "PRAGMA page_count")  # pyright: ignore[reportPrivateUsage]
+    [(pages,)] = await journal._loop.call(database._rows, "PRAGMA page_count")  # pyright: ignore[reportPrivateUsage]
     most = 1 << 30 if extra is None else pages + extra
-    await journal._thread.call(database._rows, f"PRAGMA max_page_count = {most}")  # pyright: ignore[reportPrivateUsage]
+    await journal._loop.call(database._rows, f"PRAGMA max_page_count = {most}")  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("count", [500, 3000])
@@ -176,14 +176,14 @@ async def test_a_full_disk_loses_nothing_and_writes_nothing(path: Path, opened: 
 
 async def test_every_commit_waits_for_the_disk(opened: SqliteJournal) -> None:
     database = opened._database  # pyright: ignore[reportPrivateUsage]
-    [(level,)] = await opened._thread.call(database._rows, "PRAGMA synchronous")  # pyright: ignore[reportPrivateUsage]
+    [(level,)] = await opened._loop.call(database._rows, "PRAGMA synchronous")  # pyright: ignore[reportPrivateUsage]
     assert level == 2, "FULL; a kill does not show the difference, a power cut does"
 
 
 async def test_a_disk_gone_read_only(path: Path, opened: SqliteJournal) -> None:
     await opened.append(records(2))
     database = opened._database  # pyright: ignore[reportPrivateUsage]
-    await opened._thread.call(database._rows, "PRAGMA query_only = 1")  # pyright: ignore[reportPrivateUsage]
+    await opened._loop.call(database._rows, "PRAGMA query_only = 1")  # pyright: ignore[reportPrivateUsage]
     for count in (1, 2000):
         with pytest.raises(ReadOnlyError, match="read-only"):
             await opened.append(records(count))
