@@ -29,27 +29,36 @@ def listed(amounts: Mapping[str, float]) -> str:
 
 def amount(resource: str, value: float) -> str:
     """Format so much of a resource as the scheduler counts it (memory in bytes, pods and volumes whole, all else in
-    thousandths) as people write it: `1400m cpu`, `8Gi memory`, `60Gi ephemeral-storage`, `1.5 nvidia.com/gpu`.
+    thousandths) as people write it: `1.4 cpu`, `8Gi memory`, `60Gi ephemeral-storage`, `1.5 nvidia.com/gpu`, `1 pod`.
     """
+    text = figure(resource, value)
+    return counted(text, "pod") if resource == "pods" else f"{text} {resource}"
+
+
+def figure(resource: str, value: float) -> str:
+    """Format the same without the name of the resource: `1.4`, `8Gi`."""
     if resource == "memory":
-        text = byte_count(value)
-    elif is_counted_whole(resource):
-        text = f"{value:.12g}"
-    elif resource == "ephemeral-storage" or resource.startswith("hugepages-"):
-        text = byte_count(value / 1000)
-    else:
-        text = milli(value) if resource == "cpu" else f"{value / 1000:.12g}"
-    return f"{text} {resource}"
+        return byte_count(value)
+    if is_counted_whole(resource):
+        return f"{value:.12g}"
+    if resource == "ephemeral-storage" or resource.startswith("hugepages-"):
+        return byte_count(value / 1000)
+    return milli(value) if resource == "cpu" else _plain(value / 1000)
 
 
-def counted(count: float, noun: str) -> str:
+def counted(count: float | str, noun: str) -> str:
     """Format a count with its noun: `1 node`, `3 nodes`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"
 
 
 def milli(value: float) -> str:
-    """Thousandths: `500m`, `2`, `2500m`."""
-    return f"{value / 1000:g}" if value % 1000 == 0 else f"{value:g}m"
+    """Format thousandths: `500m`, `2`, `2.5`."""
+    return f"{value:g}m" if 0 < abs(value) < 1000 else _plain(value / 1000)
+
+
+def _plain(value: float) -> str:
+    """Return a number to three decimals, without an exponent."""
+    return f"{round(value, 3):.12g}"
 
 
 def byte_count(value: float) -> str:
@@ -61,7 +70,9 @@ def byte_count(value: float) -> str:
 
 
 def time_span(seconds: float) -> str:
-    """Return seconds in the two largest units that they fill: `40s`, `3m20s`, `1h5m`, `2d3h`."""
+    """Return seconds in the two largest units that they fill: `0.4s`, `40s`, `3m20s`, `1h5m`, `2d3h`."""
+    if abs(seconds) < 59.5:
+        return f"{seconds:.2g}s"
     whole = round(seconds)
     parts = [(whole // 86400, "d"), (whole % 86400 // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
     first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)

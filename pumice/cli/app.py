@@ -122,7 +122,7 @@ def load(name: str) -> Any:
     row = COMMANDS[name]
     with keeping():
         function = getattr(import_module(f"pumice.cli.{name}"), name)
-    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     alone.command(name, help=row.help, epilog=f"Example: {row.example}")(function)
     return typer.main.get_command(alone)
 

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Lenient
-from pumice.cli.terminal import Terminal, WholeTable, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.proof.bench.figures import BenchResult, Parameters, Samples, report
 from pumice.proof.bench.scenarios import SCENARIOS
 

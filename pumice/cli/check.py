@@ -78,7 +78,7 @@ def _settings(
 
 def show(console: Console, told: Review) -> None:
     """Actions in their order, plugins tier by tier, warnings."""
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    say = partial(console.print, markup=False, highlight=False)
     say("In every cycle:")
     for action in told.actions:
         say(f"  {action.name}: {action.does}{_shown(action.arguments)}")

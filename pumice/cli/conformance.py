@@ -11,7 +11,8 @@ from rich.console import Console
 from pumice.cli.exits import Exit, guarded
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
-from pumice.cli.terminal import Terminal, WholeTable
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal
 from pumice.config.errors import ConfigError
 from pumice.executors import executors
 from pumice.proof.conformance.case import find_suites, inherited
@@ -23,16 +24,16 @@ from pumice.proof.conformance.runner import CaseTally, Score, run_suites, score_
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
     """Every difference on its own lines (expected above found), the trace, and the outcome of every cycle."""
-    console.rule(f"{verdict.suite}: {verdict.case}: {'passed' if verdict.passed else 'failed'}")
+    console.print(f"{verdict.suite}: {verdict.case}: {'passed' if verdict.passed else 'failed'}")
     if verdict.reason:
-        console.print(verdict.trace or verdict.reason, markup=False, soft_wrap=True)
+        console.print(verdict.trace or verdict.reason)
     for one in verdict.differences:
-        console.print(f"{one.group} {one.path}", markup=False, soft_wrap=True)
-        console.print(f"    expected {one.expected!r}", markup=False, soft_wrap=True)
-        console.print(f"    was      {one.found!r}", markup=False, soft_wrap=True)
+        console.print(f"{one.group} {one.path}")
+        console.print(f"    expected {one.expected!r}")
+        console.print(f"    was      {one.found!r}")
     for number, outcome in enumerate(verdict.outcomes, start=1):
         for key, value in outcome.items():
-            console.print(f"cycle {number} {key}: {value}", markup=False, soft_wrap=True)
+            console.print(f"cycle {number} {key}: {value}")
 
 
 LINE_LENGTH: Final = 400
@@ -79,14 +80,12 @@ def show(console: Console, score: Score) -> None:
     """One line a failing case, then the suites, then the totals."""
     for failure in score.failures:
         line = f"{failure.suite}: {failure.case}: {failure.diff}"
-        console.print(line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + " …", markup=False, soft_wrap=True)
+        console.print(line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + " …")
     table = WholeTable("suite", "cases", "passed", "failed")
     for suite, tally in sorted(score.by_suite.items()):
         table.add_row(suite, *_columns(tally))
-    table.add_section()
     for group, tally in score.by_group.items():
         table.add_row(f"on {group}", *_columns(tally))
-    table.add_section()
     table.add_row("all", *_columns(score.whole))
     console.print(table)
 

@@ -13,7 +13,8 @@ from pumice.cli.futures.estimates import RunScoring, estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
 from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
-from pumice.cli.terminal import Terminal, WholeTable, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.questions.eta.estimate import Estimate, Estimates, FutureSampling
 from pumice.units import time_span
 
@@ -71,14 +72,14 @@ def eta(
 
 def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | None) -> None:
     """A line a job."""
-    table = WholeTable("job", "starts in", "most likely", "as pods say themselves", "from")
+    table = WholeTable("job", "starts in", "most likely", "as pods say", "known from", sentences=True)
     for job, each in found.items():
         said = "" if each.said_s is None else time_span(each.said_s)
         basis = ", ".join(f"{count} by {source}" for source, count in each.basis.items())
-        likely = time_span(each.likely_s) if each.likely_s is not None else each.why
-        table.add_row(job, range_of(each), likely, said, basis)
+        likely, why = (time_span(each.likely_s), "") if each.likely_s is not None else ("", each.why)
+        table.add_row(job, range_of(each), likely, said, "; ".join(filter(None, (why, basis))))
     console.print(table if table.row_count else "No job waits.")
     for job in sorted((asked or frozenset()) - found.keys()):
-        console.print(f"{job}: does not wait", markup=False)
+        console.print(f"{job}: does not wait")
     for sentence in {sentence: None for each in found.values() for sentence in each.supposed}:
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence)

@@ -20,7 +20,8 @@ from pumice.cli.inputs import in_force, moment_said, take_manifests
 from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
 from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.summary import said
-from pumice.cli.terminal import Terminal, WholeTable, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
 from pumice.questions.explain.account import Account, StepsTold
@@ -175,20 +176,20 @@ def _difference(account: Account) -> str:
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     """The sentence first, then the counts."""
     where = f" in cycle {account.cycle}" if recorded else ""
-    console.print(f"{account.kind} {account.name}{where}: {account.state}", markup=False)
+    console.print(f"{account.kind} {account.name}{where}: {account.state}")
     if account.differs:
-        console.print(_difference(account), markup=False, soft_wrap=True)
+        console.print(_difference(account))
     if account.message:
-        console.print(account.message, markup=False, soft_wrap=True)
+        console.print(account.message)
     if account.nodes:
-        table = WholeTable("nodes", "how many", title=units.counted(sum(account.nodes.values()), "node"))
+        table = WholeTable(f"of {units.counted(sum(account.nodes.values()), 'node')}", "how many")
         for reason, count in account.nodes.items():
             table.add_row(reason, str(count))
         console.print(table)
     for node, sentences in account.cards.items():
-        console.print(f"cards of {node}: {'. '.join(sentences)}", markup=False, soft_wrap=True)
+        console.print(f"cards of {node}: {'. '.join(sentences)}")
     for plugin, told in account.plugins.items():
-        console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in told.items())}", markup=False)
+        console.print(f"{plugin}: {', '.join(f'{key} {_words(value)}' for key, value in told.items())}")
     for each in account.job.get("steps", ()):
         show_steps(console, each)
 
@@ -197,20 +198,20 @@ def show_advice(console: Console, account: Account, decided: frozenset[str] = fr
     """Print the changes that would help, and why there are not more. `decided`: assumptions of the cycle itself, not
     only of the advice."""
     for advice in account.unblock:
-        console.print(advice, markup=False, soft_wrap=True)
+        console.print(advice)
     if remark := account.tried.get("remark"):
-        console.print(f"advice: {remark}", markup=False, soft_wrap=True)
+        console.print(f"advice: {remark}")
     for sentence in account.supposed:
-        console.print(sentence if sentence in decided else f"advice: {sentence}", markup=False, soft_wrap=True)
+        console.print(sentence if sentence in decided else f"advice: {sentence}")
 
 
 def show_steps(console: Console, told: StepsTold) -> None:
     """Print the step that stopped an action first, then the steps before it."""
     shown = [step for step in told["steps"] if step != told["stopped"]]
     first = told["stopped"] or (shown.pop() if shown else "")
-    console.print(f"{told['action']}: {first}", markup=False, soft_wrap=True)
+    console.print(f"{told['action']}: {first}")
     for step in shown:
-        console.print(f"  {step}", markup=False, soft_wrap=True)
+        console.print(f"  {step}")
 
 
 def _words(value: Any) -> str:

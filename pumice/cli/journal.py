@@ -14,7 +14,8 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Format, Lenient
-from pumice.cli.terminal import Terminal, WholeTable, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.explain.ended import JobEnd, end_of
 from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_waits
@@ -124,7 +125,7 @@ async def _print_new(opened: Journal, after: int, terminal: Terminal) -> int:
         if terminal.format is Format.JSON:
             sys.stdout.write(msgspec.json.encode(JournalRecord(entry.told()).plain()).decode() + "\n")
         else:
-            terminal.out.print(line_of(entry), markup=False, soft_wrap=True)
+            terminal.out.print(line_of(entry))
         after = entry.sequence
     sys.stdout.flush()
     return after
@@ -178,9 +179,9 @@ def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: Waits
     def lines(console: Console) -> None:
         _print_lines(console, told)
         if ended:
-            console.print(f"{name} is {ended['state']}: {ended['message']}", markup=False, soft_wrap=True)
+            console.print(f"{name} is {ended['state']}: {ended['message']}")
         if now is not None and now["message"]:
-            console.print(f"Cycle {now['cycle']}: {name} waits: {now['message']}", markup=False, soft_wrap=True)
+            console.print(f"Cycle {now['cycle']}: {name} waits: {now['message']}")
 
     terminal.emit(found, lines)
     return Exit.DONE
@@ -200,7 +201,7 @@ def show_overview(console: Console, overview: Overview) -> None:
 
 def _print_lines(console: Console, lines: list[StoryEntry]) -> None:
     for entry in lines:
-        console.print(line_of(entry), markup=False, soft_wrap=True)
+        console.print(line_of(entry))
 
 
 def line_of(entry: StoryEntry) -> str:

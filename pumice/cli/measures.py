@@ -15,7 +15,8 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.terminal import Terminal, WholeTable, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.measures import Measures, measure
@@ -29,7 +30,7 @@ from pumice.questions.measures.tables import (
     queue_resources,
 )
 from pumice.storage.sqlite import SqliteJournal
-from pumice.units import counted
+from pumice.units import counted, time_span
 
 SHOWN: Final = 20
 
@@ -135,13 +136,13 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
         f"{counted(summary['jobs'], 'job')}, {summary['ended']} ended, {summary['unstarted']} unstarted,"
         f" {counted(summary['pods'], 'pod')}, {counted(summary['evictions'], 'eviction')},"
         f" {counted(summary['killed'], 'pod')} killed by {counted(summary['restarts'], 'restart')}"
-        f" in {found.horizon_s:g} s; makespan {_seconds(summary['makespan_s'])}"
+        f" in {time_span(found.horizon_s)}; makespan {_seconds(summary['makespan_s'])}"
     )
     used = WholeTable("resource", "utilisation", "fragmentation of what is free")
     for resource, of in summary["resources"].items():
         used.add_row(resource, f"{of['utilisation']:.1%}", f"{of['fragmentation']:.1%}")
     console.print(used)
-    queues = WholeTable("queue", "jobs", "ended", "unstarted", "wait: mean", "median", "95 %", "slowdown", "evictions")
+    queues = WholeTable("queue", "jobs", "ended", "unstarted", "mean wait", "median", "95 %", "slowdown", "evictions")
     for row in found.queues:
         waits = (row.mean_wait_s, row.median_wait_s, row.p95_wait_s)
         slowdown = "-" if row.mean_bounded_slowdown is None else f"{row.mean_bounded_slowdown:.2f}"
@@ -165,4 +166,4 @@ def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
 
 
 def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:g} s"
+    return "-" if value is None else time_span(value)

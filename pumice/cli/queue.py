@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.table import Column, Table
 
 from pumice.cli.exits import Exit
 from pumice.cli.futures.estimates import estimated, range_of
@@ -16,6 +15,7 @@ from pumice.cli.options import Lenient, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
 from pumice.cli.tables.frame import held_lately
 from pumice.cli.tables.standings import QueueTree
+from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.adviser.queues import weights_remark
@@ -80,7 +80,7 @@ def show(console: Console, waiting_jobs: WaitingJobs, starts: dict[str, Estimate
         console.print(_past(lately))
     said = [waiting_jobs.supposed, *(each.supposed for each in starts.values())]
     for sentence in {sentence: None for each in said for sentence in each}:
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence)
     if not waiting_jobs.waiting:
         console.print("No job waits.")
         return
@@ -93,33 +93,29 @@ def show(console: Console, waiting_jobs: WaitingJobs, starts: dict[str, Estimate
     console.print(f"{len(waiting_jobs.waiting)} wait: {told}")
 
 
-def _past(lately: dict[str, str]) -> Table:
-    table = Table("held lately", "", box=None, padding=(0, 2, 0, 0))
+def _past(lately: dict[str, str]) -> WholeTable:
+    table = WholeTable("queue", "held lately")
     for name, line in lately.items():
         table.add_row(name, line)
     return table
 
 
-def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> Table:
+def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> WholeTable:
     more = ("starts in",) if starts else ()
-    shown = waiting_jobs.waiting[:SHOWN]
-    after = (Column("comes after", overflow="fold"),) if any(job.place.before_it for job in shown) else ()
-    job_column, queue_column, because = (Column(head, overflow="fold") for head in ("job", "queue", "waits for"))
-    table = Table("#", job_column, queue_column, "placed", "class", because, *after, *more)
-    for job in shown:
+    table = WholeTable("#", "job", "queue", "placed", "class", *more, "waits for", sentences=True)
+    for job in waiting_jobs.waiting[:SHOWN]:
         table.add_row(
             "" if job.position is None else str(job.position),
             job.name,
             job.queue,
             f"{job.held} of {job.held + job.pods}",
             job.finding.wait_class.value,
-            job.finding.because,
-            *([_before(job)] if after else ()),
             *([range_of(estimate_of(starts, job.job, job.name))] if starts else ()),
+            job.finding.because + _before(job),
         )
     return table
 
 
 def _before(job: WaitingJob) -> str:
     earlier = job.place.before_it
-    return "" if earlier is None else f"{earlier.job}: {earlier.words}"
+    return "" if earlier is None else f"; comes after {earlier.job}: {earlier.words}"

@@ -17,7 +17,8 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config
 from pumice.cli.options import Config, Lenient, PluginsDir, Workers
 from pumice.cli.tables.summary import show_agreement
-from pumice.cli.terminal import Terminal, WholeTable, show_lines, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.kube.statuses import timestamp
 from pumice.collecting import rarely
 from pumice.config.load import read_text
@@ -114,13 +115,16 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
     else:
         console.print(f"The decisions part in cycle {second.parting.cycle}, at {timestamp(second.parting.at)}.")
     for sentence in supposed:
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence)
     for what, changed in second.comparison.changed.items():
         if not changed:
             console.print(f"No figure of the {what} differs.")
             continue
         if what == "jobs":
-            show_lines(console, [("job", "recorded → other configuration"), *map(_job_line, changed.items())])
+            jobs = WholeTable("job", "recorded → other configuration")
+            for each in changed.items():
+                jobs.add_row(*_job_line(each))
+            console.print(jobs)
             continue
         table = WholeTable(what.removesuffix("s"), "figure", "recorded", "other configuration")
         for name, figures in changed.items():
@@ -227,5 +231,5 @@ def show(console: Console, report: ReplayReport, seconds: float) -> None:
         return
     about = f" about {difference.task}" if difference.task else ""
     console.print(f"The first difference is in cycle {difference.cycle}{about}:")
-    console.print(f"    recorded {difference.recorded}", markup=False, soft_wrap=True)
-    console.print(f"    decided  {difference.decided}", markup=False, soft_wrap=True)
+    console.print(f"    recorded {difference.recorded}")
+    console.print(f"    decided  {difference.decided}")

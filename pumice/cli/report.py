@@ -70,7 +70,7 @@ def report(
     if plain:
         terminal.warn(f"{plain}; the report has tables only")
     said = ReportResult(report=str(target), bytes=target.stat().st_size, plots=[str(path) for path in plots])
-    terminal.emit(said, lambda console: console.print(f"{target}: open it in a browser", markup=False))
+    terminal.emit(said, lambda console: console.print(f"{target}: open it in a browser"))
     return Exit.DONE
 
 

@@ -280,9 +280,9 @@ class ProgressWatch(Watching):
         line = export_line(kubeconfig)
         self._terminal.say(f"serving Kubernetes' API on {gateway.url}")
         if self._terminal.tables:
-            self._terminal.out.print(line, markup=False, soft_wrap=True)
+            self._terminal.out.print(line)
         else:
-            self._terminal.err.print(line, markup=False, soft_wrap=True)
+            self._terminal.err.print(line)
 
     def refused(self, obj: Object, answer: Refused) -> None:
         place = self._loaded.place_of(obj)

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from pumice.cli.app import COMMANDS
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.terminal import Terminal, show_lines, speaking
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import nearest_names
 from pumice.results import FORMS, Plain, Result, forms_of, json_schema, tag_of
 
@@ -45,5 +46,7 @@ def schema(
 
 def show(console: Console) -> None:
     """Print a line a command: the version of its result, and what the command does."""
-    rows = [(name, tag_of(forms_of(name)[0]), COMMANDS[name].help if name in COMMANDS else "") for name in FORMS]
-    show_lines(console, [("command", "schema", ""), *rows])
+    table = WholeTable("command", "schema", "what the command does", sentences=True)
+    for name in FORMS:
+        table.add_row(name, tag_of(forms_of(name)[0]), COMMANDS[name].help if name in COMMANDS else "")
+    console.print(table)

@@ -157,7 +157,7 @@ def show(console: Console, found: StressResult) -> None:
         console.print("everything held")
     for one in found.violations:
         for line in lines_of(one):
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(line)
 
 
 def lines_of(one: BrokenStorm) -> list[str]:

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.options import Dask, Level, LogLevel, Printed, Quiet, Workers
-from pumice.cli.terminal import Terminal, WholeTable
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.executors import executors
 from pumice.questions.sweep.one_run import files_of
@@ -103,4 +104,4 @@ def _show(console: Console, spec: SweepSpec, found: Swept, target: Path) -> None
         table.add_row(*("-" if row.get(name) is None else str(row[name]) for name in (*spec.varied, *FIGURES)))
     console.print(table)
     where = f"{found.missing} are missing yet" if found.missing else f"in {target}"
-    console.print(f"{len(found.rows)} runs, {found.fresh} of them now, {where}", markup=False)
+    console.print(f"{len(found.rows)} runs, {found.fresh} of them now, {where}")

@@ -1,4 +1,4 @@
-"""The terminal: a command's result alone to stdout, everything else to stderr; tables without cut cells."""
+"""The terminal: a command's result goes to stdout alone, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
-from rich.table import Table
 
 from pumice.cli.exits import guarded
 from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
@@ -25,32 +23,11 @@ from pumice.config.printable import LINE_ENDS, printable
 from pumice.results import Result
 from pumice.yaml_text import dump_yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-# --- Whole tables
-
-
-class WholeTable(Table):
-    """Names of resources, nodes and jobs differ at their ends, which rich would leave out."""
-
-    def add_column(self, *header: Any, **options: Any) -> None:
-        """Add a column whose long words go on in the next line."""
-        super().add_column(*header, **{"overflow": "fold", **options})
-
-
-def show_lines(console: Console, rows: Sequence[Sequence[str]]) -> None:
-    """A line a row, whatever the width of the terminal: all columns except the last stand below each other."""
-    widths = [max(cell_len(cell) for cell in column) for column in zip(*(row[:-1] for row in rows), strict=True)]
-    for row in rows:
-        cells = [cell + " " * (width - cell_len(cell)) for cell, width in zip(row[:-1], widths, strict=True)]
-        console.print("  ".join((*cells, row[-1])).replace("\n", " ").rstrip(), markup=False, soft_wrap=True)
-
-
 Advance = Callable[[int], None]
 
 
-PIPE_WIDTH: Final = 1000
+PIPE_WIDTH: Final = 1_000_000
+"""A pipe has no width: each row of a table is one line of it, however long."""
 _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Characters that JSON may hold raw and a terminal takes for orders."""
 
@@ -99,7 +76,6 @@ class Terminal:
         self.quiet = quiet
         self.errors = 0
         """So many objects or files could not be used."""
-        # a line for each row, however long: who reads a pipe has no width
         wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
         self.out = PlainConsole(file=sys.stdout, soft_wrap=not sys.stdout.isatty(), width=wide)
         self.err = PlainConsole(file=sys.stderr, soft_wrap=not sys.stderr.isatty())

@@ -45,7 +45,7 @@ def timeline(
     demand_output(target)
     found = anyio.run(_draw, file, target)
     said = TimelineResult(timeline=str(target), bytes=target.stat().st_size, jobs=found.summary["jobs"])
-    terminal.emit(said, lambda console: console.print(f"{target}: open it in https://ui.perfetto.dev", markup=False))
+    terminal.emit(said, lambda console: console.print(f"{target}: open it in https://ui.perfetto.dev"))
     return Exit.DONE
 
 

@@ -43,7 +43,7 @@ def view(
 
     def tell(url: str) -> None:
         said = ViewResult(url=url, journal=str(file), cycles=newest)
-        terminal.emit(said, lambda console: console.print(f"{file} on {url}", markup=False, soft_wrap=True))
+        terminal.emit(said, lambda console: console.print(f"{file} on {url}"))
         sys.stdout.flush()  # the caller waits for the address
 
     view_journal(file, None if plugins_dir is None else str(plugins_dir), *_address(http), tell, terminal.warn)

@@ -10,11 +10,15 @@ from pumice.units import amount
 @pytest.mark.parametrize(
     ("resource", "value", "text"),
     [
-        ("cpu", 1500.0, "1500m cpu"),
+        ("cpu", 1500.0, "1.5 cpu"),
         ("cpu", 2000.0, "2 cpu"),
         ("memory", 8 * 2.0**30, "8Gi memory"),
         ("nvidia.com/gpu", 2000.0, "2 nvidia.com/gpu"),
+        ("cpu", 230_400.0, "230.4 cpu"),
+        ("cpu", 400.0, "400m cpu"),
+        ("memory", 6.44e13, "58.6Ti memory"),
         ("pods", 3.0, "3 pods"),
+        ("pods", 1.0, "1 pod"),
         ("attachable-volumes-csi-csi.example.com", 3.0, "3 attachable-volumes-csi-csi.example.com"),
     ],
 )

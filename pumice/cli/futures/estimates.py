@@ -14,7 +14,8 @@ from rich.console import Console
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
 from pumice.cli.inputs import in_force, load_accepted
-from pumice.cli.terminal import Terminal, WholeTable
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.config.errors import nearest_keys

@@ -11,8 +11,7 @@ from typing import Final
 from rich.console import Console
 
 from pumice.cli.exits import Exit
-from pumice.cli.futures.tables import span
-from pumice.cli.terminal import Terminal, WholeTable
+from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.executors import Executors
@@ -22,6 +21,7 @@ from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import advised, searched
 from pumice.questions.whatif.search.starting import StartQuestion, known_job
 from pumice.results import Result
+from pumice.units import counted, time_span
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
 
 GUESS: Final = 100
@@ -104,17 +104,14 @@ def show_answers(
 ) -> None:
     """A sentence each, with when the job starts then."""
     for sentence in unasked(question.fork.config):
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence)
     if starts_s is not None:
-        console.print(f"{question.job} starts after {span(starts_s)} as it is.", markup=False)
+        console.print(f"{question.job} starts after {time_span(starts_s)} as it is.")
         return
-    console.print(f"{question.job} does not start within {span(question.within_s)}. It would with:", markup=False)
-    table = WholeTable("", "starts", "", show_header=False)
+    console.print(f"{question.job} does not start within {time_span(question.within_s)}. It would with:")
     for answer in answers:
-        table.add_row(_what(answer), f"+{span(answer.starts_s)}", _how_sure(answer))
-    if answers:
-        console.print(table)
-    else:
+        console.print(f"- {_what(answer)}: after {time_span(answer.starts_s)} ({_how_sure(answer)})")
+    if not answers:
         console.print("nothing that was tried")
     if not complete:
         console.print("The work for trying was over before everything was tried (--budget).")
@@ -124,7 +121,7 @@ def _what(answer: StartAnswer) -> str:
     of = ", ".join(answer.of)
     match answer.code:
         case "Nodes":
-            return f"{answer.amount} more node{'s' if answer.amount > 1 else ''} like {of}"
+            return f"{counted(answer.amount, 'more node')} like {of}"
         case "Capability":
             return answer.changes[0]
         case "Change":
@@ -132,9 +129,9 @@ def _what(answer: StartAnswer) -> str:
         case "Priority":
             return f"a priority of {answer.amount}"
         case "FewerJobs":
-            return f"{answer.amount} running job{'s' if answer.amount > 1 else ''} ended: {of}"
+            return f"{counted(answer.amount, 'running job')} ended: {of}"
         case _:
-            return f"{answer.amount} pod{'s' if answer.amount > 1 else ''} moved: {'; '.join(answer.changes)}"
+            return f"{counted(answer.amount, 'pod')} moved: {'; '.join(answer.changes)}"
 
 
 def _how_sure(answer: StartAnswer) -> str:

@@ -7,11 +7,11 @@ from typing import Final
 
 from rich.console import Console
 
-from pumice.cli.terminal import WholeTable
+from pumice.cli.tables.table import WholeTable
 from pumice.questions.whatif.difference import FutureDifference, JobChange
 from pumice.questions.whatif.future import JobFuture
 from pumice.questions.whatif.loops import EvictionLoop
-from pumice.units import counted
+from pumice.units import counted, time_span
 
 SHOWN: Final = 30
 WORDS: Final = {
@@ -51,12 +51,12 @@ def show(console: Console, found: FutureDifference) -> None:
     for loop in found.loops:
         _show_loop(console, loop)
     for loop in found.ended:
-        console.print(f"No more: {_ring(loop)}", markup=False, soft_wrap=True)
+        console.print(f"No more: {_ring(loop)}")
     _show_used(console, found)
     _show_pending(console, found)
     _show_unknown(console, found)
     for sentence in found.supposed:
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence)
 
 
 def _show_jobs(console: Console, found: FutureDifference) -> None:
@@ -96,7 +96,7 @@ def _sides(change: JobChange) -> tuple[JobFuture | None, JobFuture | None]:
 
 
 def _by(change: JobChange) -> str:
-    return "" if change.by_s is None else span(abs(change.by_s))
+    return "" if change.by_s is None else time_span(abs(change.by_s))
 
 
 def _pair(sides: list[str]) -> str:
@@ -104,16 +104,7 @@ def _pair(sides: list[str]) -> str:
 
 
 def _moment(seconds: float | None) -> str:
-    return "" if seconds is None else f"+{span(seconds)}"
-
-
-def span(seconds: float) -> str:
-    """`1h2m3s`, `2m5s`, `3.5s`."""
-    if seconds < 60:
-        return f"{seconds:.3g}s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if minutes else ''}{f'{rest}s' if rest else ''}"
+    return "" if seconds is None else f"+{time_span(seconds)}"
 
 
 Told = Callable[[JobFuture], str]
@@ -126,7 +117,7 @@ TIMES: Final[dict[str, Told]] = {
 LOSSES: Final[dict[str, Told]] = {
     "pods killed": lambda job: str(job.killed),
     "restarts": lambda job: str(job.restarts),
-    "lost": lambda job: span(job.lost_pod_s),
+    "lost": lambda job: time_span(job.lost_pod_s),
 }
 
 
@@ -135,9 +126,9 @@ def _show_moved(console: Console, found: FutureDifference) -> None:
     moved = found.moved_pods
     if not moved:
         return
-    console.print(f"{len(moved)} pod{'s come' if len(moved) > 1 else ' comes'} to another node:")
+    console.print(f"{counted(len(moved), 'pod')} on another node:")
     for pod, (was, now) in list(moved.items())[:SHOWN]:
-        console.print(f"  {pod}: {was} → {now}", markup=False, soft_wrap=True)
+        console.print(f"  {pod}: {was} → {now}")
     _more(console, len(moved), "pods")
 
 
@@ -153,7 +144,7 @@ def _show_evictions(console: Console, found: FutureDifference) -> None:
         )
         for each in after[:SHOWN]:
             back = "no" if each.returns_s is None else _moment(each.returns_s)
-            ran = "" if each.ran_s is None else span(each.ran_s)
+            ran = "" if each.ran_s is None else time_span(each.ran_s)
             table.add_row(_moment(each.at_s), each.pod, each.by, each.action, ran, back)
         console.print(table)
         _more(console, len(after), "evictions")
@@ -165,9 +156,9 @@ def _show_evictions(console: Console, found: FutureDifference) -> None:
 def _show_loop(console: Console, loop: EvictionLoop) -> None:
     acts = f"{loop.times} evictions by {', '.join(loop.actions)}"
     said = f"{_ring(loop)}, again and again: {acts}" if loop.rounds else f"An eviction loop: {_ring(loop)}, {acts}"
-    console.print(f"{said}, every {span(loop.period_s)}: {_names(loop.pods)}", markup=False, soft_wrap=True)
+    console.print(f"{said}, every {time_span(loop.period_s)}: {_names(loop.pods)}")
     for job, votes in loop.votes.items():
-        console.print(f"  of {job}: {'; '.join(votes)}", markup=False, soft_wrap=True)
+        console.print(f"  of {job}: {'; '.join(votes)}")
 
 
 def _ring(loop: EvictionLoop) -> str:
@@ -210,7 +201,9 @@ def _percent(share: float) -> str:
 def _show_pending(console: Console, found: FutureDifference) -> None:
     waiting, before = found.after.pending, found.before.pending
     if waiting:
-        table = WholeTable("job", "pods", "why", "", title="waiting at the end, after the change")
+        table = WholeTable(
+            "job", "pods", "why", "in words", title="waiting at the end, after the change", sentences=True
+        )
         for name, job in list(waiting.items())[:SHOWN]:
             was = before.get(name)
             pods = _pair([str(was.pods) if was else "0", str(job.pods)])
@@ -221,20 +214,19 @@ def _show_pending(console: Console, found: FutureDifference) -> None:
     else:
         console.print("At the end no job waits.")
     for name in sorted(before.keys() - waiting.keys())[:SHOWN]:
-        console.print(f"{name} does not wait any more ({before[name].code}).", markup=False, soft_wrap=True)
+        console.print(f"{name} does not wait any more ({before[name].code}).")
 
 
 def _show_unknown(console: Console, found: FutureDifference) -> None:
     after = found.after
     if after.unknown_running or after.unknown_waiting:
-        supposed = span(after.supposed_s) if after.supposed_s else "beyond the horizon"
+        supposed = time_span(after.supposed_s) if after.supposed_s else "beyond the horizon"
         console.print(
             f"{after.unknown_running} running and {after.unknown_waiting} waiting pods do not say how long they run "
             f"(pumice.dev/duration, activeDeadlineSeconds): {supposed} is supposed (--default-duration).",
-            soft_wrap=True,
         )
     for who, why in after.denied:
-        console.print(f"{who}: {why}", markup=False, soft_wrap=True)
+        console.print(f"{who}: {why}")
 
 
 def _more(console: Console, count: int, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from pumice.cli.terminal import WholeTable, show_lines
+from pumice.cli.tables.table import WholeTable
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.cycles import Cycle
@@ -42,7 +42,7 @@ def show(console: Console, decided: Sequence[Cycle], result: DecideResult) -> No
     """Every cycle's gangs and evictions, then what each queue has; what nothing happened to is only counted."""
     for cycle in decided:
         if len(decided) > 1:
-            console.rule(f"cycle {cycle.result.cycle}")
+            console.print(f"cycle {cycle.result.cycle}:")
         _show_gangs(console, cycle, result if cycle is decided[-1] else None)
         _show_evictions(console, cycle)
         counts = f"{len(cycle.result.binds)} bound, {len(cycle.result.evicts)} evicted"
@@ -52,13 +52,13 @@ def show(console: Console, decided: Sequence[Cycle], result: DecideResult) -> No
     waiting = len(result.pending)
     console.print(f"{waiting} left pending" if waiting else "No task is left pending.")
     for sentence in result.supposed:
-        console.print(sentence, markup=False, soft_wrap=True)
+        console.print(sentence)
 
 
 def _show_cards(console: Console, cards: Mapping[str, Sequence[str]]) -> None:
     """Print the cards; only the first pods, if there are many."""
     for pod, given in list(cards.items())[:PODS_SHOWN]:
-        console.print(f"cards of {pod}: {', '.join(given)}", markup=False, soft_wrap=True)
+        console.print(f"cards of {pod}: {', '.join(given)}")
     if len(cards) > PODS_SHOWN:
         console.print(f"and of {len(cards) - PODS_SHOWN} more pods")
 
@@ -71,14 +71,14 @@ def _show_gangs(console: Console, cycle: Cycle, result: DecideResult | None) -> 
     made_for = {_title(key, group): key for key, group in groups.items()}
     for job, said in ({} if result is None else result.without_pods).items():
         gangs[made_for.get(job, job)] = GangRow(absent=said["message"])
-    rows = [("job", "queue", "phase", "pods", "why")]
+    table = WholeTable("job", "queue", "phase", "pods", "why", sentences=True)
     newest_first = {job: -place for place, job in enumerate(groups, 1)}  # what was handed in last is asked about
     for job, gang in sorted(gangs.items(), key=lambda each: newest_first.get(each[0], 0)):
         queue = str(section(groups.get(job, {}), "spec").get("queue") or "")
         phase = cycle.outcome["phases"].get(job, "")
         why = "; ".join(dict.fromkeys((*_reasons(gang), *ended.get(job, ()))))
-        rows.append((_title(job, groups.get(job)), queue, phase, ", ".join(_placed(gang)), why))
-    show_lines(console, rows if len(rows) > 1 else [("Nothing to bind or evict.",)])
+        table.add_row(_title(job, groups.get(job)), queue, phase, ", ".join(_placed(gang)), why)
+    console.print(table if table.row_count else "Nothing to bind or evict.")
     quiet = len(groups.keys() - gangs.keys())
     if quiet:
         console.print(f"{quiet} more PodGroup{'s' if quiet > 1 else ''}: nothing to decide")

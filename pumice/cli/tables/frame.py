@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import msgspec
-from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.segment import Segment, SegmentLines
-from rich.table import Column, Table
 from rich.text import Text
 
 from pumice.cli.tables.standings import QueueTree
-from pumice.cli.terminal import WholeTable
+from pumice.cli.tables.table import WholeTable
 from pumice.config.errors import PumiceError
 from pumice.core.messages.queue_tables import WHOLE, reckoned
 from pumice.questions.adviser.pictures import measures_of
 from pumice.questions.adviser.queues import QueueStanding
 from pumice.questions.explain.server import Server, ask
 from pumice.results import Result
-from pumice.units import amount
+from pumice.units import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -138,7 +136,6 @@ class Frame:
             f"queues as cycle {self.standings['cycle']} opened",
             msgspec.convert(self.standings["queues"], dict[str, QueueStanding]),
             AMOUNTS,
-            edge=self.screen is None,
         )
 
     def _jobs(self, shown: int) -> RenderableType:
@@ -147,8 +144,7 @@ class Frame:
 
     def _nodes(self, shown: int, options: ConsoleOptions) -> tuple[RenderableType, ...]:
         width = WIDTH if options.max_width >= WIDE else WIDTH // 2
-        narrow = options.max_width < NARROW and self.screen is not None
-        return tuple(_nodes(self.board, shown, 0 if narrow else width, edge=self.screen is None))
+        return tuple(_nodes(self.board, shown, 0 if options.max_width < NARROW else width))
 
 
 @dataclass
@@ -194,30 +190,26 @@ def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
     return Text(f"cycles: {between}{took}\ndecisions: {sum(decided):g} in the last {len(decided)} {sparkline(decided)}")
 
 
-def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> Table:
-    """`whole`: a reason takes as many lines as it needs, else one."""
-    job_column, queue_column, because = (Column(head, overflow="fold") for head in ("job", "queue", "waits for"))
-    if not whole:
-        because.no_wrap, because.overflow, because.max_width = True, "ellipsis", LEAST_WIDTH
-    table = Table("#", job_column, queue_column, "placed", "class", because, box=SIMPLE_HEAD, show_edge=whole)
+def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> WholeTable:
+    """`whole`: a reason takes as many lines as it needs, else its beginning is shown."""
+    title = _title("jobs that wait", len(waiting), shown)
+    table = WholeTable("#", "job", "queue", "placed", "class", "waits for", title=title, sentences=whole)
     for job in waiting[:shown]:
         place = "" if job["position"] is None else str(job["position"])
         placed = f"{job['held']} of {job['held'] + job['pods']}"
-        table.add_row(place, job.get("made_for") or job["job"], job["queue"], placed, job["class"], job["because"])
-    table.title = _title("jobs that wait", len(waiting), shown)
-    if len(waiting) > shown and not whole:
-        table.add_row("", f"… {len(waiting) - shown} more")
+        because = job["because"]
+        if not whole and len(because) > LEAST_WIDTH:
+            because = f"{because[: LEAST_WIDTH - 1]}…"
+        table.add_row(place, job.get("made_for") or job["job"], job["queue"], placed, job["class"], because)
     return table
 
 
-def _nodes(board: Plain, shown: int, width: int, *, edge: bool) -> Iterator[Table]:
+def _nodes(board: Plain, shown: int, width: int) -> Iterator[WholeTable]:
     """Yield the use of each resource on all nodes together, then the fullest nodes."""
     if not board["nodes"]:
         return
     resources, rows = board["resources"], range(len(board["nodes"]))
-    table = WholeTable(
-        "node", *resources, box=SIMPLE_HEAD, show_edge=edge, title=_title("nodes, the fullest first", len(rows), shown)
-    )
+    table = WholeTable("node", *resources, title=_title("nodes, the fullest first", len(rows), shown))
     table.add_row("all", *(_use(name, board, at, rows, width) for at, name in enumerate(resources)))
     fullest = sorted(rows, key=lambda row: (-_fullness(board, row), row))
     for row in fullest[:shown]:
@@ -226,8 +218,6 @@ def _nodes(board: Plain, shown: int, width: int, *, edge: bool) -> Iterator[Tabl
         table.add_row(
             board["nodes"][row] + told, *(_use(name, board, at, (row,), width) for at, name in enumerate(resources))
         )
-    if len(rows) > shown and not edge:  # a screen has room for few; else the title says it
-        table.add_row(f"… {len(rows) - shown} more")
     yield table
 
 
@@ -235,7 +225,7 @@ def _use(resource: str, board: Plain, at: int, rows: Iterable[int], width: int) 
     used, there = (sum(board[what][at][row] for row in rows) for what in ("used", "allocatable"))
     if not there:
         return ""
-    told = (amount(resource, reckoned(resource, value)).removesuffix(f" {resource}") for value in (used, there))
+    told = (figure(resource, reckoned(resource, value)) for value in (used, there))
     return f"{bar(used / there, width)} {' of '.join(told)}".strip()
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rich import box
-from rich.table import Column, Table
 from rich.text import Text
 
+from pumice.cli.tables.table import WholeTable
 from pumice.core.messages.queue_tables import WHOLE, reckoned
 from pumice.questions.adviser.queues import QueueStanding, in_tree_order
-from pumice.units import amount
+from pumice.units import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 AMOUNTS: Final = ("guarantee", "deserved", "capability", "allocated", "borrowed", "pending")
 LEAST: Final = ("capability", "guarantee", "pending", "borrowed")
 """Columns that are left out first where the terminal is narrow."""
-ANY_WIDTH: Final = 10_000
 
 
 @dataclass
@@ -33,7 +31,6 @@ class QueueTree:
     title: str
     queues: Mapping[str, QueueStanding]
     amounts: Sequence[str] = AMOUNTS
-    edge: bool = True
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the tree as a table of the width that there is."""
@@ -41,8 +38,7 @@ class QueueTree:
         left_out = list[str]()
         table = self._table(columns)
         for what in LEAST:
-            needed = table.__rich_measure__(console, options.update(max_width=ANY_WIDTH)).minimum
-            if needed <= options.max_width:
+            if table.least_width() <= options.max_width:
                 break
             if what in columns:
                 columns.remove(what)
@@ -52,24 +48,13 @@ class QueueTree:
         if left_out:
             yield Text(f"Too narrow for {', '.join(left_out)} (-o json has all).")
 
-    def _table(self, amounts: Sequence[str]) -> Table:
-        """Names may be broken, figures not."""
-        table = Table(
-            Column("queue", overflow="fold", min_width=10),
-            Column("share", no_wrap=True),
-            Column("resource", no_wrap=True),
-            *(Column(what, justify="right", no_wrap=True) for what in amounts),
-            Column("jobs", no_wrap=True),
-            title=self.title,
-            box=box.SIMPLE_HEAD,
-            show_edge=self.edge,
-            padding=0,
-        )
+    def _table(self, amounts: Sequence[str]) -> WholeTable:
+        table = WholeTable("queue", "share", "resource", *amounts, "waiting", title=self.title)
         for depth, name in in_tree_order(self.queues):
             standing = self.queues[name]
             share = "" if standing.share is None else f"{standing.share:.3g}"
             closed = "" if standing.state in ("", "Open") else f" ({standing.state})"
-            waiting = f"{standing.jobs_waiting} waiting" if standing.jobs_waiting else ""
+            waiting = f"{standing.jobs_waiting}" if standing.jobs_waiting else ""
             resources = _resources(standing, amounts)
             shown = [_lines(standing, what, resources) for what in amounts]
             table.add_row(f"{'  ' * depth}{name}{closed}", share, "\n".join(resources), *shown, waiting)
@@ -87,4 +72,4 @@ def _lines(standing: QueueStanding, what: str, resources: Sequence[str]) -> str:
 
 
 def _figure(resource: str, value: float) -> str:
-    return amount(resource, reckoned(resource, value)).removesuffix(f" {resource}")
+    return figure(resource, reckoned(resource, value))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from pumice.cli.terminal import WholeTable
+from pumice.cli.tables.table import WholeTable
 from pumice.units import counted
 
 if TYPE_CHECKING:
@@ -33,11 +33,10 @@ def show_agreement(console: Console, agreement: Agreement) -> None:
         f" {agreement.same} are the same here{share}, {agreement.ties} of them one of equally good nodes;"
         f" {agreement.other_node} with another node, {agreement.only_there} not made here, and"
         f" {len(agreement.only_here)} made here alone.",
-        soft_wrap=True,
     )
     for each in (*agreement.differences, *agreement.only_here)[:SHOWN]:
         line = f"    cycle {each.cycle}: {each.task}: there {said(each.recorded)}, here {said(each.decided)}"
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line)
 
 
 def said(decision: dict[str, Any] | None) -> str:
@@ -72,7 +71,7 @@ def show_storm(faults: dict[str, int], violations: Sequence[BrokenInvariant], co
     if not violations:
         console.print("everything held")
     for one in violations:
-        console.print(f"{one.invariant}: {one.message}", markup=False, soft_wrap=True)
+        console.print(f"{one.invariant}: {one.message}")
 
 
 def summary_table(summary: RunSummary) -> RenderableType:
@@ -108,19 +107,17 @@ def show_shadow(found: ShadowTold, console: Console) -> None:
         f"shadow: of {found['decisions']} decisions of the cluster's {found['same']} are the same{share},"
         f" {found['ties']} of them one of equally good nodes; {found['other_node']} with another node,"
         f" {found['only_there']} not made here, {found['only_here']} made here alone",
-        soft_wrap=True,
     )
     if found.get("groups") is not None:
         console.print(
             f"at the last look {found.get('other_phases')} of {found.get('groups')} PodGroups had another phase here,"
             f" {found.get('other_conditions')} other conditions, and {found.get('other_reasons')} of"
             f" {found.get('waiting')} waiting pods another reason",
-            soft_wrap=True,
         )
     for each in found["differences"][-SHOWN:]:
         there, here = _said(each["there"], each["why_there"]), _said(each["here"], each["why_here"])
         line = f"    cycle {each['cycle']}: {each['what']} of {each['name']}: there {there}, here {here}"
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line)
 
 
 def _said(what: str, why: str) -> str:

@@ -17,7 +17,7 @@ from pumice.core.session.reasons import Code, FitFailure
 from pumice.core.session.search.filters import Filters
 from pumice.core.state.dimensions import PODS
 from pumice.questions.adviser.classes import WaitReason
-from pumice.units import amount
+from pumice.units import amount, figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -229,7 +229,7 @@ class NodeRoom:
         return amount(self._session.dims.names[dimension], value)
 
     def _bare(self, dimension: int, value: float) -> str:
-        return self._amount(dimension, value).removesuffix(f" {self._session.dims.names[dimension]}")
+        return figure(self._session.dims.names[dimension], value)
 
     def _of_whole(self, dimension: int, asked: float, free: float, whole: float) -> str:
         there = f"{self._bare(dimension, free)} free of {self._bare(dimension, whole)}"

@@ -22,7 +22,7 @@ from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.questions.adviser.free_capacity import NodeRoom
 from pumice.questions.explain.refused import standing_locks
 from pumice.questions.explain.room_left import KEYS, amounts, at_refusal, of_namespace
-from pumice.units import amount
+from pumice.units import amount, figure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping
@@ -376,6 +376,6 @@ def _beyond(gauges: Mapping[str, float], limit: str, asked: Amounts, whole: Amou
         most = gauges.get(f"{limit}_{key}", inf if limit == "real_capacity" else 0.0)
         has = gauges.get(f"allocated_{key}", 0.0)
         if most < whole.get(name, inf) and has + value - most >= MIN_RESOURCE and name != "pods":
-            bare = [amount(name, one).removesuffix(f" {name}") for one in (has, most, most - has)]
+            bare = [figure(name, one) for one in (has, most, most - has)]
             told.append(f"asks {amount(name, value)}, has {bare[0]} of {bare[1]}, {bare[2]} left")
     return "; ".join(told)

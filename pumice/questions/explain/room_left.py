@@ -8,7 +8,7 @@ from pumice.core.plugins.overcommit import FACTOR, Overcommit
 from pumice.core.plugins.resourcequota import ResourceQuotas
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fit import ELASTIC
-from pumice.units import amount
+from pumice.units import amount, figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,4 +81,4 @@ def _taken(name: str, parts: Sequence[tuple[str, Amounts]]) -> str:
 
 
 def _number(name: str, listed: Amounts) -> str:
-    return amount(name, listed.get(name, 0.0)).removesuffix(f" {name}")
+    return figure(name, listed.get(name, 0.0))

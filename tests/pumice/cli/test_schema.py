@@ -195,7 +195,7 @@ def test_names_of_jobs_stand_beside_the_version() -> None:
 
 
 def test_without_a_name_it_lists_commands_and_versions() -> None:
-    lines = pumice("schema", "-o", "table").out.splitlines()
+    lines = pumice("schema", "-o", "table", env={"COLUMNS": "200"}).out.splitlines()
     assert [line.split()[0] for line in lines] == ["command", *FORMS]
     assert "journal/1" in next(line for line in lines if line.startswith("journal "))
 

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from pumice.cli.kubeconfig import KubeconfigResult
 from pumice.cli.options import Format, LogLevel
-from pumice.cli.terminal import PlainConsole, PlainLines, Terminal, WholeTable
+from pumice.cli.tables.table import WholeTable
+from pumice.cli.terminal import PlainConsole, PlainLines, Terminal
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
@@ -34,15 +35,35 @@ def on_terminal(*shown: Any) -> str:
     return file.getvalue()
 
 
-def test_nothing_is_cut_off_in_a_table() -> None:
-    table = WholeTable("resource", "much")
-    table.add_row("volcano.sh/vgpu-memory", "1")
-    table.add_row("volcano.sh/vgpu-number", "2")
+def shown(table: WholeTable, width: int) -> list[str]:
     file = io.StringIO()
-    PlainConsole(file=file, width=24).print(table)
-    assert "…" not in file.getvalue()
-    told = "".join(line.split("│")[1].strip() for line in file.getvalue().splitlines() if "│" in line)
-    assert told == "volcano.sh/vgpu-memoryvolcano.sh/vgpu-number"
+    PlainConsole(file=file, width=width).print(table)
+    return file.getvalue().splitlines()
+
+
+def test_table_of_words_too_long_breaks_and_cuts_none() -> None:
+    table = WholeTable("resource", "much")
+    table.add_row("volcano.sh/vgpu-memory-of-all", "1")
+    table.add_row("volcano.sh/vgpu-number", "22")
+    lines = shown(table, 24)
+    assert max(map(len, lines)) <= 24
+    assert "".join(line[:18].strip() for line in lines[1:]) == "volcano.sh/vgpu-memory-of-allvolcano.sh/vgpu-number"
+    assert [line[18:].strip() for line in lines if line[18:].strip()] == ["much", "1", "22"]
+
+
+def test_table_with_sentences_puts_them_below_narrow_rows() -> None:
+    table = WholeTable("job", "queue", "waits for", sentences=True)
+    table.add_row("production/a-job-with-a-name", "a-queue-with-a-name", "no node is that large, and none will be soon")
+    table.add_row("b", "q", "")
+    assert shown(table, 120)[1].endswith("no node is that large, and none will be soon")
+    narrow = shown(table, 50)
+    assert narrow[2:4] == ["    no node is that large, and none will be soon", "b" + " " * 29 + "q"]
+
+
+def test_table_with_figures_sets_them_to_the_right() -> None:
+    table = WholeTable("node", "memory")
+    table.add_row("a", "8Gi\n512Mi")
+    assert shown(table, 80) == ["node  memory", "a        8Gi", "       512Mi"]
 
 
 def test_tables_and_lines_spell_out_what_is_not_printable() -> None:
@@ -54,7 +75,7 @@ def test_tables_and_lines_spell_out_what_is_not_printable() -> None:
 
 
 @pytest.mark.parametrize("table", [WholeTable, Table])
-def test_brackets_and_colons_stand_as_they_are(table: type[Table]) -> None:
+def test_brackets_and_colons_stand_as_they_are(table: type[WholeTable | Table]) -> None:
     said = "policy[group2-1] of [/x]:smile:[red]"
     made = table(said, title=said)
     made.add_row(said)

@@ -45,7 +45,7 @@ def test_a_frame(db: Path) -> None:
     lines = [" ".join(line.replace("│", " ").split()) for line in said.out.splitlines()]
     assert "pods: 1 Pending, 1 Running; jobs: 1 Inqueue, 1 Running; 0 binding, 0 evicting" in lines
     assert any(line.startswith("decisions: 1 in the last ") and "█" in line for line in lines)
-    assert any(line.startswith("q1 ") and " 4 " in line and line.endswith("1 waiting") for line in lines)
+    assert any(line.startswith("q1 ") and " 4 " in line and line.endswith(" 1") for line in lines)
     assert any(line.startswith("1 default/g q1 0 of 1 NoCapacity") for line in lines)
     assert "nodes, the fullest first (8 of 10)" in lines
     used = {line.split()[0]: line for line in lines if line[:2] in ("al", "n0", "n1")}
@@ -66,15 +66,14 @@ def frame_of(db: Path, screen: ScreenPart) -> Frame:
     return Frame(told["standings"], told["board"], {"cycles": told["cycles"]}, screen=screen)
 
 
-@pytest.mark.parametrize("height", [24, 28, 34, 80])
+@pytest.mark.parametrize("height", [18, 28, 34, 80])
 def test_a_screen_shows_something_of_everything(db: Path, height: int) -> None:
     lines = on_screen(frame_of(db, ScreenPart()), 80, height)
     for part in ("pods: ", "decisions: ", "jobs that wait", "nodes, the fullest first (", "queues as cycle"):
         assert any(part in line for line in lines)
     there = sum(re.match(" *n[0-9]", line) is not None for line in lines)
     assert f"({there} of 10)" in "".join(lines)
-    assert any(f"… {10 - there} more" in line for line in lines)
-    assert (there == 8) == (height > 24)
+    assert (there == 8) == (height > 18)
 
 
 def test_a_screen_with_many_nodes_and_queues_says_what_is_cut(db: Path) -> None:
@@ -87,7 +86,7 @@ def test_a_screen_with_many_nodes_and_queues_says_what_is_cut(db: Path) -> None:
     lines = on_screen(frame, 80, 24)
     assert sum("q1" in line for line in lines) > 0
     assert any(re.search("… [0-9]+ more lines of queues", line) for line in lines)
-    assert any(re.search("… (1000|99[0-9]) more", line) for line in lines)
+    assert any(re.search(r"\([0-9] of 1000\)", line) for line in lines)
     assert any(line.strip().startswith("all ") for line in lines)
 
 

@@ -166,8 +166,7 @@ def test_a_change_that_is_longer_than_a_line_is_told_in_full(tmp_path: Path) -> 
     objects = [node("n0", extra={thing: "10"}), full, pod_group("g", queue="q", phase="Inqueue"), waiting]
     (tmp_path / "c.yaml").write_text(yaml.safe_dump_all(objects))
     out = pumice("whatif", "-f", tmp_path / "c.yaml", "--until-starts", "g", "--within", "10s", "-o", "table").out
-    told = [line.split("│")[1].strip() for line in out.splitlines() if "│" in line]
-    assert f"""[\"{thing}\"]=3'""" in "".join(told)
+    assert f"""[\"{thing}\"]=3'""" in out
 
 
 def test_what_starts_anyway_needs_no_search(cluster: Path) -> None:

@@ -101,7 +101,7 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         "reclaim",
         (
             "default/g-0: its queue may not take from others (queue default has nothing and deserves 1 cpu, "
-            "1Gi memory, 1 pods, default/g-0 asks for 2 cpu, 1Gi memory, 1 pods)"
+            "1Gi memory, 1 pod, default/g-0 asks for 2 cpu, 1Gi memory, 1 pod)"
         ),
     ),
     "not admitted": (
@@ -146,8 +146,8 @@ def test_what_was_promised_to_others_of_the_gang_counts_in_what_the_queue_has() 
     told = reclaiming("Open")
     (stopped,) = [each["stopped"] for each in told.job.get("steps", []) if each["action"] == "reclaim"]
     assert stopped == (
-        "default/g-1: its queue may not take from others (queue q2 has 1 cpu, 1 pods and deserves 1 cpu, "
-        "default/g-1 asks for 1 cpu, 1 pods)"
+        "default/g-1: its queue may not take from others (queue q2 has 1 cpu, 1 pod and deserves 1 cpu, "
+        "default/g-1 asks for 1 cpu, 1 pod)"
     )
     assert f"can possibly be assigned to n0, {WHEN}; but what reclaim had found was undone: {stopped}" in told.message
 
