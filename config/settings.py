@@ -80,81 +80,81 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     config: Annotated[
         Text | None,
         Meta(
-            description="Volcano's scheduler.conf, or configmap:NAMESPACE/NAME: what stands in the cluster, followed;"
-            " without it, the stock one."
+            description="Volcano's scheduler.conf, or configmap:NAMESPACE/NAME, which is followed; without it, the"
+            " stock configuration."
         ),
     ] = None
-    db: Annotated[Text, Meta(description="The journal: a SQLite file, made or continued.")] = "./pumice.db"
+    db: Annotated[Text, Meta(description="Journal to write: a SQLite file, made or continued.")] = "./pumice.db"
     http: Annotated[Address | None, Meta(description="Where the gateway listens; without it, nowhere.")] = None
-    token: Annotated[Text | None, Meta(description="What clients of the gateway must show; without it, nothing.")] = (
-        None
-    )
+    token: Annotated[
+        Text | None, Meta(description="Token that clients of the gateway must show; without it, none.")
+    ] = None
     token_file: Annotated[Text | None, Meta(description="A file that holds the token.")] = None
     tls_cert: Annotated[
         Text | None, Meta(description="A PEM file: the gateway's certificate, which makes it HTTPS.")
     ] = None
     tls_key: Annotated[Text | None, Meta(description="A PEM file: the key of the certificate.")] = None
-    no_scheduler: Annotated[Switch, Meta(description="Leave scheduling to somebody else's schedulers.")] = False
+    no_scheduler: Annotated[Switch, Meta(description="Leave all pods to other schedulers.")] = False
     no_default_scheduler: Annotated[
-        Switch, Meta(description="Leave pods of default-scheduler to somebody else's; Volcano's are scheduled.")
+        Switch, Meta(description="Leave pods of default-scheduler to another scheduler.")
     ] = False
     no_controllers: Annotated[
-        Switch, Meta(description="Leave Volcano's jobs, pod groups and queues to somebody else's controllers.")
+        Switch, Meta(description="Leave Volcano's jobs, pod groups and queues to other controllers.")
     ] = False
-    no_agents: Annotated[Switch, Meta(description="Leave all nodes to somebody else's agents, kubelets or kwok.")] = (
-        False
-    )
+    no_agents: Annotated[Switch, Meta(description="Leave all nodes to other agents, such as kwok.")] = False
     backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
-    time: Annotated[Time, Meta(description="Whose clock: the machine's, or trio's virtual one.")] = "real"
+    time: Annotated[Time, Meta(description="The clock: the machine's, or trio's virtual clock.")] = "real"
     start: Annotated[
         Moment | None,
         Meta(description="When virtual time begins; else once the journal and the input's times are over, or in 2023."),
     ] = None
     default_duration: Annotated[
         Duration,
-        Meta(description="How long a pod runs that does not say, 0: for ever. One that came running never ends."),
+        Meta(description="How long a pod runs that does not say so; 0: for ever. A pod that came running never ends."),
     ] = "5s"
-    speedup: Annotated[
-        Count, Meta(description="Arrivals and durations that manifests and traces name come so many times as soon.")
-    ] = 1
+    speedup: Annotated[Count, Meta(description="Divide arrivals and durations in manifests and traces by this.")] = 1
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
-    seed: Annotated[Seed, Meta(description="The seed of everything that is left to chance.")] = 0
+    seed: Annotated[Seed, Meta(description="Seed of all that is random.")] = 0
     faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None
-    profiles: Annotated[Text | None, Meta(description="A YAML file with fault profiles of one's own.")] = None
-    keep: Annotated[Keep | None, Meta(description="How much of the journal to keep at least; without it, all.")] = None
+    profiles: Annotated[Text | None, Meta(description="YAML file with fault profiles of your own.")] = None
+    keep: Annotated[Keep | None, Meta(description="How much of the journal to keep; without it, all.")] = None
     keep_events: Annotated[
-        Count | None, Meta(description="How many records of the journal to keep at least; without it, all.")
+        Count | None, Meta(description="Number of records of the journal to keep; without it, all.")
     ] = None
     event_ttl: Annotated[Duration, Meta(description="How long an Event object is kept.")] = "1h"
     plugins_dir: Annotated[
-        Text | None, Meta(description="A folder with plugins of one's own; without it, only installed ones.")
+        Text | None, Meta(description="Folder with plugins of your own; without it, installed plugins only.")
     ] = None
     lenient: Annotated[Switch, Meta(description="Unknown configuration keys warn instead of failing.")] = False
     kubeconfig: Annotated[
         Text | None,
         Meta(
-            description="Schedule the real cluster of this kubeconfig, writing to it; `in-cluster`: the one that this"
-            " process is a pod of. Without it nothing is."
+            description="Schedule the real cluster of this kubeconfig, or with `in-cluster` the cluster of this"
+            " process's own pod."
         ),
     ] = None
-    context: Annotated[Text | None, Meta(description="Of the kubeconfig; without it, its current one.")] = None
+    context: Annotated[Text | None, Meta(description="Context of the kubeconfig; without it, its current context.")] = (
+        None
+    )
     kube_api_qps: Annotated[Amount, Meta(description="Requests a second to the real cluster, 0: no limit.")] = 2000.0
-    kube_api_burst: Annotated[Count, Meta(description="So many of them at once.")] = 2000
+    kube_api_burst: Annotated[Count, Meta(description="Requests to the real cluster at once.")] = 2000
     leader_elect: Annotated[
         Switch, Meta(description="Schedule the real cluster only while holding a Lease there, as Volcano's does.")
     ] = True
     leader_elect_lease_duration: Annotated[
-        Duration, Meta(description="Others take a Lease that was not renewed for so long.")
+        Duration, Meta(description="Time after which others take a Lease that was not renewed.")
     ] = "15s"
     leader_elect_renew_deadline: Annotated[
-        Duration, Meta(description="A Lease that cannot be renewed for so long is lost, and the process ends.")
+        Duration, Meta(description="Time after which a Lease that cannot be renewed is lost, and the process ends.")
     ] = "10s"
-    leader_elect_retry_period: Annotated[Duration, Meta(description="Between two tries to get or renew it.")] = "2s"
-    leader_elect_resource_name: Annotated[Text, Meta(description="The Lease; the default is Volcano's own.")] = (
+    leader_elect_retry_period: Annotated[
+        Duration, Meta(description="Time between two tries to get or renew the Lease.")
+    ] = "2s"
+    leader_elect_resource_name: Annotated[Text, Meta(description="Name of the Lease; the default is Volcano's.")] = (
         "volcano"
     )
-    leader_elect_resource_namespace: Annotated[Text, Meta(description="Where it is.")] = "volcano-system"
-    log_level: Annotated[LogLevel, Meta(description="The least severe messages to log.")] = "warning"
+    leader_elect_resource_namespace: Annotated[Text, Meta(description="Namespace of the Lease.")] = "volcano-system"
+    log_level: Annotated[LogLevel, Meta(description="Least severe messages to log.")] = "warning"
 
     def __post_init__(self) -> None:
         """Raises ValueError for a text that is not a duration, or a negative one."""
@@ -180,7 +180,7 @@ def config_map_of(config: str | None) -> ConfigMapName | None:
         return None
     namespace, _, name = config.removeprefix(CONFIG_MAP).partition("/")
     if not namespace or not name or "/" in name:
-        raise WrongTypeError("configmap:NAMESPACE/NAME", config, source="command line", path="--config")
+        raise WrongTypeError("configmap:NAMESPACE/NAME", config, path="--config")
     return ConfigMapName(namespace, name)
 
 
@@ -204,13 +204,13 @@ def read_process_settings(flags: Mapping[str, object], environ: Mapping[str, str
             values[name] = _checked(name, said, setting.expected, source="environment", path=setting.variable)
     for name, value in flags.items():
         if name not in known:
-            raise UnknownNameError("setting", name, known, source="command line")
+            raise UnknownNameError("setting", name, known)
         if value is not None:
-            values[name] = _checked(name, value, known[name].expected, source="command line", path=known[name].flag)
+            values[name] = _checked(name, value, known[name].expected, path=known[name].flag)
     return msgspec.convert(values, ProcessSettings, strict=False)
 
 
-def _checked(name: str, value: object, expected: str, *, source: str, path: str) -> object:
+def _checked(name: str, value: object, expected: str, *, path: str, source: str = "") -> object:
     try:
         msgspec.convert({name: value}, ProcessSettings, strict=False)
     except msgspec.ValidationError as error:

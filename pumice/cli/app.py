@@ -11,10 +11,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from pumice import __version__
 from pumice.cli.exits import Exit
+from pumice.cli.usage import MISTAKE, HelpfulCommand, mistake_of
 from pumice.collecting import keeping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # --- The table of commands
 
@@ -29,87 +30,87 @@ class CommandRow(NamedTuple):
 COMMANDS: Final[Mapping[str, CommandRow]] = {
     "run": CommandRow(
         "Run the whole system: apply the manifests, schedule until told to stop, write the journal.",
-        "[bold]pumice run -f job.yaml --until idle[/bold]",
+        "pumice run -f job.yaml --until idle",
     ),
     "mirror": CommandRow(
-        "Follow a real cluster, read only: what is there and what its scheduler decides becomes a journal.",
-        "[bold]pumice mirror --kubeconfig ~/.kube/config --db cluster.db[/bold]",
+        "Follow a real cluster, read only, and write its objects and decisions to a journal.",
+        "pumice mirror --kubeconfig ~/.kube/config --db cluster.db",
     ),
     "decide": CommandRow(
-        "Say what the scheduler would do with these objects, and why it leaves tasks pending.",
-        "[bold]kubectl get nodes,pods,podgroups,queues,jobs.batch.volcano.sh -A -o yaml | pumice decide -f -[/bold]",
+        "Decide what the scheduler would do with these objects, and why tasks stay pending.",
+        "kubectl get nodes,pods,podgroups,queues,jobs.batch.volcano.sh -A -o yaml | pumice decide -f -",
     ),
     "check": CommandRow(
-        "Say what every action, plugin and flag of a configuration will do, and what is without effect.",
-        "[bold]pumice check scheduler.conf[/bold]",
+        "Check a configuration: what each action, plugin and flag does, and what has no effect.",
+        "pumice check scheduler.conf",
     ),
     "conformance": CommandRow(
-        "Run conformance cases and say, case by case, what differs from the real Volcano.",
-        "[bold]pumice conformance cases/ -k allocate --workers 2[/bold]",
+        "Run conformance cases and list what differs from the real Volcano.",
+        "pumice conformance cases/ -k allocate --workers 2",
     ),
     "journal": CommandRow(
-        "Read a journal: in numbers, the story of a job or pod, one cycle, or the integrity of the chain.",
-        "[bold]pumice journal pumice.db --about default/test-job[/bold]",
+        "Read a journal: an overview, the story of a job or pod, one cycle, or its integrity.",
+        "pumice journal pumice.db --about default/test-job",
     ),
     "explain": CommandRow(
-        "Say why a pod or job is pending, was placed where it is, or was evicted, with counts that add up.",
-        "[bold]pumice explain --db pumice.db pod default/worker-0[/bold]",
+        "Explain why a pod or job is pending, was placed where it is, or was evicted.",
+        "pumice explain --db pumice.db pod default/worker-0",
     ),
     "queue": CommandRow(
-        "Show the queues, and the jobs that wait: who is tried when, why in that order, and what each waits for.",
-        "[bold]pumice queue --db pumice.db research[/bold]",
+        "Show the queues and the waiting jobs: their order, and what each waits for.",
+        "pumice queue --db pumice.db research",
     ),
     "whatif": CommandRow(
-        "Live through a cluster's future twice, as it is and with changes, and say what differs.",
-        "[bold]pumice whatif --db pumice.db --add-nodes 4:like=n1 --set queue/q1:spec.weight=3[/bold]",
+        "Compare two futures of a cluster, as it is and with changes.",
+        "pumice whatif --db pumice.db --add-nodes 4:like=n1 --set queue/q1:spec.weight=3",
     ),
     "eta": CommandRow(
-        "Say when the jobs that wait will start, as a range, from how long pods like those that run have run.",
-        "[bold]pumice eta --db pumice.db default/train[/bold]",
+        "Estimate when waiting jobs start, as a range, from how long similar pods ran.",
+        "pumice eta --db pumice.db default/train",
     ),
     "replay": CommandRow(
-        "Decide every recorded cycle again and compare, or live through the same inputs under another configuration.",
-        "[bold]pumice replay pumice.db --verify[/bold]",
+        "Decide every recorded cycle again and compare, or run the same inputs under another configuration.",
+        "pumice replay pumice.db --verify",
     ),
     "measures": CommandRow(
-        "Say what a recorded run came to: waits, slowdowns, evictions, lost work and use, as tables or files.",
-        "[bold]pumice measures pumice.db --csv jobs.csv[/bold]",
+        "Measure a recorded run: waits, slowdowns, evictions, lost work and use.",
+        "pumice measures pumice.db --csv jobs.csv",
     ),
     "report": CommandRow(
-        "Tell a recorded run, or two beside each other, as one HTML file with plots.",
-        "[bold]pumice report pumice.db -o report.html[/bold]",
+        "Write an HTML report of a recorded run, or of two side by side.",
+        "pumice report pumice.db -o report.html",
     ),
     "sweep": CommandRow(
-        "Live through every combination of configurations, arguments, seeds and traces, as one table.",
-        "[bold]pumice sweep sweep.yaml -o table.csv[/bold]",
+        "Run every combination of configurations, arguments, seeds and traces, as one table.",
+        "pumice sweep sweep.yaml -o table.csv",
     ),
     "timeline": CommandRow(
-        "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time, evictions as arrows.",
-        "[bold]pumice timeline pumice.db -o trace.perfetto-trace[/bold]",
+        "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time.",
+        "pumice timeline pumice.db -o trace.perfetto-trace",
     ),
     "view": CommandRow(
-        "Show a journal that nobody runs on a page, with a slider through its time.",
-        "[bold]pumice view pumice.db[/bold]",
+        "Serve the page over a finished journal, with a slider through its time.",
+        "pumice view pumice.db",
     ),
     "top": CommandRow(
         "Watch queues, waiting jobs, nodes and cycles on the terminal, of a server or of a journal.",
-        "[bold]pumice top --server http://127.0.0.1:8080[/bold]",
+        "pumice top --server http://127.0.0.1:8080",
     ),
     "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
-        "[bold]pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig[/bold]",
+        "pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig",
     ),
     "schema": CommandRow(
         "Print the JSON Schema of what a command prints with `-o json`, or list them with their versions.",
-        "[bold]pumice schema queue[/bold]",
+        "pumice schema queue",
     ),
     "bench": CommandRow(
-        "Measure a named scenario.",
-        "[bold]pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5[/bold]",
+        "Run a named benchmark.",
+        "pumice bench allocate --nodes 5000 --pods 2000 --gang 8 --runs 5",
     ),
     "stress": CommandRow(
-        "Storm the scheduler with faults and crashes on virtual time, checking what must hold after every event.",
-        "[bold]pumice stress --profile storm --seeds 300[/bold], again: --seed 300 for the next ones",
+        "Run storms of faults and crashes on virtual time, and check invariants after each event.",
+        "pumice stress --profile storm --seeds 300",
     ),
 }
 """By name, in the order in which they are listed."""
@@ -123,7 +124,7 @@ def load(name: str) -> Any:
     with keeping():
         function = getattr(import_module(f"pumice.cli.{name}"), name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    alone.command(name, help=row.help, epilog=f"Example: {row.example}")(function)
+    alone.command(name, cls=HelpfulCommand, help=row.help, epilog=f"Example: {row.example}")(function)
     return typer.main.get_command(alone)
 
 
@@ -147,6 +148,26 @@ class Commands(TyperGroup):
         """Return one of them; None: there is none."""
         row = COMMANDS.get(cmd_name)
         return None if row is None else LazyCommand(cmd_name, help=row.help)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command; a mistake in the command line becomes one line, as any other error does."""
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except MISTAKE as error:
+            given = sys.argv[1:] if args is None else args
+            sys.stderr.write(f"pumice: {mistake_of(error, given)}\n" if given else f"{error}\n")
+            code = Exit.USAGE
+        if standalone_mode:
+            raise SystemExit(code or Exit.DONE)
+        return code
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each with all of its help, which would be cut to one line."""

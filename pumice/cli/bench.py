@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.options import Lenient
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.proof.bench.figures import BenchResult, Parameters, Samples, report
@@ -21,22 +20,30 @@ OFFERED: Final = "; ".join(f"{name} ({one.what})" for name, one in SCENARIOS.ite
 @speaking
 def bench(
     scenario: Annotated[str, typer.Argument(help=f"One of: {OFFERED}.")],
-    nodes: Annotated[int | None, typer.Option("--nodes", min=1, help="Nodes.", show_default=False)] = None,
-    pods: Annotated[int | None, typer.Option("--pods", min=1, help="Pending pods.", show_default=False)] = None,
-    gang: Annotated[int | None, typer.Option("--gang", min=1, help="Pods a gang.", show_default=False)] = None,
-    running: Annotated[int | None, typer.Option("--running", min=0, help="Running pods.", show_default=False)] = None,
-    queues: Annotated[int | None, typer.Option("--queues", min=1, help="Queues (open).", show_default=False)] = None,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs; the median is reported.")] = 5,
+    nodes: Annotated[int | None, typer.Option("--nodes", metavar="N", min=1, help="Nodes.", show_default=False)] = None,
+    pods: Annotated[
+        int | None, typer.Option("--pods", metavar="N", min=1, help="Pending pods.", show_default=False)
+    ] = None,
+    gang: Annotated[
+        int | None, typer.Option("--gang", metavar="N", min=1, help="Pods a gang.", show_default=False)
+    ] = None,
+    running: Annotated[
+        int | None, typer.Option("--running", metavar="N", min=0, help="Running pods.", show_default=False)
+    ] = None,
+    queues: Annotated[
+        int | None, typer.Option("--queues", metavar="N", min=1, help="Queues (open).", show_default=False)
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, help="Runs; the median is reported.")] = 5,
     trace: Annotated[
         str | None,
         typer.Option("-f", "--filename", metavar="PATH", help="openb:NODES.csv,PODS.csv (openb).", show_default=False),
     ] = None,
     backend: Annotated[
-        str | None, typer.Option("--backend", help="asyncio or trio (pipeline).", show_default=False)
+        str | None,
+        typer.Option("--backend", metavar="asyncio|trio", help="asyncio or trio (pipeline).", show_default=False),
     ] = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
 ) -> int:
     """Run one scenario and print its figures."""
     # the scenarios bring their configuration along

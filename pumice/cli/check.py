@@ -14,7 +14,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config, take_manifests
-from pumice.cli.options import Lenient, PluginsDir
+from pumice.cli.options import PluginsDir
 from pumice.cli.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.schema import SchedulerConfig
@@ -36,7 +36,12 @@ def check(
     ],
     manifests: Annotated[
         list[str] | None,
-        typer.Option("-f", "--file", metavar="PATH", help="Queues and PodGroups that it meets: file, folder, -."),
+        typer.Option(
+            "-f",
+            "--file",
+            metavar="PATH",
+            help="Queues and PodGroups to check it against: a file, a folder, or - for stdin.",
+        ),
     ] = None,
     server: ServerUrl = None,
     token: Token = None,
@@ -45,7 +50,7 @@ def check(
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Exit code 2 for a configuration or an object that is refused; warnings change nothing."""
     asked = server_of(server, token, token_file, certificate, terminal)

@@ -8,11 +8,11 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from pumice.cli.exits import Exit, guarded
+from pumice.cli.exits import Exit
 from pumice.cli.inputs import load_config
-from pumice.cli.options import Dask, Format, Lenient, Level, LogLevel, Output, Quiet, Workers
+from pumice.cli.options import Dask, Format, Workers
 from pumice.cli.tables.table import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConfigError
 from pumice.executors import executors
 from pumice.proof.conformance.case import find_suites, inherited
@@ -39,7 +39,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 LINE_LENGTH: Final = 400
 
 
-@guarded
+@speaking
 def conformance(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Case files, or folders to be walked.")],
     workers: Workers,
@@ -54,13 +54,13 @@ def conformance(
     ] = None,
     dask: Dask = None,
     debug: Annotated[bool, typer.Option("--debug", hidden=True, help="Show outcome, traces, all differences.")] = False,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
-    lenient: Lenient = False,
+    *,
+    terminal: Terminal,
+    lenient: bool = False,
 ) -> int:
     """Run the cases; the exit code is 1 when one of them fails."""
-    terminal = Terminal(output if not debug else Format.TABLE, quiet, log_level)
+    if debug:
+        terminal.format = Format.TABLE
     kept = inherited(load_config(after, lenient, terminal)) if after is not None else {}
     files = find_suites(paths)
     works = None if debug or (workers == 1 and dask is None) else executors(workers, dask)

@@ -14,7 +14,7 @@ import typer
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config, moment_said, take_manifests
-from pumice.cli.options import Config, Lenient, Manifests, Now, PluginsDir
+from pumice.cli.options import Config, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking
 from pumice.collecting import rarely
@@ -60,20 +60,27 @@ class DecideResult(Result, kw_only=True, tag="decide/1"):
 def decide(
     manifests: Manifests = None,
     db: Annotated[
-        Path | None, typer.Option("--db", help="A journal, instead of manifests.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--db", metavar="FILE", help="Journal to read instead of manifests; needs --cycle.", show_default=False
+        ),
     ] = None,
-    at: Annotated[int | None, typer.Option("--cycle", "--at", min=1, help="The cycle of --db to decide again.")] = None,
+    at: Annotated[
+        int | None, typer.Option("--cycle", "--at", metavar="N", min=1, help="Cycle of --db to decide again.")
+    ] = None,
     config: Config = None,
     actions: Annotated[
         str | None,
         typer.Option("--actions", metavar="a,b", help="Run these actions instead of the configured ones."),
     ] = None,
-    cycles: Annotated[int, typer.Option("--cycles", min=1, help="So many cycles; bound pods run in the next.")] = 1,
+    cycles: Annotated[
+        int, typer.Option("--cycles", metavar="N", min=1, help="Number of cycles; bound pods run in the next one.")
+    ] = 1,
     now: Now = None,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Run the cycles; the exit code is 2 when some of the input could not be used."""
     moment = moment_said(now)

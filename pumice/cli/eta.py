@@ -11,7 +11,7 @@ from rich.console import Console
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.futures.estimates import RunScoring, estimated, range_of
 from pumice.cli.futures.options import ForkSource, seconds_of
-from pumice.cli.options import Config, Lenient, Manifests, PluginsDir
+from pumice.cli.options import Config, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
@@ -22,7 +22,7 @@ from pumice.units import time_span
 @speaking
 def eta(
     jobs: Annotated[
-        list[str] | None, typer.Argument(metavar="[JOB]…", help="Only these (NS/NAME).", show_default=False)
+        list[str] | None, typer.Argument(metavar="JOB", help="Only these jobs (NS/NAME).", show_default=False)
     ] = None,
     db: Db = None,
     at: At = None,
@@ -34,27 +34,43 @@ def eta(
     config: Config = None,
     runs: Annotated[
         Path | None,
-        typer.Option("--runs", metavar="FILE", help="A journal that knows earlier runs, for --server and -f."),
+        typer.Option("--runs", metavar="FILE", help="With --server or -f: a journal of earlier runs."),
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", min=1, max=1000, help="So many futures.")] = 20,
-    horizon: Annotated[str, typer.Option("--horizon", metavar="D", help="How far they go.")] = "24h",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what they are drawn from.")] = 0,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", min=1, max=1000, help="Number of sampled futures.")
+    ] = 20,
+    horizon: Annotated[
+        str, typer.Option("--horizon", metavar="D", help="How far ahead to look: a Go duration.")
+    ] = "24h",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the samples.")] = 0,
     moments: Annotated[
         int | None,
-        typer.Option("--score", min=1, metavar="N", help="At N moments of a journal or workload: how good were they?"),
+        typer.Option(
+            "--score",
+            min=1,
+            metavar="N",
+            help="Measure how good estimates were, at N moments of a journal or workload.",
+        ),
     ] = None,
     first: Annotated[
         int | None,
-        typer.Option("--first", min=2, metavar="N", help="Of a workload to be scored: so many arrivals. Default: all."),
+        typer.Option(
+            "--first", min=2, metavar="N", help="With --score: only the first N arrivals of a workload. Default: all."
+        ),
     ] = None,
     denser: Annotated[
         float,
-        typer.Option("--denser", min=0.001, metavar="TIMES", help="They come so many times as fast, and run as long."),
+        typer.Option(
+            "--denser",
+            min=0.001,
+            metavar="TIMES",
+            help="With --score: let jobs of a workload come so many times as fast, and run as long.",
+        ),
     ] = 1.0,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Live through sampled futures."""
     sampling = FutureSampling(samples, seconds_of(horizon, "--horizon"), seed)

@@ -17,7 +17,7 @@ from rich.console import Console
 from pumice import units
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import in_force, moment_said, take_manifests
-from pumice.cli.options import Lenient, Manifests, Now, PluginsDir
+from pumice.cli.options import Manifests, Now, PluginsDir
 from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.summary import said
 from pumice.cli.tables.table import WholeTable
@@ -47,7 +47,7 @@ KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podg
 @speaking
 def explain(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="pod, podgroup or job.")],
-    name: Annotated[str, typer.Argument(metavar="NS/NAME", help="Its name; the namespace is default when left out.")],
+    name: Annotated[str, typer.Argument(metavar="NS/NAME", help="Name of the object. Default namespace: default.")],
     db: Db = None,
     server: ServerUrl = None,
     token: Token = None,
@@ -58,20 +58,23 @@ def explain(
     cycle: Annotated[
         int | None,
         typer.Option(
-            "--cycle", min=1, help="The cycle. Default: the newest while it waits, else the last to decide about it."
+            "--cycle",
+            metavar="N",
+            min=1,
+            help="Cycle of the journal. Default: the newest while it waits, else the last that decided about it.",
         ),
     ] = None,
     now: Now = None,
     seconds: Annotated[
         float,
         typer.Option(
-            "--budget", min=0.0, metavar="S", help="Work for trying what would help: a second is 10,000 units."
+            "--budget", min=0.0, metavar="S", help="Work for trying changes that would help; a second is 10,000 units."
         ),
     ] = 10.0,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Decide the cycle again and tell what it did about the object; the exit code is 2 when some of the input could not
     be used."""

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.options import Format, Lenient
+from pumice.cli.options import Format
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
@@ -56,15 +56,19 @@ class JournalStory(Result, kw_only=True, tag="journal/1"):
 def journal(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
     check: Annotated[bool, typer.Option("--check", help="Verify the chain of records.")] = False,
-    cycle: Annotated[int | None, typer.Option("--cycle", min=1, help="One cycle's decisions and outcomes.")] = None,
-    about: Annotated[str | None, typer.Option("--about", metavar="NS/NAME", help="The story of a job or pod.")] = None,
+    cycle: Annotated[
+        int | None, typer.Option("--cycle", metavar="N", min=1, help="Print the decisions and outcomes of one cycle.")
+    ] = None,
+    about: Annotated[
+        str | None, typer.Option("--about", metavar="NS/NAME", help="Print the story of a job or pod (NS/NAME).")
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Print records as they are written.")] = False,
     backup: Annotated[
-        Path | None, typer.Option("--backup", metavar="TO", help="Copy it as it is now, be it open or not.")
+        Path | None,
+        typer.Option("--backup", metavar="TO", help="Copy the journal as it is now; a process may be writing it."),
     ] = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
 ) -> int:
     """Read the journal; with --check and --backup, the exit code is 1 when it is not whole."""
     if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:

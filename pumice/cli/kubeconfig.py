@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pumice.cli.exits import Exit, UsageError, guarded
+from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import warn_of_token
-from pumice.cli.options import Level, LogLevel, Output, Quiet
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output
 from pumice.config.settings import read_process_settings
 from pumice.results import Laid
@@ -24,24 +23,32 @@ class KubeconfigResult(Laid, tag="kubeconfig/1"):
     kubeconfig: dict[str, Any]
 
 
-@guarded
+@speaking
 def kubeconfig(
     http: Annotated[
         str | None, typer.Option("--http", metavar="HOST:PORT", help="As given to run. [PUMICE_HTTP]")
     ] = None,
-    server: Annotated[str | None, typer.Option("--server", metavar="URL", help="Its URL, where that differs.")] = None,
-    token: Annotated[str | None, typer.Option("--token", help="As given to run. [PUMICE_TOKEN]")] = None,
-    token_file: Annotated[str | None, typer.Option("--token-file", help="As given to run. [PUMICE_TOKEN_FILE]")] = None,
-    tls_cert: Annotated[str | None, typer.Option("--tls-cert", help="As given to run. [PUMICE_TLS_CERT]")] = None,
-    file: Annotated[Path | None, typer.Option("--write", "-w", metavar="FILE", help="Into this file.")] = None,
-    output: Output = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="URL", help="URL of the server, where it differs from --http.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option("--token", metavar="TOKEN", help="As given to run. [PUMICE_TOKEN]")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option("--token-file", metavar="FILE", help="As given to run. [PUMICE_TOKEN_FILE]")
+    ] = None,
+    tls_cert: Annotated[
+        str | None, typer.Option("--tls-cert", metavar="PEM", help="As given to run. [PUMICE_TLS_CERT]")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--write", "-w", metavar="FILE", help="Write the kubeconfig to this file.")
+    ] = None,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Without --write it goes to stdout: as YAML, or JSON when that is asked for."""
     flags: dict[str, object] = {"http": http, "token": token, "token_file": token_file, "tls_cert": tls_cert}
     settings = read_process_settings(flags, os.environ)
-    terminal = Terminal(output, quiet, log_level)
     warn_of_token(token, terminal)
     certificate = Path(settings.tls_cert) if settings.tls_cert else None
     url = server or _url(settings.http, secure=certificate is not None)
@@ -50,8 +57,6 @@ def kubeconfig(
         demand_output(file)
         write(found, file)
         terminal.say(export_line(file))
-    elif output is None:
-        print(text_of(found), end="")
     else:
         terminal.emit(
             KubeconfigResult(found), lambda console: console.print(text_of(found), end="", markup=False, soft_wrap=True)

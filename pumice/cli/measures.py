@@ -60,7 +60,9 @@ class TableFile:
 @speaking
 def measures(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
-    table: Annotated[TableRows, typer.Option("--table", help="Which rows --csv and --parquet write.")] = TableRows.JOBS,
+    table: Annotated[
+        TableRows, typer.Option("--table", metavar="jobs|queues|series", help="Which rows --csv and --parquet write.")
+    ] = TableRows.JOBS,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Write a table as CSV; - is stdout.")
     ] = None,

@@ -19,7 +19,7 @@ from pumice.actors.scheduling.config_source import digest_of
 from pumice.actors.system.settings import SystemSettings, mirrored
 from pumice.cli.exits import Exit, UsageError, guarded
 from pumice.cli.inputs import load_config
-from pumice.cli.options import LogLevel, Output, Quiet
+from pumice.cli.options import Lenient, LogLevel, Output, Quiet
 from pumice.cli.scheduling import refuse_context
 from pumice.cli.tables.summary import show_mirrored
 from pumice.cli.terminal import Terminal
@@ -42,13 +42,18 @@ Kubeconfig = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="How to reach the cluster. Default: the one that KUBECONFIG names, else the cluster one is a pod of.",
+        help="Kubeconfig of the cluster. Default: the cluster in which this process is a pod.",
         envvar="KUBECONFIG",
         show_default=False,
     ),
 ]
-Context = Annotated[str, typer.Option("--context", help="Of the kubeconfig. Default: its current one.")]
-Db = Annotated[str | None, typer.Option("--db", metavar="FILE", help="The journal, made or continued. [PUMICE_DB]")]
+Context = Annotated[
+    str, typer.Option("--context", metavar="NAME", help="Context of the kubeconfig. Default: its current context.")
+]
+Db = Annotated[
+    str | None,
+    typer.Option("--db", metavar="FILE", help="Journal to write, made or continued. [PUMICE_DB; default: ./pumice.db]"),
+]
 OfCluster = Annotated[
     str | None,
     typer.Option(
@@ -78,16 +83,32 @@ Keep = Annotated[
 Http = Annotated[
     str | None,
     typer.Option(
-        "--http", metavar="HOST:PORT", help="Serve the copy here, to be read only: the page, kubectl. [PUMICE_HTTP]"
+        "--http", metavar="HOST:PORT", help="Serve the copy, read only, to the page and kubectl. [PUMICE_HTTP]"
     ),
 ]
 TokenFile = Annotated[
-    str | None, typer.Option("--token-file", metavar="FILE", help="Holds what clients of --http must show.")
+    str | None,
+    typer.Option("--token-file", metavar="FILE", help="File that holds the token of --http. [PUMICE_TOKEN_FILE]"),
 ]
-TlsCert = Annotated[str | None, typer.Option("--tls-cert", metavar="PEM", help="Makes it HTTPS.")]
-TlsKey = Annotated[str | None, typer.Option("--tls-key", metavar="PEM", help="The key of that.")]
-Backend = Annotated[str | None, typer.Option("--backend", help="The event loop: asyncio or trio.")]
-LeastLogged = Annotated[str | None, typer.Option("--log-level", help="The least severe messages to log.")]
+TlsCert = Annotated[
+    str | None,
+    typer.Option("--tls-cert", metavar="PEM", help="Certificate of --http, which makes it HTTPS. [PUMICE_TLS_CERT]"),
+]
+TlsKey = Annotated[
+    str | None, typer.Option("--tls-key", metavar="PEM", help="Key of the certificate. [PUMICE_TLS_KEY]")
+]
+Backend = Annotated[
+    str | None,
+    typer.Option("--backend", metavar="asyncio|trio", help="The event loop. [PUMICE_BACKEND; default: asyncio]"),
+]
+LeastLogged = Annotated[
+    str | None,
+    typer.Option(
+        "--log-level",
+        metavar="debug|info|warning|error",
+        help="Least severe messages to log. [PUMICE_LOG_LEVEL; default: warning]",
+    ),
+]
 
 
 @guarded
@@ -108,6 +129,7 @@ def mirror(
     output: Output = None,
     quiet: Quiet = False,
     log_level: LeastLogged = None,
+    lenient: Lenient = False,
 ) -> int:
     """Reads and never writes there. Exit code 130 after Ctrl-C, with a journal that the next start continues."""
     flags: dict[str, object] = {
@@ -118,7 +140,7 @@ def mirror(
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
     access = _access(kubeconfig, context)
     proxy_of(access)  # what is wrong with it is said before anything begins
-    plan = _plan(settings, access, terminal, shadow=shadow, redact=redact)
+    plan = _plan(settings, access, terminal, shadow=shadow, redact=redact, lenient=lenient)
     path = Path(settings.db)
     if looks_like_journal(path):
         terminal.say(f"continuing the journal {path}")
@@ -145,14 +167,20 @@ def _access(kubeconfig: Path | None, context: str) -> ClusterAccess:
 
 
 def _plan(
-    settings: ProcessSettings, access: ClusterAccess, terminal: Terminal, *, shadow: bool, redact: bool
+    settings: ProcessSettings,
+    access: ClusterAccess,
+    terminal: Terminal,
+    *,
+    shadow: bool,
+    redact: bool,
+    lenient: bool,
 ) -> MirrorPlan:
     until = parse_until(settings.until)
     if until.kind in ("idle", "cycles"):
         raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
     config_map = config_map_of(settings.config)
     path = Path(settings.config) if settings.config and config_map is None else None
-    config = load_config(path, True, terminal)
+    config = load_config(path, lenient, terminal)
     other = _other(path, config) if shadow and path is not None else ShadowSettings()
     names = _names(Path(settings.db), redact=redact)
     gateway = gateway_settings(settings)  # after all that may be refused: it listens from here on

@@ -33,7 +33,8 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="How to print the result. Default: table, in a pipe too.",
+        metavar="json|yaml|table",
+        help="Format of the result. Default: table, in a pipe too.",
         envvar="PUMICE_OUTPUT",
         show_default=False,
     ),
@@ -42,22 +43,27 @@ Printed = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="How to print the result, where -o names a file. Default: table.",
+        metavar="json|yaml|table",
+        help="Format of the result on stdout, since -o names a file. Default: table.",
         envvar="PUMICE_OUTPUT",
         show_default=False,
     ),
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no warnings on stderr.", envvar="PUMICE_QUIET")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no warnings.", envvar="PUMICE_QUIET")]
 Level = Annotated[
-    LogLevel, typer.Option("--log-level", help="The least severe messages to log.", envvar="PUMICE_LOG_LEVEL")
+    LogLevel,
+    typer.Option(
+        "--log-level",
+        metavar="debug|info|warning|error",
+        help="Least severe messages to log.",
+        envvar="PUMICE_LOG_LEVEL",
+    ),
 ]
 Lenient = Annotated[
     bool,
     typer.Option(
         "--lenient",
-        help="Unknown keys, actions and plugins of the configuration warn instead of failing.",
+        help="Warn of unknown keys, actions and plugins of the configuration instead of failing.",
         envvar="PUMICE_LENIENT",
     ),
 ]
@@ -65,6 +71,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
+        metavar="CONF",
         help="Volcano's scheduler.conf, plain or inside its ConfigMap. Default: Volcano's stock configuration.",
         envvar="PUMICE_CONFIG",
         show_default=False,
@@ -74,7 +81,8 @@ PluginsDir = Annotated[
     Path | None,
     typer.Option(
         "--plugins-dir",
-        help="A folder with plugins of one's own. Default: only installed ones.",
+        metavar="FOLDER",
+        help="Folder with plugins of your own. Default: installed plugins only.",
         envvar="PUMICE_PLUGINS_DIR",
         show_default=False,
     ),
@@ -85,8 +93,8 @@ Manifests = Annotated[
         "-f",
         "--filename",
         metavar="PATH",
-        help="A file, a folder, - for stdin, or a trace: openb:NODES.csv,PODS.csv[,times], swf:FILE, philly:FILE,"
-        " csv:FILE, parquet:FILE, journal:FILE. May be repeated.",
+        help="Manifests: a file, a folder, - for stdin, or a trace: openb:NODES.csv,PODS.csv[,times], swf:FILE,"
+        " philly:FILE, csv:FILE, parquet:FILE, journal:FILE. May be repeated.",
         show_default=False,
     ),
 ]
@@ -97,16 +105,23 @@ Now = Annotated[
     typer.Option(
         "--now",
         metavar="TIME",
-        help="The cycle's clock (RFC 3339). Default: the newest time in the input, or recorded.",
+        help="Clock of the cycle (RFC 3339). Default: the newest time in the input, or the recorded time.",
     ),
 ]
 Workers = Annotated[
     int,
-    typer.Option("--workers", min=1, help="Number of processes.", envvar="PUMICE_WORKERS", default_factory=cores),
+    typer.Option(
+        "--workers",
+        metavar="N",
+        min=1,
+        help="Number of processes. Default: the number of cores.",
+        envvar="PUMICE_WORKERS",
+        default_factory=cores,
+    ),
 ]
 Dask = Annotated[
     str | None,
     typer.Option(
-        "--dask", metavar="ADDRESS", help="Work on that Dask cluster, not in processes here.", show_default=False
+        "--dask", metavar="ADDRESS", help="Use this Dask cluster instead of processes here.", show_default=False
     ),
 ]

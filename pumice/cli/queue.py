@@ -11,7 +11,7 @@ from rich.console import Console
 from pumice.cli.exits import Exit
 from pumice.cli.futures.estimates import estimated, range_of
 from pumice.cli.futures.options import ForkSource
-from pumice.cli.options import Lenient, Manifests, PluginsDir
+from pumice.cli.options import Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
 from pumice.cli.tables.frame import held_lately
 from pumice.cli.tables.standings import QueueTree
@@ -30,7 +30,7 @@ SHOWN: Final = 50
 @speaking
 def queue(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Only this queue and those below it.", show_default=False)
+        str | None, typer.Argument(metavar="NAME", help="Only this queue and those below it.", show_default=False)
     ] = None,
     db: Db = None,
     at: At = None,
@@ -40,11 +40,11 @@ def queue(
     certificate: Certificate = None,
     manifests: Manifests = None,
     config: OwnConfig = None,
-    eta: Annotated[bool, typer.Option("--eta", help="Say of each job when it will start (pumice eta).")] = False,
+    eta: Annotated[bool, typer.Option("--eta", help="Estimate when each job starts, as pumice eta does.")] = False,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Decide the cycle with a trail of all jobs, and look at who waits after it."""
     asked = server_of(server, token, token_file, certificate, terminal)

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.inputs import load_config
-from pumice.cli.options import Config, Lenient, PluginsDir, Workers
+from pumice.cli.options import Config, PluginsDir, Workers
 from pumice.cli.tables.summary import show_agreement
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
@@ -40,16 +40,18 @@ def replay(
     workers: Workers,
     check: Annotated[bool, typer.Option("--verify", help="Compare digests, cycle by cycle (the default).")] = False,
     config: Config = None,
-    first: Annotated[int, typer.Option("--from", min=1, help="The first cycle to decide again.")] = 1,
-    last: Annotated[int | None, typer.Option("--to", min=1, help="The last one.", show_default=False)] = None,
+    first: Annotated[int, typer.Option("--from", metavar="N", min=1, help="The first cycle to decide again.")] = 1,
+    last: Annotated[
+        int | None, typer.Option("--to", metavar="N", min=1, help="The last cycle to decide again.", show_default=False)
+    ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="With --config: keep that run as a journal.", show_default=False),
+        typer.Option("--save", metavar="FILE", help="With --config: write that run as a journal.", show_default=False),
     ] = None,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Exit code 1 when a cycle comes out otherwise, 2 when a record of the journal is damaged."""
     if save is not None and config is None:

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 
-from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Level, LogLevel, Printed, Quiet
-from pumice.cli.terminal import Terminal
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.errors import absent, demand
 from pumice.questions.adviser.at_the_end import waits_at_the_end
@@ -32,27 +31,26 @@ class ReportResult(Result, kw_only=True, tag="report/1"):
     plots: list[str]
 
 
-@guarded
+@speaking
 def report(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE [OTHER]", help="One journal, or two to compare.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="One journal, or two to compare.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="HTML", help="Default: FILE.html.", show_default=False)
+        Path | None,
+        typer.Option("-o", "--output", metavar="HTML", help="File to write. Default: FILE.html.", show_default=False),
     ] = None,
     png: Annotated[
-        Path | None, typer.Option("--png", metavar="FOLDER", help="Each plot as a PNG too.", show_default=False)
+        Path | None, typer.Option("--png", metavar="FOLDER", help="Write each plot as a PNG too.", show_default=False)
     ] = None,
     svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FOLDER", help="Each plot as an SVG too.", show_default=False)
+        Path | None, typer.Option("--svg", metavar="FOLDER", help="Write each plot as an SVG too.", show_default=False)
     ] = None,
-    printed: Printed = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Write a report of one run, or of two compared; it opens in any browser without a network.
 
     Without vl-convert (pip install 'pumice[report]') it has tables and no plots.
     """
-    terminal = Terminal(printed, quiet, log_level)
     if len(files) > 2:
         raise UsageError("expected one journal, or two to compare")
     if png or svg:

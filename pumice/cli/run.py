@@ -51,6 +51,27 @@ MOST_WAITING: Final = 20
 
 SEVERAL: Final = f", or several joined by +: {', '.join(PACKAGED)}"
 
+METAVARS: Final = {
+    "config": "CONF",
+    "db": "FILE",
+    "default_duration": "D",
+    "event_ttl": "D",
+    "faults": "PROFILE",
+    "http": "HOST:PORT",
+    "keep": "7d|N",
+    "keep_events": "N",
+    "leader_elect": "true|false",
+    "log_level": "LEVEL",
+    "plugins_dir": "FOLDER",
+    "profiles": "FILE",
+    "seed": "N",
+    "speedup": "N",
+    "start": "TIME",
+    "time": "CLOCK",
+    "tls_cert": "PEM",
+    "tls_key": "PEM",
+}
+"""How the values of settings are called in the help, where the last word of the option says too little."""
 _SETTINGS: Final = process_settings()
 
 
@@ -59,10 +80,11 @@ def _option(name: str, more: str = "") -> Any:
     `pumice.config.settings`."""
     setting = _SETTINGS[name]
     expected = "" if setting.expected == "a text" else f" ({setting.expected})"
+    default = "" if setting.default == "none" else f"; default: {setting.default}"
     return typer.Option(
         setting.flag,
-        metavar=setting.flag.removeprefix("--").upper(),
-        help=f"{setting.description[:-1]}{expected}{more}. [{setting.variable}; default: {setting.default}]",
+        metavar=METAVARS.get(name) or setting.flag.rpartition("-")[2].upper(),
+        help=f"{setting.description[:-1]}{expected}{more}. [{setting.variable}{default}]",
         show_default=False,
     )
 

@@ -26,7 +26,8 @@ class SchemaResult(Result, kw_only=True, tag="schema/1"):
 @speaking
 def schema(
     command: Annotated[
-        str | None, typer.Argument(metavar="[COMMAND]", help="Print the schema of its result.", show_default=False)
+        str | None,
+        typer.Argument(metavar="COMMAND", help="Command whose result the schema describes.", show_default=False),
     ] = None,
     *,
     terminal: Terminal,

@@ -24,29 +24,41 @@ from pumice.questions.oneshot.prepare import obstacles
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.runtime.serving import token_given
 
-Db = Annotated[Path | None, typer.Option("--db", help="The journal.", envvar="PUMICE_DB", show_default="pumice.db")]
+Db = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="FILE", help="Journal to read.", envvar="PUMICE_DB", show_default="pumice.db"),
+]
 At = Annotated[
-    int | None, typer.Option("--cycle", "--at", min=1, help="The cycle of the journal. Default: the newest.")
+    int | None,
+    typer.Option("--cycle", "--at", metavar="N", min=1, help="Cycle of the journal. Default: the newest."),
 ]
 ServerUrl = Annotated[
     str | None,
-    typer.Option("--server", metavar="URL", help="Ask a running server instead: what would the next cycle do?"),
+    typer.Option("--server", metavar="URL", help="Ask a running server instead, about its next cycle."),
 ]
 Token = Annotated[
-    str | None, typer.Option("--token", help="What to show the server.", envvar="PUMICE_TOKEN", show_default=False)
+    str | None,
+    typer.Option("--token", metavar="TOKEN", help="Token of the server.", envvar="PUMICE_TOKEN", show_default=False),
 ]
 TokenFile = Annotated[
     str | None,
-    typer.Option("--token-file", metavar="FILE", help="Holds it.", envvar="PUMICE_TOKEN_FILE", show_default=False),
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="File that holds the token.",
+        envvar="PUMICE_TOKEN_FILE",
+        show_default=False,
+    ),
 ]
 Certificate = Annotated[
-    Path | None, typer.Option("--cacert", metavar="PEM", help="Whom to trust beside the system's authorities.")
+    Path | None, typer.Option("--cacert", metavar="PEM", help="Certificates to trust besides the system's.")
 ]
 
 OwnConfig = Annotated[
     Path | None,
     typer.Option(
         "--config",
+        metavar="CONF",
         help="Volcano's scheduler.conf, plain or inside its ConfigMap. Default: the server's own, else Volcano's stock "
         "configuration.",
         envvar="PUMICE_CONFIG",

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.options import Dask, Lenient, Workers
+from pumice.cli.options import Dask, Workers
 from pumice.cli.tables.summary import show_faults
 from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
@@ -49,24 +49,35 @@ def stress(
     context: typer.Context,
     workers: Workers,
     profile_name: Annotated[
-        str, typer.Option("--profile", help=f"Fault profile, or several joined by +: {', '.join(PACKAGED)}.")
+        str,
+        typer.Option(
+            "--profile", metavar="NAME", help=f"Fault profile, or several joined by +: {', '.join(PACKAGED)}."
+        ),
     ] = DEFAULTS.profile,
     profiles: Annotated[
         Path | None,
-        typer.Option("--profiles", help="A YAML file with fault profiles of one's own.", show_default=False),
+        typer.Option(
+            "--profiles", metavar="FILE", help="YAML file with fault profiles of your own.", show_default=False
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many storms.")] = DEFAULTS.seeds,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")] = DEFAULTS.first,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of each storm.")] = DEFAULTS.size.nodes,
-    pods: Annotated[int, typer.Option("--pods", min=1, help="Pods of each storm.")] = DEFAULTS.size.pods,
+    seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Number of storms.")] = DEFAULTS.seeds,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="The first seed; the others follow it.")
+    ] = DEFAULTS.first,
+    nodes: Annotated[
+        int, typer.Option("--nodes", metavar="N", min=1, help="Nodes of each storm.")
+    ] = DEFAULTS.size.nodes,
+    pods: Annotated[int, typer.Option("--pods", metavar="N", min=1, help="Pods of each storm.")] = DEFAULTS.size.pods,
     dask: Dask = None,
     events: Annotated[
-        Path | None, typer.Option("--events", help="Run this list of events instead.", show_default=False)
+        Path | None,
+        typer.Option("--events", metavar="FILE", help="Run this list of events again, instead.", show_default=False),
     ] = None,
-    folder: Annotated[Path, typer.Option("--into", help="Folder for the event lists of failing storms.")] = Path(),
+    folder: Annotated[
+        Path, typer.Option("--into", metavar="FOLDER", help="Folder for the event lists of failing storms.")
+    ] = Path(),
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
 ) -> int:
     """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
     if events is not None:

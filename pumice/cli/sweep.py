@@ -9,10 +9,10 @@ import msgspec
 import typer
 from rich.console import Console
 
-from pumice.cli.exits import Exit, UsageError, guarded
-from pumice.cli.options import Dask, Level, LogLevel, Printed, Quiet, Workers
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.options import Dask, Workers
 from pumice.cli.tables.table import WholeTable
-from pumice.cli.terminal import Terminal
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.executors import executors
 from pumice.questions.sweep.one_run import files_of
@@ -45,17 +45,25 @@ class SweepResult(Result, kw_only=True, tag="sweep/1"):
     missing: int | msgspec.UnsetType = msgspec.UNSET
 
 
-@guarded
+@speaking
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SPEC", help="What varies, as YAML (docs/sweeps.md).")],
+    file: Annotated[Path, typer.Argument(metavar="SPEC", help="YAML file that says what varies (docs/sweeps.md).")],
     workers: Workers,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="TABLE", help="CSV or Parquet. Default: SPEC.csv.", show_default=False),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="TABLE",
+            help="Table to write, CSV or Parquet. Default: SPEC.csv.",
+            show_default=False,
+        ),
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option("--results", metavar="FOLDER", help="One file a run. Default: SPEC.results.", show_default=False),
+        typer.Option(
+            "--results", metavar="FOLDER", help="Folder with one file a run. Default: SPEC.results.", show_default=False
+        ),
     ] = None,
     dask: Dask = None,
     part: Annotated[
@@ -66,12 +74,10 @@ def sweep(
         Path | None,
         typer.Option("--plot", metavar="PICTURE", help="Draw it too, as SVG or PNG.", show_default=False),
     ] = None,
-    printed: Printed = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Run every combination; what was run before, of the same content, is not run again."""
-    terminal = Terminal(printed, quiet, log_level)
     spec = read_spec(file)
     target = output or file.with_suffix(".csv")
     if target.suffix not in (".csv", PARQUET):

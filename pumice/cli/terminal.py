@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.segment import Segment
 
 from pumice.cli.exits import guarded
-from pumice.cli.options import Format, Level, LogLevel, Output, Quiet
+from pumice.cli.options import Format, Lenient, Level, LogLevel, Output, Printed, Quiet
 from pumice.config.printable import LINE_ENDS, printable
 from pumice.results import Result
 from pumice.yaml_text import dump_yaml
@@ -139,23 +139,28 @@ def _configure_log(level: LogLevel, quiet: bool) -> None:
     logging.basicConfig(handlers=[handler], level=number, format="%(levelname)s %(name)s: %(message)s", force=True)
 
 
-_TAKEN: Final = (("output", Output, None), ("quiet", Quiet, False), ("log_level", Level, LogLevel.WARNING))
-"""Options of a terminal: option, its annotation, its default."""
+_TAKEN: Final = (("quiet", Quiet, False), ("log_level", Level, LogLevel.WARNING), ("lenient", Lenient, False))
+"""Options that every command takes beside the one for the format: option, its annotation, its default."""
 
 
 def speaking(command: Callable[..., int]) -> Callable[..., None]:
-    """Return a guarded command that has a `terminal`: in its place it takes the options that say what goes there."""
+    """Return a guarded command that has a `terminal`: in its place it takes the options that say what goes there, and
+    --lenient. A command that writes a file to `-o` takes --format instead.
+    """
+    whole = inspect.signature(command, eval_str=True)
+    said = ("printed", Printed, None) if "output" in whole.parameters else ("output", Output, None)
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> int:
-        return command(terminal=Terminal(*[given.pop(name) for name, _, _ in _TAKEN]), **given)
+        terminal = Terminal(*[given.pop(name) for name in (said[0], "quiet", "log_level")])
+        lenient = given.pop("lenient")
+        return command(terminal=terminal, **given, **({"lenient": lenient} if "lenient" in whole.parameters else {}))
 
-    whole = inspect.signature(command, eval_str=True)
     only = inspect.Parameter.KEYWORD_ONLY
-    options = [inspect.Parameter(name, only, default=usual, annotation=kind) for name, kind, usual in _TAKEN]
+    options = [inspect.Parameter(name, only, default=usual, annotation=kind) for name, kind, usual in (said, *_TAKEN)]
     taken: list[inspect.Parameter] = []
     for each in whole.parameters.values():
-        taken += options if each.name == "terminal" else [each]
+        taken += options if each.name == "terminal" else [each] if each.name != "lenient" else []
     wrapped.__signature__ = whole.replace(parameters=taken)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {each.name: each.annotation for each in taken}
     return guarded(wrapped)

@@ -8,9 +8,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from pumice.cli.exits import Exit, guarded
-from pumice.cli.options import Level, LogLevel, Printed, Quiet
-from pumice.cli.terminal import Terminal
+from pumice.cli.exits import Exit
+from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.measures.measures import Measures
 from pumice.questions.timeline.perfetto import PerfettoWriter
@@ -27,19 +26,17 @@ class TimelineResult(Result, kw_only=True, tag="timeline/1"):
     jobs: int
 
 
-@guarded
+@speaking
 def timeline(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="TRACE", help="Default: FILE.perfetto-trace.", show_default=False),
     ] = None,
-    printed: Printed = None,
-    quiet: Quiet = False,
-    log_level: Level = LogLevel.WARNING,
+    *,
+    terminal: Terminal,
 ) -> int:
     """Nodes, queues, cycles and actors as tracks, pods as slices, evictions as arrows. Open it in ui.perfetto.dev."""
-    terminal = Terminal(printed, quiet, log_level)
     target = output or file.with_name(f"{file.name}.perfetto-trace")
     note_inputs(file)
     demand_output(target)

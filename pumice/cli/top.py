@@ -84,8 +84,10 @@ def top(
     token: Token = None,
     token_file: TokenFile = None,
     certificate: Certificate = None,
-    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="Between two frames.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Show one frame and end, as without a terminal.")] = False,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.2, help="Time between two frames.")] = 2.0,
+    once: Annotated[
+        bool, typer.Option("--once", help="Show one frame and end. Without a terminal this is always so.")
+    ] = False,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,

@@ -24,7 +24,7 @@ from pumice.cli.futures.options import (
 )
 from pumice.cli.futures.search import SearchOptions, search
 from pumice.cli.futures.tables import show
-from pumice.cli.options import Dask, Lenient, Manifests, PluginsDir
+from pumice.cli.options import Dask, Manifests, PluginsDir
 from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.kernel.fork import Fork
@@ -36,14 +36,14 @@ from pumice.questions.whatif.difference import FutureDifference
 from pumice.questions.whatif.saving import save
 
 Against = Annotated[
-    str | None, typer.Option(metavar="'CHANGE…'", help="Compare with these changes, not with the state as it is.")
+    str | None, typer.Option(metavar="'CHANGES'", help="Compare with these changes, not with the state as it is.")
 ]
 SearchWorkers = Annotated[
-    int, typer.Option("--workers", min=1, help="Processes that a search (--until-starts) is spread over.")
+    int, typer.Option("--workers", metavar="N", min=1, help="With --until-starts: number of processes.")
 ]
 Save = Annotated[
     Path | None,
-    typer.Option("--save", metavar="FILE", help="Keep the changed future as a journal.", show_default=False),
+    typer.Option("--save", metavar="FILE", help="Write the changed future as a journal.", show_default=False),
 ]
 
 
@@ -80,7 +80,7 @@ def whatif(
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,
-    lenient: Lenient = False,
+    lenient: bool = False,
 ) -> int:
     """Exit code 1 when something differs."""
     to_be_made(save_as)

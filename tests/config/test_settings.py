@@ -137,14 +137,14 @@ class TestProcessSettings:
     @pytest.mark.parametrize(
         ("flags", "environ", "message"),
         [
-            ({"backend": "curio"}, {}, "command line: --backend: expected asyncio or trio, was 'curio'"),
+            ({"backend": "curio"}, {}, "--backend: expected asyncio or trio, was 'curio'"),
             (
                 {},
                 {"PUMICE_HTTP": "80"},
                 "environment: PUMICE_HTTP: expected HOST:PORT, such as 127.0.0.1:8080, was '80'",
             ),
             ({}, {"PUMICE_SEED": "-1"}, "environment: PUMICE_SEED: expected an integer of at least 0, was '-1'"),
-            ({"dbb": "x"}, {}, "command line: unknown setting 'dbb', did you mean 'db'?"),
+            ({"dbb": "x"}, {}, "unknown setting 'dbb', did you mean 'db'?"),
         ],
     )
     def test_errors_name_who_said_it(self, flags: dict[str, object], environ: dict[str, str], message: str) -> None:

@@ -93,49 +93,61 @@ def _change(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, show_default=False, rich_help_panel="Changes")
 
 
-Submit = Annotated[Texts, _change("--submit", "PATH", "Hand in these manifests as well.")]
-AddNodes = Annotated[Texts, _change("--add-nodes", "N:like=NODE", "So many nodes more, like this one.")]
-RemoveNode = Annotated[Texts, _change("--remove-node", "NODE", "The node is gone.")]
-Drain = Annotated[Texts, _change("--drain", "NODE", "Cordon the node, and ask its pods to go.")]
-Cordon = Annotated[Texts, _change("--cordon", "NODE", "Nothing new comes to the node.")]
-SetField = Annotated[Texts, _change("--set", "KIND/NAME:PATH=VALUE", "A field of any object: queue/q1:spec.weight=3.")]
-DeleteObject = Annotated[Texts, _change("--delete", "KIND/NAME", "The object is deleted, with what it owns.")]
-Scale = Annotated[
-    Texts, _change("--scale", "KIND/NAME[:TASK]=N", "Replicas of a Deployment, ReplicaSet or task of a Job.")
+Submit = Annotated[Texts, _change("--submit", "PATH", "Submit these manifests.")]
+AddNodes = Annotated[Texts, _change("--add-nodes", "N:like=NODE", "Add N nodes like this one.")]
+RemoveNode = Annotated[Texts, _change("--remove-node", "NODE", "Remove the node.")]
+Drain = Annotated[Texts, _change("--drain", "NODE", "Cordon the node and evict its pods.")]
+Cordon = Annotated[Texts, _change("--cordon", "NODE", "Cordon the node: no new pods.")]
+SetField = Annotated[
+    Texts, _change("--set", "KIND/NAME:PATH=VALUE", "Set a field of any object: queue/q1:spec.weight=3.")
 ]
-OtherConfig = Annotated[Texts, _change("--config", "CONF", "Another scheduler configuration.")]
+DeleteObject = Annotated[Texts, _change("--delete", "KIND/NAME", "Delete the object and what it owns.")]
+Scale = Annotated[
+    Texts,
+    _change("--scale", "KIND/NAME[:TASK]=N", "Set the replicas of a Deployment, a ReplicaSet or a task of a Job."),
+]
+OtherConfig = Annotated[Texts, _change("--config", "CONF", "Use another scheduler configuration.")]
 
-At = Annotated[int | None, typer.Option("--cycle", "--at", min=1, help="The cycle of the journal. Default: its end.")]
+At = Annotated[
+    int | None, typer.Option("--cycle", "--at", metavar="N", min=1, help="Cycle of the journal. Default: its end.")
+]
 BaseConfig = Annotated[
     Path | None,
     typer.Option(
         "--base-config",
         metavar="CONF",
-        help="What is in force, of -f and --server. Default: the server's, or the stock one.",
+        help="With -f or --server: the configuration in force. Default: the server's, else Volcano's stock one.",
     ),
 ]
 Horizon = Annotated[
-    str | None, typer.Option("--horizon", metavar="D", help="How far ahead: a Go duration.", show_default="1h")
+    str | None, typer.Option("--horizon", metavar="D", help="How far ahead to look: a Go duration.", show_default="1h")
 ]
 DefaultDuration = Annotated[
     str | None,
     typer.Option(
         "--default-duration",
         metavar="D",
-        help="How long a pod runs that does not say. Default: beyond the horizon; of a journal, as it was there.",
+        help="How long a pod runs that does not say so. Default: beyond the horizon; in a journal, as recorded.",
         show_default=False,
     ),
 ]
 UntilStarts = Annotated[
     str | None,
     typer.Option(
-        "--until-starts", metavar="JOB", help="Search for the least that lets this job start.", show_default=False
+        "--until-starts",
+        metavar="JOB",
+        help="Search for the smallest change that lets this job start.",
+        show_default=False,
     ),
 ]
-Within = Annotated[str, typer.Option("--within", metavar="D", help="With --until-starts: within this time.")]
+Within = Annotated[
+    str, typer.Option("--within", metavar="D", help="With --until-starts: the time within which it must start.")
+]
 Like = Annotated[
     Texts,
-    typer.Option("--like", metavar="NODE", help="With --until-starts: nodes like this one. Default: of each sort."),
+    typer.Option(
+        "--like", metavar="NODE", help="With --until-starts: add nodes like this one. Default: one of each sort."
+    ),
 ]
 Budget = Annotated[
     float,
@@ -143,7 +155,7 @@ Budget = Annotated[
         "--budget", min=0.0, metavar="S", help="With --until-starts: work for trying; a second is 10,000 units."
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of generated names and of ties.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of generated names and of ties.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,18 +21,39 @@ def test_version() -> None:
     assert (said.code, said.out) == (0, f"pumice {__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["run", "decide", "conformance", "journal", "bench"])
-def test_help_has_an_example(command: str) -> None:
-    said = pumice(command, "--help")
-    assert said.code == 0
-    _, example = " ".join(said.out.split()).split("Example: ")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_at_eighty_columns_cuts_nothing(command: str) -> None:
+    said = pumice(command, "--help", env={"COLUMNS": "80"})
+    assert (said.code, [line for line in said.out.splitlines() if len(line) > 80 or "…" in line]) == (0, [])
+    assert "<" not in said.out, "an option without a metavar"
+    text, example = " ".join(said.out.split()).split("Example: ")
     assert f"pumice {command}" in example
+    for shared in ("--quiet", "--log-level", "--lenient", "json|yaml|table"):
+        assert shared in text
 
 
-def test_unknown_command() -> None:
-    said = pumice("rum")
-    assert said.code == 2
-    assert "rum" in said.err
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rum"], "there is no command 'rum'; near: run"),
+        (
+            ["run", "--sed", "1"],
+            "--sed: pumice run has no such option; near: --seed, --speedup, --db; pumice run --help lists the options",
+        ),
+        (["run", "--seed", "x"], "--seed: expected an integer, was 'x'"),
+        (["stress", "--seeds=0"], "--seeds: expected a number of at least 1, was '0'"),
+        (["measures", "a.db", "--table", "x"], "--table: expected one of jobs, queues, series, was 'x'"),
+        (["measures"], "FILE: expected a value, found none; pumice measures --help lists the options"),
+        (
+            ["run", "--until", "never"],
+            "--until: expected idle, a number of seconds such as 30s, or cycles=N for at least",
+        ),
+    ],
+)
+def test_mistake_in_a_command_line_is_one_line(arguments: list[str], says: str) -> None:
+    said = pumice(*arguments)
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert said.err.startswith(f"pumice: {says}")
 
 
 def loaded_by(*options: str) -> list[str]:

@@ -47,8 +47,8 @@ def test_table_of_words_too_long_breaks_and_cuts_none() -> None:
     table.add_row("volcano.sh/vgpu-number", "22")
     lines = shown(table, 24)
     assert max(map(len, lines)) <= 24
-    assert "".join(line[:18].strip() for line in lines[1:]) == "volcano.sh/vgpu-memory-of-allvolcano.sh/vgpu-number"
-    assert [line[18:].strip() for line in lines if line[18:].strip()] == ["much", "1", "22"]
+    assert "".join(line[:19].strip() for line in lines[1:]) == "volcano.sh/vgpu-memory-of-allvolcano.sh/vgpu-number"
+    assert [line[19:].strip() for line in lines if line[19:].strip()] == ["much", "1", "22"]
 
 
 def test_table_with_sentences_puts_them_below_narrow_rows() -> None:
