@@ -163,7 +163,7 @@ class Commands(TyperGroup):
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except MISTAKE as error:
             given = sys.argv[1:] if args is None else args
-            sys.stderr.write(f"pumice: {mistake_of(error, given)}\n" if given else f"{error}\n")
+            sys.stderr.write(f"pumice: {mistake_of(error, given, COMMANDS)}\n" if given else f"{error}\n")
             code = Exit.USAGE
         if standalone_mode:
             raise SystemExit(code or Exit.DONE)

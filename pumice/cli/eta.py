@@ -19,6 +19,32 @@ from pumice.questions.eta.estimate import Estimate, Estimates, FutureSampling
 from pumice.units import time_span
 
 
+Moments = Annotated[
+    int | None,
+    typer.Option(
+        "--score",
+        min=1,
+        metavar="N",
+        help="Measure how good estimates were, at N moments of a journal or workload.",
+    ),
+]
+First = Annotated[
+    int | None,
+    typer.Option(
+        "--first", min=2, metavar="N", help="With --score: only the first N arrivals of a workload. Default: all."
+    ),
+]
+Denser = Annotated[
+    float,
+    typer.Option(
+        "--denser",
+        min=0.001,
+        metavar="TIMES",
+        help="With --score: let jobs of a workload come so many times as fast, and run as long.",
+    ),
+]
+
+
 @speaking
 def eta(
     jobs: Annotated[
@@ -43,30 +69,9 @@ def eta(
         str, typer.Option("--horizon", metavar="D", help="How far ahead to look: a Go duration.")
     ] = "24h",
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the samples.")] = 0,
-    moments: Annotated[
-        int | None,
-        typer.Option(
-            "--score",
-            min=1,
-            metavar="N",
-            help="Measure how good estimates were, at N moments of a journal or workload.",
-        ),
-    ] = None,
-    first: Annotated[
-        int | None,
-        typer.Option(
-            "--first", min=2, metavar="N", help="With --score: only the first N arrivals of a workload. Default: all."
-        ),
-    ] = None,
-    denser: Annotated[
-        float,
-        typer.Option(
-            "--denser",
-            min=0.001,
-            metavar="TIMES",
-            help="With --score: let jobs of a workload come so many times as fast, and run as long.",
-        ),
-    ] = 1.0,
+    moments: Moments = None,
+    first: First = None,
+    denser: Denser = 1.0,
     plugins_dir: PluginsDir = None,
     *,
     terminal: Terminal,

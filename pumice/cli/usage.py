@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from pumice.config.errors import nearest_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 # --- Help
 
@@ -73,10 +73,9 @@ EXPECTED: Final = (
 """What the parser says of a value, and what was expected instead."""
 
 
-def mistake_of(error: Any, arguments: Sequence[str]) -> str:
+def mistake_of(error: Any, arguments: Sequence[str], commands: Iterable[str]) -> str:
     """Return what is wrong with which option, what was expected, and where the options are listed."""
-    context: Any = error.ctx
-    command = context.command_path if context is not None else "pumice"
+    command = error.ctx.command_path if error.ctx is not None else "pumice"
     listed = f"{command} --help lists the options"
     option, parameter, message = getattr(error, "option_name", ""), getattr(error, "param", None), str(error.message)
     if "No such option" in message:
@@ -86,7 +85,7 @@ def mistake_of(error: Any, arguments: Sequence[str]) -> str:
         return f"{option}: expected a value, found none; {listed}"
     if message.startswith("No such command"):
         name = message.split("'")[1]
-        alike = nearest_names(name, context.command.list_commands(context))
+        alike = nearest_names(name, commands)
         hint = f"near: {', '.join(alike)}" if alike else f"{command} --help lists them"
         return f"there is no command {name!r}; {hint}"
     if parameter is None:
