@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from pumice.cluster.kubelets.statuses import refused_status
 from pumice.cluster.machine import Machine
-from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
+from pumice.core.devices.numa.hints import asked_by, given_on, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section
@@ -110,7 +110,7 @@ class CellReportsMachine(Machine):
             return
         left, given = self._free(node), NONE
         for _, wanted in asked_by(template):
-            on, admitted = judged(topology, hints(topology, left, wanted) if wanted else None)
+            on, admitted = judged(topology, left, wanted)
             if not admitted:
                 self._refused[key] = None
                 return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from pumice.config.arguments import INTEGER, Argument
-from pumice.core.devices.numa.hints import asked_by, given_on, hints, is_guaranteed, judged
+from pumice.core.devices.numa.hints import asked_by, given_on, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import section
@@ -233,8 +233,7 @@ class Placements:
     def _by_container(self, task: Task, topology: Topology, left: Cpus | None) -> NumaOutcome:
         total = NONE
         for name, wanted in asked_by(task.template):
-            hinted = hints(topology, left, wanted) if wanted and left is not None else None
-            on, admitted = judged(topology, hinted)
+            on, admitted = judged(topology, left, wanted)
             if not admitted:
                 text = f"container {name} cannot be assigned by numa"
                 return NumaOutcome(Reason(NAME, Code.UNRESOLVABLE, text))

@@ -5,7 +5,9 @@ Source: Volcano `provider/cpumanager/cpu_mng.go`, `policy`.
 
 from __future__ import annotations
 
-from itertools import combinations
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pumice.core.devices.family import containers, limits_of, requests_of, whole
@@ -151,29 +153,33 @@ BEST_EFFORT, RESTRICTED, SINGLE = "best-effort", "restricted", "single-numa-node
 MERGING: Final = (BEST_EFFORT, RESTRICTED, SINGLE)
 
 
-class Hint(NamedTuple):
-    """Cells on which a request fits, None: any; `preferred`: no fewer could have it."""
-
-    cells: frozenset[int] | None
-    preferred: bool
-
-
 def free_of(topology: Topology, available: Cpus) -> Cpus:
     """Without what is reserved for the system."""
     return available - (take(topology.places, frozenset(topology.places), topology.reserved) or NONE)
 
 
-def hints(topology: Topology, available: Cpus, wanted: int) -> list[Hint]:
-    """All sets of cells that have so many CPUs left, the smaller ones first."""
-    cells, free = topology.cells, free_of(topology, available)
-    least, found = len(cells), list[frozenset[int]]()
-    for size in range(1, len(cells) + 1):
-        for some in map(frozenset, combinations(cells, size)):
-            if size < least and sum(1 for place in topology.places.values() if place.cell in some) >= wanted:
-                least = size
-            if sum(1 for cpu in free if _cell(topology, cpu) in some) >= wanted:
-                found.append(some)
-    return [Hint(some, len(some) == least) for some in found]
+def judged(topology: Topology, available: Cpus | None, wanted: int) -> tuple[frozenset[int] | None, bool]:
+    """(the cells that the node's policy takes, whether it lets the container in). `available` None, or 0 `wanted`: it
+    asks for no whole CPUs.
+
+    Volcano lists every set of cells that has so many CPUs left as a hint, and takes a preferred hint (no fewer cells
+    could have them) before all others, then the narrowest, then the lowest cells. There are 2^cells sets: here the one
+    that it would take is found directly.
+    """
+    if topology.policy not in MERGING:
+        return None, True
+    whole = Counter(place.cell for place in topology.places.values())
+    if available is None or not wanted:
+        return frozenset(whole), bool(whole) or topology.policy == BEST_EFFORT
+    free = Counter(dict.fromkeys(whole, 0))
+    for cpu in free_of(topology, available):
+        if (cell := _cell(topology, cpu)) in whole:
+            free[cell] += 1
+    least = _fewest(whole, wanted) or len(whole)
+    if _most(free, least) >= wanted and (least == 1 or topology.policy != SINGLE):
+        return _lowest(free, least, wanted), True
+    size = 0 if topology.policy == SINGLE else _fewest(free, wanted)
+    return _lowest(free, size, wanted) if size else frozenset(whole), topology.policy == BEST_EFFORT
 
 
 def _cell(topology: Topology, cpu: int) -> int:
@@ -182,33 +188,31 @@ def _cell(topology: Topology, cpu: int) -> int:
     return 0 if place is None else place.cell
 
 
-def judged(topology: Topology, given: Sequence[Hint] | None) -> tuple[frozenset[int] | None, bool]:
-    """(the cells that the node's policy takes, whether it lets the container in); `given` None: it asks for no whole
-    CPUs.
-    """
-    if topology.policy not in MERGING:
-        return None, True
-    listed = [Hint(None, True)] if given is None else list(given) or [Hint(None, False)]
-    if topology.policy == SINGLE:
-        listed = [each for each in listed if each.preferred and (each.cells is None or len(each.cells) == 1)]
-    best = _best(frozenset(topology.cells), listed)
-    return best.cells, topology.policy == BEST_EFFORT or best.preferred
+def _most(counts: Counter[int], size: int) -> int:
+    """The CPUs of so many cells, of those that have the most."""
+    return sum(count for _, count in counts.most_common(size))
 
 
-def _best(cells: frozenset[int], listed: Sequence[Hint]) -> Hint:
-    """A preferred one before all others, then the narrowest, then the lowest cells."""
-    best = Hint(cells, False)
-    for each in listed:
-        some = cells if each.cells is None else each.cells & cells
-        if not some or (best.preferred and not each.preferred):
-            continue
-        if (each.preferred and not best.preferred) or _narrowness(some) < _narrowness(best.cells or cells):
-            best = Hint(some, each.preferred)
-    return best
+def _fewest(counts: Counter[int], wanted: int) -> int:
+    """Return how many cells must be taken at least for so many CPUs; 0 when all together do not have them."""
+    most = accumulate(count for _, count in counts.most_common())
+    return next((size for size, total in enumerate(most, 1) if total >= wanted), 0)
 
 
-def _narrowness(cells: frozenset[int]) -> tuple[int, int]:
-    return len(cells), sum(1 << cell for cell in cells)
+def _lowest(free: Counter[int], size: int, wanted: int) -> frozenset[int]:
+    """Of the sets of so many cells that have enough the lowest: its highest cell is as low as can be, then the next."""
+    cells, found = sorted(free), list[int]()
+    for left in range(size, 0, -1):
+        cells = cells[: _end(free, cells, left, wanted)]
+        found.append(cells.pop())
+        wanted -= free[found[-1]]
+    return frozenset(found)
+
+
+def _end(free: Counter[int], cells: Sequence[int], size: int, wanted: int) -> int:
+    """Return how many cells there must be, from the lowest on, for so many of them to have enough."""
+    ends = range(size, len(cells))  # all of them have enough
+    return size + bisect_left(ends, wanted, key=lambda end: _most(Counter({c: free[c] for c in cells[:end]}), size))
 
 
 def given_on(topology: Topology, cells: frozenset[int] | None, available: Cpus, wanted: int) -> Cpus:

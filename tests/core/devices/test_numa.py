@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.devices.numa.hints import asked_by, free_of, given_on, hints, is_guaranteed, judged, take
+from pumice.core.devices.numa.hints import asked_by, free_of, given_on, is_guaranteed, judged, take
 from pumice.core.devices.numa.topology import CpuPlace, Topology, cpus_of, read_topology, text_of
 from pumice.core.objects.pod import TemplateTable, read_task
 from pumice.core.state.dimensions import Dimensions
@@ -94,8 +94,8 @@ def test_so_many_of_the_available_ones_are_taken(available: frozenset[int], want
 )
 def test_policies(policy: str, available: str, wanted: int, cells: set[int] | None, admitted: bool) -> None:
     node, free = topology(policy), cpus_of(available)
-    assert judged(node, hints(node, free, wanted)) == (cells, admitted)
-    assert judged(node, None)[1]  # who asks for no whole CPU is let in
+    assert judged(node, free, wanted) == (cells, admitted)
+    assert judged(node, None, 0)[1]  # who asks for no whole CPU is let in
 
 
 def test_reserved_cpus_are_nobody_s() -> None:
@@ -108,7 +108,7 @@ def test_reserved_cpus_are_nobody_s() -> None:
 @st.composite
 def topologies(draw: st.DrawFn) -> Topology:
     """Nodes whose CPUs are numbered as Linux does: all first threads of cores, then all second ones."""
-    cells, per_cell, threads = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    cells, per_cell, threads = draw(st.integers(1, 5)), draw(st.integers(1, 3)), draw(st.integers(1, 2))
     cores = cells * per_cell
     places = {
         cpu: CpuPlace(cpu % cores // per_cell, cpu % cores // per_cell, cpu % cores) for cpu in range(cores * threads)
@@ -147,7 +147,8 @@ def test_cpus_are_given_whole_and_to_one_container_each(node: Topology, asked: l
 
 
 @given(topologies(), st.data())
-def test_hints_are_the_sets_of_cells_with_enough(node: Topology, data: st.DataObject) -> None:
+def test_policy_takes_the_best_of_all_sets_of_cells(node: Topology, data: st.DataObject) -> None:
+    """Preferred are sets that are no larger than an unused node would need; then the narrowest and lowest counts."""
     available = frozenset(data.draw(st.sets(st.sampled_from(sorted(node.places)))))
     wanted = data.draw(st.integers(1, len(node.places)))
     free = Counter(node.places[cpu].cell for cpu in free_of(node, available))
@@ -155,19 +156,23 @@ def test_hints_are_the_sets_of_cells_with_enough(node: Topology, data: st.DataOb
     sets = [{cell for cell in node.cells if bits >> cell & 1} for bits in range(1, 2 ** len(node.cells))]
     least = min(len(cells) for cells in sets if sum(whole[cell] for cell in cells) >= wanted)
     enough = [cells for cells in sets if sum(free[cell] for cell in cells) >= wanted]
-    found = hints(node, available, wanted)
-    assert sorted(sorted(hint.cells) for hint in found if hint.cells is not None) == sorted(map(sorted, enough))
-    sizes = [len(hint.cells) for hint in found if hint.cells is not None]
-    assert sizes == sorted(map(len, enough))
-    assert [hint.preferred for hint in found] == [size == least for size in sizes]
-    # what the policy makes of them
-    cells, admitted = judged(node, found)
-    best = [cells for cells in enough if len(cells) == least]
+    preferred = [cells for cells in enough if len(cells) == least]
+    others = [] if node.policy == "single-numa-node" else enough
     if node.policy == "single-numa-node":
-        best = [cells for cells in best if len(cells) == 1]
-    assert admitted is (node.policy == "best-effort" or bool(best))
-    lowest = [cells for cells in best if sum(1 << cell for cell in cells) == min(sum(1 << c for c in b) for b in best)]
-    assert not best or sorted(cells or ()) == sorted(lowest[0])
+        preferred = [cells for cells in preferred if len(cells) == 1]
+    listed = sorted(preferred or others, key=lambda cells: (len(cells), sum(1 << cell for cell in cells)))
+    admitted = node.policy == "best-effort" or bool(preferred)
+    assert judged(node, available, wanted) == (set(listed[0] if listed else node.cells), admitted)
+
+
+@pytest.mark.parametrize("numbers", [range(64), range(10**12, 10**12 + 64)], ids=["dozens", "of any number"])
+def test_dozens_of_cells_are_judged_at_once(numbers: range) -> None:
+    """They have 2^64 sets, and a mask of their numbers as many bits."""
+    places = {cpu: CpuPlace(cell, cell, cpu) for at, cell in enumerate(numbers) for cpu in (2 * at, 2 * at + 1)}
+    node = Topology(places, 0, "static", "best-effort", {})
+    free = frozenset(places) - {0}
+    assert judged(node, free, 64) == (frozenset(numbers[1:33]), True)
+    assert judged(node, free, 127) == (frozenset(numbers), True)
 
 
 @pytest.mark.parametrize("said", [None, "x", 5, ["x"], [{}], [{"uid": "", "name": ""}]])
