@@ -32,7 +32,6 @@ ALIVE_S: Final = 30.0
 """Seconds between two reports."""
 LOCKS: Final = ("volcano.sh/mutex.lock", shared.LOCK, Vgpu.name)
 """HAMi's own, and those that Volcano sets."""
-HANDSHAKE: Final = "volcano.sh/node-vgpu-handshake"
 ASSIGNED: Final = "volcano.sh/gpu-assigned"
 NEVER: Final = str(2**64 - 1)
 """A pod that has its cards comes after all that wait for theirs."""
@@ -100,7 +99,7 @@ class DevicePluginMachine(Machine):
             # before the watch tells: the next look must not write the same again
             self._stated[name] = True
         if wanted.vgpu is not None:
-            said = {vgpu.REGISTER: registration(name, wanted.vgpu), HANDSHAKE: f"Reported {timestamp(now)}"}
+            said = {vgpu.REGISTER: registration(name, wanted.vgpu), vgpu.HANDSHAKE: f"Reported {timestamp(now)}"}
             requests.append(_annotate("Node", "", name, said))
             self._alive.set(name, now + ALIVE_S)
         return requests

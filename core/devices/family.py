@@ -11,9 +11,11 @@ import numpy.typing as npt
 from pumice.core import texts
 from pumice.core.objects.metadata import section
 from pumice.core.quantity import quantity_of
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pumice.core.devices.locks import NodeLocks
+    from pumice.core.messages.queue_tables import CardTable
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
 
@@ -88,6 +90,14 @@ class Family(Protocol):
     """Whether nodes without such devices are listed as having none, rather than not listed at all (`encoded`)."""
     locks: NodeLocks | None = None
     """The lock that a pod with new devices sets on its node; None: nodes are not locked."""
+
+    vocabulary: Vocabulary = Vocabulary()
+    """What of objects the family reads or says that are no names."""
+
+    @staticmethod
+    def given(notes: Mapping[str, str]) -> Iterator[str]:
+        """Yield a phrase for each card that a pod was given by its annotations."""
+        yield from ()
 
     def concerns(self, task: Task) -> bool:
         """Return whether the pod asks for such devices (HasDeviceRequest)."""
@@ -175,6 +185,10 @@ class Family(Protocol):
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         ...
+
+    def table(self) -> CardTable | None:
+        """Return who has how much of which card, for metrics and the page; None for a family that is not shown."""
+        return None
 
     def trial(self, row: int) -> Family:
         """A copy that has only that node, as row 0: what is done to it stays there."""

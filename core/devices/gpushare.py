@@ -5,7 +5,7 @@ Source: Volcano `api/devices/nvidia/gpushare`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +27,7 @@ from pumice.core.devices.family import (
     whole_number,
 )
 from pumice.core.objects.metadata import section
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pumice.core.devices.family import Around, BoolArray, FloatArray, Rows
@@ -120,6 +121,13 @@ class GpuShare(Family):
 
     name = NAME
     uniform = False
+    vocabulary = Vocabulary((INDEX, PREDICATE_TIME, UNHEALTHY), words="GpuNumber GpuShare gpu-memory gpu-number")
+
+    @staticmethod
+    def given(notes: Mapping[str, str]) -> Iterator[str]:
+        """Yield a phrase for each card that a pod was given by its annotations."""
+        if notes.get(INDEX):
+            yield from (f"card {index}" for index in notes[INDEX].split(","))
 
     def __init__(
         self, names: Sequence[str], cards: Cards, *, by_memory: bool, by_number: bool, overfull_is_full: bool = False

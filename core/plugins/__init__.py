@@ -33,6 +33,8 @@ from pumice.core.plugins.tdm import Tdm
 from pumice.core.plugins.usage import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pumice.config.schema import SchedulerConfig
 
 _BUILT_IN: Final[tuple[type[BuiltInPlugin], ...]] = (
@@ -83,9 +85,15 @@ SILENT: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.on
 PLACERS: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.only_places)
 """Those of them that are asked about nodes only."""
 
-OF_DEVICES: Final = frozenset(name for name, plugin in BUILT_IN.items() if issubclass(plugin, KnowsDevices))
+_DEVICES: Final = {name: plugin.families for name, plugin in BUILT_IN.items() if issubclass(plugin, KnowsDevices)}
+OF_DEVICES: Final = frozenset(_DEVICES)
 """Plugins whose refusals are about devices within nodes."""
 
+FAMILIES: Final = tuple(family for families in _DEVICES.values() for family in families)
+"""The kinds of devices that they know."""
+
+VOCABULARIES: Final = (*(each.vocabulary for each in _BUILT_IN), *(each.vocabulary for each in FAMILIES))
+"""What they read and say that are no names."""
 
 SECTIONS: Final = frozenset(name for plugin in _BUILT_IN for name in plugin.sections)
 """Names among `configurations` that plugins read, and no action."""
@@ -100,6 +108,11 @@ def known_plugins() -> dict[str, KnownPlugin]:
 def record_of(name: str) -> type[BuiltInPlugin]:
     """Return the record of a plugin; of a user's plugin one that says nothing."""
     return BUILT_IN.get(name, BuiltInPlugin)
+
+
+def given_cards(notes: Mapping[str, str]) -> list[str]:
+    """Return the cards that a pod was given by its annotations, a phrase for each."""
+    return list(dict.fromkeys(phrase for family in FAMILIES for phrase in family.given(notes)))
 
 
 def asks_outside(config: SchedulerConfig) -> bool:

@@ -8,6 +8,7 @@ from pumice.config.durations import parse_duration
 from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.votes import Vote
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ class Cdp(BuiltInPlugin):
     says = "protects pods that were placed a short while ago"
     listens = ("Preemptable", "Reclaimable")
     protects = "their cooldown is not over"
+    vocabulary = Vocabulary(("volcano.sh/cooldown-time",))
 
     def on_session_open(self, session: Session) -> None:
         """Register for preempt and reclaim."""

@@ -18,6 +18,7 @@ from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import Vote
 from pumice.core.state.dimensions import floats, lines
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -327,6 +328,7 @@ class Drf(BuiltInPlugin):
     says_at = MappingProxyType({"Hierarchy": "goes by the tree of queues in their annotations volcano.sh/hierarchy"})
     orders_by = OrderNumber("dominant share")
     only_answers = True
+    vocabulary = Vocabulary((WEIGHTS,))
 
     @classmethod
     def is_asked_at(cls, point: str, option: PluginOption) -> bool:

@@ -20,6 +20,7 @@ from pumice.core.session.points.ready import RowCheck, RowScore
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import memory
 from pumice.core.state.sources import NODES
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -311,6 +312,8 @@ class NumaAware(BuiltInPlugin):
     says = "keeps each pod within the NUMA cells of a node"
     listens = ("Predicate", "NodeOrder")
     arguments = (WEIGHT,)
+    within_nodes = True
+    vocabulary = Vocabulary(("volcano.sh/numa-topology-policy", "volcano.sh/topology-decision"))
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = WEIGHT.of(arguments)

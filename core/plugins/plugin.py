@@ -7,9 +7,12 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pumice.core.vocabulary import Vocabulary
+
 if TYPE_CHECKING:
     from pumice.config.arguments import Argument
     from pumice.config.schema import PluginOption
+    from pumice.core.devices.family import Family
     from pumice.core.session.session import Session
 
 
@@ -32,6 +35,9 @@ class KnowsDevices:
     them, before that plugin or after it. Inherited from, and not only looked like: every session asks of every
     plugin, and to find out by its methods is a tenth of what a small session costs.
     """
+
+    families: tuple[type[Family], ...] = ()
+    """The kinds of devices that it knows."""
 
     def find_devices(self, session: Session) -> None:
         """Give the session what there is."""
@@ -74,6 +80,8 @@ class BuiltInPlugin:
     is not the usual. `needs_action`: the action without which it is asked nothing. `limits`: it admits jobs up to a
     limit. `orders_by`: the numbers of its order of jobs. `protects`: why it keeps any pod from eviction, where it has
     one reason for all; `names_gangs`: it names victims for whole gangs, a point that has no flag.
+
+    `within_nodes`: its refusals are about parts of nodes. `vocabulary`: what it reads and says that is no name.
     """
 
     name: str = ""
@@ -95,6 +103,9 @@ class BuiltInPlugin:
     orders_by: OrderNumber | None = None
     protects: str = ""
     names_gangs: bool = False
+
+    within_nodes: bool = False
+    vocabulary: Vocabulary = Vocabulary()
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         """Read the plugin's arguments. Raises ConfigError."""

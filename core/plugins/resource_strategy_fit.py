@@ -21,6 +21,7 @@ from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads
 from pumice.core.session.points.ready import ReadyScore
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.dimensions import CellColumn, cells_of
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -355,6 +356,7 @@ class ResourceStrategyFit(BuiltInPlugin):
     says = "scores nodes by how full each resource is, each in its own direction"
     listens = ("Predicate", "NodeOrder")
     arguments = (WEIGHT, RESOURCES, SCARCE, PROPORTIONAL)
+    vocabulary = Vocabulary((TYPE_ANNOTATION, WEIGHT_ANNOTATION))
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = WEIGHT.of(arguments)

@@ -14,6 +14,7 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.votes import Vote
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,6 +51,7 @@ class Sla(BuiltInPlugin):
     listens = ("JobOrder", "JobEnqueued", "JobPipelined")
     orders_by = OrderNumber("deadline", 1e-9, is_time=True)
     arguments = (WAITING_TIME,)
+    vocabulary = Vocabulary((WAITING_TIME.name, _ANNOTATION.name))
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._waiting_ns = WAITING_TIME.of(arguments)

@@ -17,6 +17,7 @@ from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.ready import ReadyCheck, ReadyScore
 from pumice.core.session.points.votes import Vote
 from pumice.core.session.reasons import Code, Reason
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -250,6 +251,9 @@ class Tdm(BuiltInPlugin):
     listens = ("JobOrder", "Predicate", "NodeOrder", "Preemptable", "Victim", "JobPipelined", "JobStarving")
     orders_by = OrderNumber("preemptable (1) or not (0):")
     arguments = (ZONE, PERIOD)
+    vocabulary = Vocabulary((
+        "volcano.sh/revocable-zone", "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable",
+    ))  # fmt: skip
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._spans = {k.replace(ZONE_PREFIX, "", 1): str(v) for k, v in sorted(arguments.items()) if ZONE_PREFIX in k}

@@ -22,8 +22,8 @@ from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions import ACTIONS
 from pumice.core.configuration import parse_scheduler_config
-from pumice.core.devices.telling import given_cards
 from pumice.core.messages.decisions import CycleReport, CycleResult
+from pumice.core.plugins import given_cards
 from pumice.core.session.carry import Carry, SessionOptions
 from pumice.core.session.trail.trail import Trail
 from pumice.load.documents import usage_of

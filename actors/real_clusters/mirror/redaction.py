@@ -16,10 +16,10 @@ import msgspec
 
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import read_bytes
-from pumice.core.devices.ascend.reports import CHIPS, renamed
 from pumice.core.objects.hyper_node import NAME_LENGTH
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import pod_index
+from pumice.core.plugins import VOCABULARIES
 from pumice.core.pseudonyms import Place, Pseudonyms
 
 # --- The vocabulary of conditions
@@ -30,35 +30,33 @@ AMOUNT: Final = re.compile(r"[+-]?[\d.%]+([munk]|[KMGTPE]i?|ms|s)?|\d+-\d+|[-|&+
 """No name either; models of chips are in names of resources."""
 _WRITTEN: Final = """
     Allocated Binding Bound CPU Completed Containers ContainersNotInitialized ContainersNotReady DeletionByPodGC
-    DeletionByTaintManager DynamicResources EvictionByEvictionAPI Failed False GpuNumber GpuShare HyperNode In
-    Inqueue Insufficient Kubelet KubeletHasDiskPressure KubeletHasInsufficientMemory KubeletHasInsufficientPID
-    KubeletHasNoDiskPressure KubeletHasSufficientMemory KubeletHasSufficientPID KubeletNotReady KubeletReady No
-    NoRouteCreated Node NodeStatusNeverUpdated NodeStatusUnknown NotEnoughPods NotEnoughPodsOfTask
-    NotEnoughResources Origin Pending Persistent PersistentVolume PersistentVolume's PersistentVolumeClaim
-    PersistentVolumeClaims Pipelined Pod Pod's PodCompleted PodFailed PodGroup PodGroupNotReady Preemption
-    PreemptionByKubeScheduler PreemptionByScheduler Queue ReadinessGatesNotReady Releasing Resource RouteCreated
-    Running Schedulable SchedulerError SchedulingGated StorageClass Succeeded Task TerminationByKubelet True
-    Undetermined Unknown UnknownContainerStatuses Unschedulable VolumeBinding a affinity after all allocate
-    allocated allow alphabetical already amd.com and another anti-affinity any are ascend assigned at available be
-    because been being best-effort beyond bind binding bound but by can cannot capability check claim claims
-    completed condition conditions constraints container containers controller cpu create created current deleted
-    deleting deserved device didn didn't different disk dispatch does does't doesn't due empty enough enqueue
-    ephemeral ephemeral-storage error exceeds existing failed find for found free from gang gpu gpu-memory
-    gpu-number group guarantee had hami-vgpuDeviceSharing has have helpful host huawei.com hugepages-1Gi
-    hugepages-2Mi hyperNode immediate in incoming incomplete info inqueue intel.com is isn isn't its job keys
-    kubelet kubernetes.io label labels limit load lost manager match matching max memory minAvailable missing more
-    must name networking no node node's node(s) nodes nodeselector non-existent none not npu-core numa number
-    nvidia.com of on once one or origin other out overused persistent persistentvolume persistentvolumeclaim
-    persistentvolumeclaims plugin pod pod's pods policy port ports possibly posting pre-predicates predicated
-    preempted preemption pressure priority process progress proportional queue quota ready reason rejected released
-    request requested required resource resources restricted revocable role room rules running s satisfied satisfy
-    schedulable scheduled scheduler scheduling selector several shard single-numa-node skip skipped spec specified
-    spread started state static status stopped storage sufficient t taint tainted task tasks terminated the them
-    time to too topology unavailable unbound unready unschedulable untolerated update upper used using vgpu-cores
-    vgpu-memory vgpu-memory-percentage vgpu-number victims volcano.sh volume volumes wait waiting was were when with
-    within without worker zone
+    DeletionByTaintManager DynamicResources EvictionByEvictionAPI Failed False HyperNode In Inqueue Insufficient
+    Kubelet KubeletHasDiskPressure KubeletHasInsufficientMemory KubeletHasInsufficientPID KubeletHasNoDiskPressure
+    KubeletHasSufficientMemory KubeletHasSufficientPID KubeletNotReady KubeletReady No NoRouteCreated Node
+    NodeStatusNeverUpdated NodeStatusUnknown NotEnoughPods NotEnoughPodsOfTask NotEnoughResources Origin Pending
+    Persistent PersistentVolume PersistentVolume's PersistentVolumeClaim PersistentVolumeClaims Pipelined Pod Pod's
+    PodCompleted PodFailed PodGroup PodGroupNotReady Preemption PreemptionByKubeScheduler PreemptionByScheduler
+    Queue ReadinessGatesNotReady Releasing Resource RouteCreated Running Schedulable SchedulerError SchedulingGated
+    StorageClass Succeeded Task TerminationByKubelet True Undetermined Unknown UnknownContainerStatuses
+    Unschedulable VolumeBinding a affinity after all allocate allocated allow alphabetical already amd.com and
+    another anti-affinity any are assigned at available be because been being best-effort beyond bind binding bound
+    but by can cannot capability check claim claims completed condition conditions constraints container containers
+    controller cpu create created current deleted deleting deserved device didn didn't different disk dispatch does
+    does't doesn't due empty enough enqueue ephemeral ephemeral-storage error exceeds existing failed find for found
+    free from gang gpu group guarantee had has have helpful host hugepages-1Gi hugepages-2Mi hyperNode immediate in
+    incoming incomplete info inqueue intel.com is isn isn't its job keys kubelet kubernetes.io label labels limit
+    load lost manager match matching max memory minAvailable missing more must name networking no node node's
+    node(s) nodes nodeselector non-existent none not numa number nvidia.com of on once one or origin other out
+    overused persistent persistentvolume persistentvolumeclaim persistentvolumeclaims plugin pod pod's pods policy
+    port ports possibly posting pre-predicates predicated preempted preemption pressure priority process progress
+    proportional queue quota ready reason rejected released request requested required resource resources restricted
+    revocable role room rules running s satisfied satisfy schedulable scheduled scheduler scheduling selector
+    several shard single-numa-node skip skipped spec specified spread started state static status stopped storage
+    sufficient t taint tainted task tasks terminated the them time to too topology unavailable unbound unready
+    unschedulable untolerated update upper used using victims volcano.sh volume volumes wait waiting was were when
+    with within without worker zone
 """
-WORDS: Final = frozenset(_WRITTEN.split())
+WORDS: Final = frozenset(_WRITTEN.split()).union(*(each.words.split() for each in VOCABULARIES))
 
 
 NAMES: Final = frozenset((
@@ -73,37 +71,32 @@ NAMES: Final = frozenset((
 """Fields that hold names, or lists of them."""
 LABELS: Final = frozenset(("labels", "matchLabels", "nodeSelector"))
 MEANING: Final = frozenset((
-    "kubernetes.io/os", "kubernetes.io/arch", "sla-waiting-time", "scheduling.volcano.sh/queue-allocation-gate",
-    *(f"volcano.sh/{each}" for each in (
-        "sla-waiting-time", "revocable-zone", "numa-topology-policy", "jdb-min-available", "jdb-max-unavailable",
-        "hierarchy-weights", "vgpu-time", "vgpu-podgroup-policy", "vgpu-mode", "vgpu-ids-new", "topology-decision",
-        "resource-strategy-weight", "resource-strategy-scoring-type", "predicate-time", "node-vgpu-register",
-        "node-vgpu-handshake", "mutex.lock", "gpu-unhealthy-ids", "gpu-index", "devices-to-allocate", "cooldown-time",
-        "bind-time", "bind-phase",
-    )),
+    "kubernetes.io/os", "kubernetes.io/arch", "scheduling.volcano.sh/queue-allocation-gate",
+    *(name for each in VOCABULARIES for name in each.meanings),
 ))  # fmt: skip
 """Labels and annotations whose values rules or configurations know."""
 NAMED: Final = (
-    "scheduling.k8s.io/group-name", "hami.io/vgpu-node", "volume.kubernetes.io/selected-node",
-    "volume.beta.kubernetes.io/storage-class", "resource.kubernetes.io/pod-claim-name",
-    "pumice.dev/user",
+    "scheduling.k8s.io/group-name", "volume.kubernetes.io/selected-node", "volume.beta.kubernetes.io/storage-class",
+    "resource.kubernetes.io/pod-claim-name", "pumice.dev/user",
+    *(name for each in VOCABULARIES for name in each.holds_names),
 )  # fmt: skip
 """Annotations that hold names, as all of Volcano's do that have no MEANING; some hold several."""
 VOLCANO: Final = ("volcano.sh",)
-READ: Final = ("volcano.sh", "hami.io", "nvidia.com", "huawei.com", "pumice.dev")
+DOMAINS: Final = {
+    "volcano.sh": "",
+    "pumice.dev": "arrival|devices|duration|exit-code|node-usage|termination|user",
+    **{domain: what for each in VOCABULARIES for domain, what in each.domains.items()},
+}
+READ: Final = tuple(domain for domain, what in DOMAINS.items() if not what)
 """Annotations of these domains are kept, and those that are NAMED, have a MEANING or are VOLUMES'."""
-OWN: Final = re.compile(
-    r"nvidia\.com/(no)?use-gputype|hami\.io/(node-register-.+|bind-(phase|time)|vgpu-(time|node)|.+-devices-(to-allocate|allocated))"
-    r"|pumice\.dev/(arrival|devices|duration|exit-code|node-usage|termination|user)"
-)
-"""Of these domains, what is read: in anything else people may have written as they like."""
-OWNED: Final = ("nvidia.com", "hami.io", "pumice.dev")
+OWN: Final = re.compile("|".join(rf"{re.escape(domain)}/({what})" for domain, what in DOMAINS.items() if what))
+"""Of other domains, what is read: in anything else people may have written as they like."""
 VOLUMES: Final = tuple(
     f"pv.kubernetes.io/{each}" for each in ("bind-completed", "bound-by-controller", "provisioned-by")
 )
-CHIPS_OF_NODE: Final = "baseDeviceInfos"
-"""An annotation with a node's chips by name, and addresses of them, which no rule reads."""
-KNOWN: Final = frozenset((*NAMED, *MEANING, *VOLUMES, CHIPS_OF_NODE))
+KEPT: Final = {name: read for each in VOCABULARIES for name, read in each.kept.items()}
+"""Annotations of which a part is read."""
+KNOWN: Final = frozenset((*NAMED, *MEANING, *VOLUMES, *KEPT))
 DROPPED: Final = frozenset((
     "env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe",
     "volumeMounts", "workingDir", "securityContext", "imagePullSecrets", "serviceAccountName", "serviceAccount",
@@ -124,17 +117,8 @@ SOURCES: Final = frozenset((
     "photonPersistentDisk", "vsphereVolume",
 ))  # fmt: skip
 """Where a PersistentVolume's data is: that it is of this sort stays, where goes."""
-MODELS: Final = {
-    "accelerator": re.compile(r"[a-z]*-?Ascend\w+"),
-    "servertype": re.compile(r"Ascend\w+-\d+"),
-    "node.kubernetes.io/npu.chip.name": re.compile(r"(Ascend)?\d+[A-Z]*\d*"),
-    "ring-controller.atlas": re.compile(r"ascend-\w+"),
-    "vnpu-level": re.compile(r"low|high"),
-    "vnpu-dvpp": re.compile(r"yes|no|null"),
-}
-"""Labels of MindCluster, and those of their values in which rules read models of chips and parts of them; any other is
-a name.
-"""
+MODELS: Final = {label: re.compile(what) for each in VOCABULARIES for label, what in each.models.items()}
+"""Labels with models of devices, and those of their values that are models; any other is a name."""
 WHOLE: Final = frozenset(("ConfigMap", "CSIDriver", "DeviceClass"))
 """Kinds in which names are those of configurations, drivers and resources."""
 DRIVERS: Final = frozenset(("CSINode", "ResourceClaim", "ResourceSlice"))
@@ -158,7 +142,7 @@ class Redaction:
     def redacted(self, kind: str, obj: Object) -> Object:
         """A copy of it."""
         if kind in WHOLE:
-            return (renamed(obj, self.name) or obj) if kind == "ConfigMap" else obj
+            return self._configuration(obj) if kind == "ConfigMap" else obj
         meta = section(obj, "metadata")
         nameless = {key: value for key, value in meta.items() if key != "name"}
         found: Object = self._mapping("", {**obj, "metadata": nameless}, drivers=kind in DRIVERS)
@@ -167,6 +151,10 @@ class Redaction:
             length = {NAME_LENGTH: str(len(meta["name"]))}
             found["metadata"]["annotations"] = section(found["metadata"], "annotations") | length
         return found
+
+    def _configuration(self, obj: Object) -> Object:
+        shown = (each.renamed(obj, self.name) for each in VOCABULARIES if each.renamed is not None)
+        return next((each for each in shown if each is not None), obj)
 
     def _own_name(self, kind: str, meta: Mapping[str, Any]) -> str:
         name = str(meta["name"])
@@ -207,7 +195,7 @@ class Redaction:
             return {
                 each: self._annotation(each, value)
                 for each, value in fields.items()
-                if each in KNOWN or (_is_of(each, READ) and not (_is_of(each, OWNED) and not OWN.fullmatch(each)))
+                if each in KNOWN or _is_of(each, READ) or OWN.fullmatch(each)
             }
         if key == "volumes":
             kept = CLAIMED if "mountPath" in fields else VOLUME
@@ -243,8 +231,8 @@ class Redaction:
         return value if label in MEANING or (model and model.fullmatch(value)) else self.name(value)
 
     def _annotation(self, name: str, value: Any) -> Any:
-        if name == CHIPS_OF_NODE:
-            return _chips(value)
+        if name in KEPT:
+            return KEPT[name](value)
         named = name in NAMED or (_is_of(name, VOLCANO) and name not in MEANING)
         if not isinstance(value, str) or not named or NUMBER.fullmatch(value):
             return value
@@ -267,17 +255,6 @@ class Redaction:
         if shown is None:
             shown = word if word in WORDS or AMOUNT.fullmatch(word) else self.pod(word)
         return written.replace(word, shown, 1) if word else written
-
-
-def _chips(text: Any) -> str:
-    """Keep the names of a node's chips; a value that is not such a list stays unreadable."""
-    try:
-        said: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, TypeError):
-        return ""
-    if not isinstance(said, dict):
-        return ""
-    return msgspec.json.encode({name: {} for name in cast("Object", said) if CHIPS.fullmatch(name)}).decode()
 
 
 def _is_of(label: str, domains: Sequence[str]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -21,11 +23,12 @@ from pumice.core.devices.family import (
     short_of,
 )
 from pumice.core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
-from pumice.core.devices.vgpu.codec import Assigned, encoded
+from pumice.core.devices.vgpu.codec import Assigned, encoded, phrase
 from pumice.core.devices.vgpu.settings import VgpuSettings
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
     from pumice.core.devices.ascend.chips import Chip, Chips, IntArray
     from pumice.core.devices.ascend.settings import ChipModel
@@ -160,6 +163,10 @@ LOCK: Final = "hami.io/mutex.lock"
 _FIELDS: Final = 4
 
 
+GIVEN: Final = re.compile(r"hami\.io/.*-devices-allocated")
+"""The annotation of what a pod was given, of any model."""
+
+
 def of_model(word: str) -> tuple[str, str, str]:
     """The annotations of a pod's chips of a model: to allocate, allocated, and how the runtime is to cut them."""
     return f"hami.io/{word}-devices-to-allocate", f"hami.io/{word}-devices-allocated", f"huawei.com/{word}"
@@ -215,6 +222,24 @@ class HamiNpu(AskedByTemplate, Family):
         self._was_scored = np.zeros(len(names), dtype=np.bool_)
 
     always_named = False
+    vocabulary = Vocabulary(
+        holds_names=(NODE,),
+        domains=MappingProxyType(
+            {
+                "hami.io": "node-register-.+|bind-(phase|time)|vgpu-(time|node)|.+-devices-(to-allocate|allocated)",
+                "huawei.com": "",
+            }
+        ),
+        words="ascend huawei.com",
+    )
+
+    @staticmethod
+    def given(notes: Mapping[str, str]) -> Iterator[str]:
+        """Yield a phrase for each chip that a pod was given by its annotations."""
+        for name, text in sorted(notes.items()):
+            if GIVEN.fullmatch(name):
+                for part in text.split(";"):
+                    yield from map(phrase, held(part))
 
     @property
     def present(self) -> BoolArray:

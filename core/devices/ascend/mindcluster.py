@@ -7,6 +7,7 @@ Assigning takes nothing off a chip within a session: what a pod has counts once 
 from __future__ import annotations
 
 from copy import copy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -25,7 +26,8 @@ from pumice.core.devices.ascend.cuts import (
     name_of,
     template_for,
 )
-from pumice.core.devices.ascend.npu_node import CORE, DEFAULT, NpuFrame, NpuNode, npu_body
+from pumice.core.devices.ascend.npu_node import BASE, CHIP_TYPE, CORE, DEFAULT, NpuFrame, NpuNode, npu_body
+from pumice.core.devices.ascend.reports import kept_chips, renamed
 from pumice.core.devices.family import (
     ALL,
     DeviceError,
@@ -40,9 +42,10 @@ from pumice.core.devices.family import (
     requests_of,
 )
 from pumice.core.devices.numa.go_sort import in_go_order
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from pumice.core.devices.ascend.cuts import VirtualChip
     from pumice.core.devices.family import Around, BoolArray, FloatArray
@@ -112,6 +115,28 @@ class MindClusterNpu(Family):
 
     name = "NPUDevices"
     uniform = False
+    vocabulary = Vocabulary(
+        models=MappingProxyType(
+            {
+                "accelerator": r"[a-z]*-?Ascend\w+",
+                "servertype": r"Ascend\w+-\d+",
+                CHIP_TYPE: r"(Ascend)?\d+[A-Z]*\d*",
+                KIND_OF_JOB: r"ascend-\w+",
+                LEVEL: "low|high",
+                DVPP: "yes|no|null",
+            }
+        ),
+        words="huawei.com npu-core",
+        kept=MappingProxyType({BASE: kept_chips}),
+        renamed=renamed,
+    )
+
+    @staticmethod
+    def given(notes: Mapping[str, str]) -> Iterator[str]:
+        """Yield a phrase for each chip that a pod was given by its annotations."""
+        if notes.get(CORE):
+            chips, _, template = notes[CORE].partition("-")
+            yield from (f"chip {chip}" + (f" ({template})" if template else "") for chip in chips.split(","))
 
     def __init__(
         self,

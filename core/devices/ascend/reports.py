@@ -104,6 +104,17 @@ def _kept(said: Said) -> Said:
     return {**kept, "DeviceList": chips} if "DeviceList" in said else kept
 
 
+def kept_chips(text: Any) -> str:
+    """Return the names of a node's chips, without the addresses beside them; "" for what is not such a list."""
+    try:
+        said: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, TypeError):
+        return ""
+    if not isinstance(said, dict):
+        return ""
+    return _text({name: {} for name in cast("Said", said) if CHIPS.fullmatch(name)})
+
+
 def _text(said: Said) -> str:
     return msgspec.json.encode(said).decode()
 

@@ -13,6 +13,7 @@ from pumice.core.devices.family import int32
 from pumice.core.objects.metadata import parse_bool
 
 REGISTER: Final = "volcano.sh/node-vgpu-register"
+HANDSHAKE: Final = "volcano.sh/node-vgpu-handshake"
 IDS: Final = "volcano.sh/vgpu-ids-new"
 TO_ALLOCATE: Final = "volcano.sh/devices-to-allocate"
 NODE: Final = "volcano.sh/vgpu-node"
@@ -74,6 +75,12 @@ def _of_container(text: str) -> tuple[Assigned, ...]:
             uuid, kind, memory, cores = [*part.split(","), "", "", ""][:4]
             found.append(Assigned(uuid, kind, int32(memory), int32(cores)))
     return tuple(found)
+
+
+def phrase(device: Assigned) -> str:
+    """Return what a pod has of a card, for people."""
+    cores = f", {device.cores} % of its cores" if device.cores else ""
+    return f"{device.uuid} ({device.memory:,} MiB{cores})"
 
 
 def encoded(containers: Sequence[Sequence[Assigned]]) -> str:

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pumice.core.devices.family import ALL, DeviceError, Family, Notes, Refusal, is_all, numbers_of
 from pumice.core.devices.vgpu import slices
-from pumice.core.devices.vgpu.asking import GROUPS, MODE, READ, UNSAID, WHOLE, AskedByTemplate, CardRequest, kept_apart
+from pumice.core.devices.vgpu.asking import (
+    GROUPS,
+    MODE,
+    POLICY,
+    READ,
+    UNSAID,
+    WHOLE,
+    AskedByTemplate,
+    CardRequest,
+    kept_apart,
+)
 from pumice.core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_room
 from pumice.core.devices.vgpu.codec import (
     ASSIGNED,
     BIND_PHASE,
     BIND_TIME,
+    HANDSHAKE,
     IDS,
     NODE,
+    REGISTER,
     TIME,
     TO_ALLOCATE,
     assigned,
     encoded,
+    phrase,
 )
+from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pumice.core.devices.family import Around, BoolArray, FloatArray, Rows
@@ -39,6 +54,17 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     """Virtual GPUs: cards that pods share by memory and cores."""
 
     name = "hamivgpu"
+    vocabulary = Vocabulary(
+        (*ASSIGNED[1:], REGISTER, HANDSHAKE, MODE, POLICY, "volcano.sh/mutex.lock"),
+        domains=MappingProxyType({"nvidia.com": "(no)?use-gputype"}),
+        words="hami-vgpuDeviceSharing vgpu-cores vgpu-memory vgpu-memory-percentage vgpu-number",
+    )
+
+    @staticmethod
+    def given(notes: Mapping[str, str]) -> Iterator[str]:
+        """Yield a phrase for each card that a pod was given by its annotations."""
+        for devices in assigned(notes.get(IDS, "")):
+            yield from map(phrase, devices)
 
     @property
     def present(self) -> BoolArray:

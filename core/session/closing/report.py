@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pumice.core.devices.vgpu import Vgpu
 from pumice.core.life.pod_group import LABELS as PHASES
 from pumice.core.life.task import COUNT, LABELS, TaskStatus
 from pumice.core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
@@ -169,7 +168,7 @@ def _tellers_later(session: Session) -> Callable[[], Tellers]:
 def cards_later(session: Session) -> Callable[[], CardTable]:
     """Return a function for how much of which virtual GPU is in use, in the same way."""
     devices = session.devices
-    return lambda: next((each.table() for each in devices if isinstance(each, Vgpu)), CardTable())
+    return lambda: next((table for each in devices if (table := each.table()) is not None), CardTable())
 
 
 def shares_later(session: Session) -> Callable[[], JobShares]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.kube.taints import HARD_EFFECTS, tolerated
-from pumice.core.plugins import OF_DEVICES
+from pumice.core.plugins import BUILT_IN, OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.reasons import Code, FitFailure
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 EVERY_ROW: Final = slice(None)
 POD_COUNT: Final = "node(s) pod number exceeded"
-IN_PIECES: Final = OF_DEVICES | {"numa-aware"}
+IN_PIECES: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.within_nodes)
 """Plugins whose refusals are about pieces within a node."""
 NODE_RESOURCES: Final = "NodeResourcesFit"
 TAINTS: Final = "TaintToleration"

@@ -11,10 +11,10 @@ from msgspec import field
 from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
 from pumice.config.errors import RequestError
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
-from pumice.core.devices.telling import given_cards
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.objects.pod import Task
+from pumice.core.plugins import given_cards
 from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.core.session.trail.records import FITS, Election, Ending, Look
 from pumice.core.state.view import View

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pumice.cluster.kubelets.cell_reports import CellReportsMachine, topology_of
-from pumice.cluster.kubelets.device_plugin import ALIVE_S, ASSIGNED, HANDSHAKE, LOCKS, NEVER, DevicePluginMachine
+from pumice.cluster.kubelets.device_plugin import ALIVE_S, ASSIGNED, LOCKS, NEVER, DevicePluginMachine
 from pumice.core.devices.vgpu import codec as vgpu
+from pumice.core.devices.vgpu.codec import HANDSHAKE
 from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.node_devices import ANNOTATION, NumaCells, read_devices

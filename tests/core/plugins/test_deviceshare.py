@@ -12,7 +12,7 @@ from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import close_session, run_action
 from pumice.core.devices.family import Around, DeviceError
 from pumice.core.objects.metadata import Object, parse_time
-from pumice.core.plugins.deviceshare import DeviceCheck, DeviceScore
+from pumice.core.plugins.device_plugin import DeviceCheck, DeviceScore
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
 from pumice.core.state.view import View
@@ -134,7 +134,7 @@ def test_a_node_alone_scores_as_among_others_and_an_extender_is_told() -> None:
     assert [score.score_one(0), score.score_one(1)] == score.score(slice(None)).tolist() == [75.0, 150.0]
     session = share(*cards)
     session.points.unforeseeable = True
-    assert DeviceCheck(session, [family], task).reject_one(1) == 0
+    assert DeviceCheck("deviceshare", session, [family], task).reject_one(1) == 0
     idle: dict[int, dict[str, float]] = {0: {}, 1: {}}
     told = [family.encoded(row, Around(str, idle.__getitem__)) for row in idle]
     assert [each and each["Score"] for each in told] == [0.0, 50.0]

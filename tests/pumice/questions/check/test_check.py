@@ -12,6 +12,7 @@ from pumice.config.known import FLAGS
 from pumice.core.actions import ACTIONS
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.plugins import BUILT_IN, PLUGINS
+from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.point import FLAGS as FLAG_OF
 from pumice.questions.check import words
 from pumice.questions.check.effects import without_effect
@@ -50,9 +51,9 @@ def rules_in(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("name", list(PLUGINS))
 def test_what_a_plugin_listens_to_is_where_it_registers(name: str) -> None:
-    builder = PLUGINS[name]
-    module = source.path_of(builder.__module__).with_suffix(".py")
-    assert rules_in(module) == set(BUILT_IN[name].listens)
+    bases = [base for base in BUILT_IN[name].__mro__ if issubclass(base, BuiltInPlugin)]
+    modules = {source.path_of(base.__module__).with_suffix(".py") for base in bases}
+    assert set[str]().union(*map(rules_in, modules)) == set(BUILT_IN[name].listens)
 
 
 def test_the_stock_configuration_is_told_whole() -> None:

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from pumice.core.devices.family import told_of
-from pumice.core.devices.telling import given_cards
 from pumice.core.objects.metadata import format_time
+from pumice.core.plugins import given_cards
 from tests.core.devices.cards import asking, chip_node, gpu_node, limited, shared, vgpu_node, virtual
 from tests.core.devices.test_hami import chips_on, npu_node, npus
 from tests.core.devices.test_mindcluster import cores, family_of
