@@ -204,11 +204,14 @@ def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
         waiting = [[why, count] for why, count in run.waiting.most_common(SLOWEST)]
         yield f"<h2>Waiting at the end{of}</h2>" + _table(["reason", "pods"], waiting)
     if run.standing:
-        classes = Counter(each.wait_class for each in run.standing)
+        classes = Counter(f"{each.wait.wait_class} ({each.wait.code})" for each in run.standing)
         of_all = ", ".join(f"{name} {number}" for name, number in classes.most_common())
-        standing = [[each.job, each.queue, each.wait_class, each.because] for each in run.standing[:SLOWEST]]
+        standing = [
+            [each.job, each.queue, each.wait.code.value, each.wait.sentence, each.wait.helps]
+            for each in run.standing[:SLOWEST]
+        ]
         yield f"<h2>What jobs wait for{of}</h2><p class=of>{escape(of_all)}; in the order in which they are tried.</p>"
-        yield _table(["job", "queue", "class", "because"], standing)
+        yield _table(["job", "queue", "reason", "waits for", "what would help"], standing)
     if run.evictions:
         rows = [
             [victim, winner or "-", action or "-", count]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import section
 from pumice.questions.adviser.at_the_end import WaitRow
 from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import Measuring, beginning
@@ -19,68 +19,19 @@ from pumice.storage.journal import API, CONFIG, CYCLE, DECISION
 from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pumice.questions.measures.jobs import JobRow
     from pumice.questions.measures.lives import GroupLife, PodLife
     from pumice.questions.measures.measures import Measures
     from pumice.questions.measures.over_time import Grid
+    from pumice.questions.report.judged import JudgedCycle
     from pumice.storage.journal import Journal, Stored
 
-# --- Reasons in few words
-
 NOT_LOOKED_AT: Final = "not looked at yet"
-LONGEST: Final = 80
-_COUNTED: Final = re.compile(r"\s*(\d+) ([^,]+?)\.?\s*$")
-_NODES: Final = re.compile(r"\d+/\d+ nodes are (?:un)?available: (.*)$", re.DOTALL)
-_NUMBER: Final = re.compile(r"(?<![\w./-])\d+(\.\d+)?(?![\w/-])")
-_KNOWN: Final = (
-    (
-        re.compile(r"Pod \S+ can possibly be assigned to \S+, once resource is released"),
-        "promised room that is being released",
-    ),
-    (
-        re.compile(r"Pod \S+ can possibly be assigned to \S+, once minAvailable"),
-        "there is room, once its gang is complete",
-    ),
-    (re.compile(r"Task \S+ .*has already predicated failed"), "refused as a pod like it was"),
-    (re.compile(r"pod group is not ready"), "its gang is not complete"),
-    (re.compile(r"pod group is ready"), "beyond what its gang needs"),
-)
-"""Volcano's words about gangs, with the names of pods and nodes or with counts: they are not reasons of their own."""
-
-
-def reason_of(pod: Object) -> str:
-    """Return the reason of a pod without a node: the one that most nodes give, else the message without its numbers."""
-    for condition in section(pod, "status").get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return short(str(condition.get("message") or condition.get("reason") or NOT_LOOKED_AT))
-    return NOT_LOOKED_AT
-
-
-def short(message: str) -> str:
-    """Words that are alike for one reason, whatever the counts and whichever pod it is about."""
-    if (nodes := _NODES.search(message)) is not None:
-        counted = [(int(found[1]), found[2]) for part in nodes[1].split(",") if (found := _COUNTED.match(part))]
-        if counted:
-            return _cut(max(counted, key=lambda one: (one[0], one[1]))[1])
-    for pattern, words in _KNOWN:
-        if pattern.match(message):
-            return words
-    return _cut(_NUMBER.sub("N", message.partition(";")[0]).strip())
-
-
-def _cut(text: str) -> str:
-    """Between words."""
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[:LONGEST].rpartition(' ')[0] or text[:LONGEST]} …"
-
-
-UNSCHEDULABLE: Final = "Unschedulable"
-"""The reason of the event by which Volcano says what keeps a PodGroup out (`RecordPodGroupEvent`)."""
+"""Instead of a reason, where no cycle was judged while a pod waited."""
 UNSAID: Final = "nothing was said"
-"""Reason of a PodGroup that is not admitted, where its journal has no event about it."""
+"""Instead of a reason, where no cycle was judged while a PodGroup was not admitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +104,7 @@ class Beside(Listener):
     admitted_for: defaultdict[str, dict[str, float]] = field(default_factory=_nobody)
     outside: dict[str, Outside] = field(default_factory=dict[str, "Outside"])
     let_in: dict[str, float] = field(default_factory=dict[str, float])
+    judged: deque[JudgedCycle] = field(default_factory=deque["JudgedCycle"])
     groups_of: dict[str, str] = field(default_factory=dict[str, str])
     now: float = 0.0
     reasons: defaultdict[str, Steps] = field(init=False)
@@ -192,12 +144,27 @@ class Beside(Listener):
         of = self.admitted_for[outside.job]
         of[outside.why] = of.get(outside.why, 0.0) + until - outside.since
 
-    def refuses(self, group: str, why: str, at: float) -> None:
-        """The scheduler says why it does not admit a PodGroup."""
-        outside = self.outside.get(group)
-        if outside is None or outside.why == why:
+    def reach(self, at: float) -> None:
+        """Time has come so far: what cycles before were judged to say counts."""
+        while self.judged and self.judged[0].at < at:
+            cycle = self.judged.popleft()
+            for pod in self.waiting.keys() & cycle.reasons.pods.keys():
+                self.waits(pod, cycle.reasons.pods[pod].label, cycle.at)
+            for group in self.outside.keys() & cycle.reasons.jobs.keys():
+                self._refuses(group, cycle.reasons.jobs[group].label, cycle.at)
+
+    def comes(self, pod: str, at: float) -> None:
+        """Note a pod without a node: it waits for what the next judged cycle says."""
+        if pod not in self.waiting:
+            reason = self.judged[0].reasons.pods.get(pod) if self.judged else None
+            self.waits(pod, NOT_LOOKED_AT if reason is None else reason.label, at)
+
+    def _refuses(self, group: str, why: str, at: float) -> None:
+        """A PodGroup is not admitted for that reason."""
+        outside = self.outside[group]
+        if outside.why == why:
             return
-        if outside.why != UNSAID:  # what it waited for before anything was said is what is said first
+        if outside.why != UNSAID:  # what it waited for before the first judged cycle is what that says
             self._admission(outside, at)
             outside = outside._replace(since=at)
         self.outside[group] = outside._replace(why=why)
@@ -250,12 +217,12 @@ class Beside(Listener):
         return Counter(why for why, _ in self.waiting.values())
 
 
-async def recorded(journal: Journal, name: str) -> RecordedRun:
-    """Read a whole journal. Raises DamagedError."""
+async def recorded(journal: Journal, name: str, judged: Sequence[JudgedCycle] = ()) -> RecordedRun:
+    """Read a whole journal; `judged`: its cycles that say what jobs and pods waited for. Raises DamagedError."""
     begun = await beginning(journal)
     rows: list[JobRow] = []
     measuring = Measuring(begun.at, rows.append)
-    watched = Beside(measuring.grid)
+    watched = Beside(measuring.grid, judged=deque(judged))
     lives = Lives((*measuring.listeners(), watched))
     evictions: Counter[tuple[str, str, str]] = Counter()
     cycles, configurations = 0, list[str]()
@@ -263,6 +230,7 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
     def record(stored: Stored) -> None:
         nonlocal cycles
         watched.now = stored.at
+        watched.reach(stored.at)
         lives.follow(stored)
         if stored.kind == API:
             _waits(stored, watched)
@@ -274,6 +242,7 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
             configurations.append(loaded.text)
 
     until = round(await begun.through(journal, lives, record), 3)
+    watched.reach(inf)
     for pod in watched.open.values():
         watched.draw(pod, until)
     reasons = {why: steps.means(until) for why, steps in sorted(watched.reasons.items())}
@@ -295,20 +264,12 @@ async def recorded(journal: Journal, name: str) -> RecordedRun:
 
 def _waits(stored: Stored, watched: Beside) -> None:
     mutation = read_as(stored, Mutation)
-    if mutation.kind == "Event" and mutation.type != "DELETED":
-        _refusals(codec.unpack(mutation.blob), watched, stored.at)
     if mutation.kind != "Pod" or mutation.type == "DELETED":
         return
     pod = codec.unpack(mutation.blob)
     spec, status = section(pod, "spec"), section(pod, "status")
     if not spec.get("nodeName") and status.get("phase") in (None, "", "Pending"):
-        watched.waits(f"{mutation.namespace}/{mutation.name}", reason_of(pod), stored.at)
-
-
-def _refusals(event: dict[str, Any], watched: Beside, at: float) -> None:
-    about = section(event, "involvedObject")
-    if about.get("kind") == "PodGroup" and event.get("reason") == UNSCHEDULABLE and event.get("message"):
-        watched.refuses(f"{about.get('namespace')}/{about.get('name')}", short(str(event["message"])), at)
+        watched.comes(f"{mutation.namespace}/{mutation.name}", stored.at)
 
 
 def _evicts(stored: Stored, watched: Beside, evictions: Counter[tuple[str, str, str]]) -> None:

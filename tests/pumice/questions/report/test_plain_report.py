@@ -29,8 +29,8 @@ def test_a_report_without_plots_says_so_and_has_everything_else(
     assert "<script" not in told
     assert "In figures" in told
     assert "The slowest jobs" in told
-    assert "<h2>What jobs wait for</h2><p class=of>NoCapacity 1; in the order" in told
-    row = "<td class=job>default/large</td><td class=job>default</td><td class=job>NoCapacity</td>"
+    assert "<h2>What jobs wait for</h2><p class=of>NoCapacity (LargerThanAnyNode) 1; in the order" in told
+    row = "<td class=job>default/large</td><td class=job>default</td><td class=job>LargerThanAnyNode</td>"
     assert row in told
     refused = pumice("report", tmp_path / "j.db", "-o", tmp_path / "p.html", "--png", tmp_path / "plots")
     assert refused.code == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,11 @@ from playwright.sync_api import expect
 
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted
+from pumice.questions.adviser.judge import WaitReasons
+from pumice.questions.adviser.reasons import WaitCode, WaitNumber, waits_for
 from pumice.questions.measures.measures import ResourceSummary
 from pumice.questions.report.charts import charts, drawn, most_telling, waiting_jobs
+from pumice.questions.report.judged import JudgedCycle
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import PodSlice, RecordedRun, recorded
 from pumice.storage import codec
@@ -31,17 +34,13 @@ from tests.pumice.cli.terminal import pumice
 drawing = pytest.importorskip("vl_convert", reason="vl-convert is not installed: pip install 'pumice[report]'")
 
 MARKS = 'class="marks" width='
-WAITS = {
-    "conditions": [
-        {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": "Unschedulable",
-            "message": "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) were unschedulable.",
-        }
-    ],
-    "phase": "Pending",
-}
+
+
+def waits(second: float, code: WaitCode, *pods: str, jobs: tuple[str, ...] = (), lacking: str = "") -> JudgedCycle:
+    """What a cycle was judged to say of these pods and PodGroups."""
+    numbers = [WaitNumber.of(lacking, 2000.0, 0.0, 1000.0, "all nodes")] if lacking else []
+    reason = waits_for(code, "", numbers=numbers)
+    return JudgedCycle(BEGAN + second, WaitReasons(dict.fromkeys(jobs, reason), dict.fromkeys(pods, reason)))
 
 
 def evicted(second: float, pod: dict[str, Any], winner: str) -> list[Record]:
@@ -65,7 +64,6 @@ def records(node_name: str = "n0") -> list[Record]:
         api(0, node(node_name), "ADDED"),
         api(0, queue("default"), "ADDED"),
         *(api(0, each, "ADDED") for each in (one, first, two, second, huge, third)),
-        api(1, {**third, "status": WAITS}),
         api(2, on(first, node_name)),
         *evicted(10, first, names[1]),
         api(11, on(second, node_name)),
@@ -82,7 +80,7 @@ def read() -> Callable[..., RecordedRun]:
         async def whole() -> RecordedRun:
             journal = MemoryJournal()
             await journal.append(records(**more))
-            return await recorded(journal, name)
+            return await recorded(journal, name, [waits(1, WaitCode.NO_NODE_ALLOWED, "default/huge-0")])
 
         return anyio.run(whole)
 
@@ -100,14 +98,14 @@ def test_who_evicted_whom_and_back_is_a_loop(read: Callable[..., RecordedRun]) -
 
 def test_pods_wait_for_a_reason_until_they_are_bound(read: Callable[..., RecordedRun]) -> None:
     run = read()
-    assert run.waiting == {"node(s) were unschedulable": 1}
-    assert run.reasons["node(s) were unschedulable"][5] == 1.0
-    assert run.reasons["not looked at yet"][0] == pytest.approx(3.0)
+    assert run.waiting == {"NoNodeAllowed": 1}
+    assert [run.reasons["NoNodeAllowed"][second] for second in (0, 5)] == [1.0, 1.0]
+    assert run.reasons["not looked at yet"][0] == pytest.approx(2.0)
     assert run.reasons["not looked at yet"][5] == pytest.approx(1.0)
     assert run.waited_for["default/one"] == pytest.approx({"not looked at yet": 2.0 + 9.0})
     told = page([run], {})
     huge = next(row for row in told.split("<tr>") if row.startswith("<td class=job>default/huge</td>"))
-    assert huge.endswith("<td colspan=12>39 s: node(s) were unschedulable; 1 s: not looked at yet</td></tr>")
+    assert huge.endswith("<td colspan=12>40 s: NoNodeAllowed</td></tr>")
 
 
 def test_pods_are_drawn_on_their_nodes(read: Callable[..., RecordedRun]) -> None:
@@ -183,43 +181,35 @@ def admitted_late() -> list[Record]:
     group, *pods = gang("late", pods=2)
     never, _ = gang("never", pods=1)
     inqueue = {**group, "status": {"phase": "Inqueue"}}
-    said = [
-        api(second, event_about(each, words), "ADDED")
-        for second, each, words in (
-            (1, group, "queue resource quota insufficient: insufficient cpu"),
-            (2, never, "resource in cluster is overused: overused cpu"),
-            (300, group, "resource in cluster is overused: overused cpu"),
-        )
-    ]
     return [
         *(api(0, each, "ADDED") for each in (node("n0"), queue("default"), group, never)),
-        *said,
         api(848, inqueue),
         *(api(848, each, "ADDED") for each in pods),
-        *(api(849, {**each, "status": WAITS}) for each in pods),
         *(api(853, on(each, "n0")) for each in pods),
         *(api(900, on(each, "n0", "Succeeded")) for each in pods),
     ]
 
 
-def event_about(group: dict[str, Any], message: str) -> dict[str, Any]:
-    meta = group["metadata"]
-    about = {"kind": "PodGroup", "namespace": meta["namespace"], "name": meta["name"]}
-    named = {"namespace": meta["namespace"], "name": f"{meta['name']}.{len(message)}"}
-    return {"kind": "Event", "metadata": named, "involvedObject": about, "reason": "Unschedulable", "message": message}
+KEPT_OUT = [
+    waits(1, WaitCode.QUEUE_CAPABILITY, jobs=("default/late",), lacking="cpu"),
+    waits(2, WaitCode.OVERCOMMIT, jobs=("default/never",), lacking="cpu"),
+    waits(300, WaitCode.OVERCOMMIT, jobs=("default/late",), lacking="cpu"),
+    waits(849, WaitCode.NO_NODE_ALLOWED, "default/late-0", "default/late-1"),
+]
+"""Cycles of `admitted_late`."""
 
 
-def of_records(given: list[Record]) -> RecordedRun:
+def of_records(given: list[Record], judged: Sequence[JudgedCycle] = ()) -> RecordedRun:
     async def whole() -> RecordedRun:
         journal = MemoryJournal()
         await journal.append(given)
-        return await recorded(journal, "run")
+        return await recorded(journal, "run", judged)
 
     return anyio.run(whole)
 
 
 def test_a_wait_is_split_in_admission_and_nodes() -> None:
-    run = of_records(admitted_late())
+    run = of_records(admitted_late(), KEPT_OUT)
     by_name = {job.job: job for job in run.jobs}
     late, never = by_name["default/late"], by_name["default/never"]
     assert (late.wait_s, late.admission_s, late.scheduling_s) == (853, 848, 5)
@@ -228,10 +218,10 @@ def test_a_wait_is_split_in_admission_and_nodes() -> None:
     assert (summary["mean_wait_s"], summary["mean_admission_s"], summary["mean_scheduling_s"]) == (876.5, 874, 2.5)
     told = page([run], {})
     assert (
-        "<td colspan=12>548 s: admission: resource in cluster is overused: overused cpu; "
-        "300 s: admission: queue resource quota insufficient: insufficient cpu; 4 s: node(s) were unschedulable</td>"
+        "<td colspan=12>548 s: admission: Overcommit (cpu); 300 s: admission: QueueCapability (cpu); "
+        "5 s: NoNodeAllowed</td>"
     ) in told
-    assert "<td colspan=12>900 s: admission: resource in cluster is overused: overused cpu</td>" in told
+    assert "<td colspan=12>900 s: admission: Overcommit (cpu)</td>" in told
 
 
 def test_jobs_wait_for_admission_and_then_for_nodes_over_time() -> None:
@@ -246,13 +236,13 @@ def test_pods_that_are_there_before_admission_wait_for_it() -> None:
     run = of_records(
         [
             *(api(0, each, "ADDED") for each in (node("n0"), group, first)),
-            api(1, {**first, "status": WAITS}),
             api(60, {**group, "status": {"phase": "Inqueue"}}),
             api(70, on(first, "n0")),
-        ]
+        ],
+        [waits(61, WaitCode.IN_USE, "default/early-0", lacking="cpu")],
     )
     assert run.admitted_for == {"default/early": {"nothing was said": 60.0}}
-    assert run.waited_for == {"default/early": {"node(s) were unschedulable": 10.0}}
+    assert run.waited_for == {"default/early": {"InUse (cpu)": 10.0}}
 
 
 CONFIGURED = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}]\n'

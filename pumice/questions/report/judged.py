@@ -1,0 +1,103 @@
+"""Reasons for which jobs and pods of a journal waited: some of its cycles, decided again and judged."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pumice.config.errors import PumiceError
+from pumice.core.cycle import Trail, close_session, open_session, run_action
+from pumice.core.messages.events import CycleRecord
+from pumice.core.state.volumes import volume_rules
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitReasons
+from pumice.questions.explain.scene import scene_of
+from pumice.questions.history.rewind import Rewound
+from pumice.questions.replay.plugins import demand_plugins
+from pumice.questions.replay.verify import ReplayReport
+from pumice.questions.replay.verify import recorded as cycles_of
+from pumice.storage import codec
+from pumice.storage.journal import CYCLE
+from pumice.storage.sqlite import SqliteJournal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pumice.questions.explain.scene import Scene
+    from pumice.storage.journal import Journal
+
+MOST: Final = 100
+"""So many cycles are judged, the first in each of as many stretches of time; all where there are not more."""
+BATCH: Final = 5_000
+
+
+class JudgedCycle(NamedTuple):
+    """What waited at the time `at`, and the reasons for it."""
+
+    at: float
+    reasons: WaitReasons
+
+
+async def judged_cycles(file: Path) -> list[JudgedCycle]:
+    """Return the judged cycles of a journal, which is only read, in order; none where they cannot be decided again."""
+    try:
+        await demand_plugins(file, None, lambda sentence: None)
+        async with await SqliteJournal.open(file, read_only=True) as journal:
+            return await _judged(journal)
+    except PumiceError:
+        return []
+
+
+async def _judged(journal: Journal) -> list[JudgedCycle]:
+    chosen, found = _spread(await _moments(journal)), list[JudgedCycle]()
+    if not chosen:
+        return []
+    last, report = max(chosen), ReplayReport()
+    async with aclosing(cycles_of(journal, report, first=min(chosen))) as cycles:
+        async for replayer, cycle in cycles:
+            if cycle.record.cycle in chosen:
+                if replayer.past.view is None:
+                    replayer.past.materialised()
+                scene = scene_of(Rewound(cycle, replayer, "", report.position))
+                found.append(JudgedCycle(cycle.record.now, judged(scene)))
+            if cycle.record.cycle >= last:
+                break
+    return found
+
+
+async def _moments(journal: Journal) -> dict[int, float]:
+    """Return the times of Volcano's cycles, by number."""
+    found: dict[int, float] = {}
+    after = (await journal.head()).cut
+    while batch := await journal.read(after, (CYCLE,), BATCH):
+        records = (codec.decode(stored.payload, CycleRecord) for stored in batch)
+        found.update((record.cycle, record.now) for record in records if not record.scheduler)
+        after = batch[-1].sequence
+    return found
+
+
+def _spread(moments: dict[int, float]) -> set[int]:
+    if len(moments) <= MOST:
+        return set(moments)
+    began = min(moments.values())
+    width = (max(moments.values()) - began) / MOST or 1.0
+    first: dict[int, int] = {}
+    for cycle, at in sorted(moments.items()):
+        first.setdefault(min(int((at - began) / width), MOST - 1), cycle)
+    return {*first.values(), max(moments)}
+
+
+def judged(scene: Scene) -> WaitReasons:
+    """Decide the cycle of the scene, and judge all that waits after it."""
+    ignored = scene.options.ignored_provisioners if scene.options else ()
+    snapshot, trail = scene.view.snapshot(volume_rules(scene.config, ignored)), Trail((), brief=True)
+    session = open_session(
+        snapshot, scene.config, scene.clock, scene.carry, scene.options, trail=trail, ask=scene.ask()
+    )
+    opening = JudgeOpening.of(session)
+    for action in scene.config.actions:
+        run_action(session, action)
+    session.action = ""
+    with trail.aside():
+        reasons = Judge(session, trail, opening).reasons(scene.view, scene.view.jobs.by_key)
+    close_session(session)
+    return reasons
