@@ -73,12 +73,12 @@ class WaitingGauges:
 def exposed(counted: dict[str, Any]) -> bytes:
     """Return the answer about classes as metrics."""
     registry = CollectorRegistry()
-    jobs = Gauge("pumice_waiting_jobs", "Jobs that wait, by queue and class", ["queue", "class"], registry=registry)
+    labels = ("queue", "class", "reason")
+    jobs = Gauge("pumice_waiting_jobs", "Jobs that wait, by queue, class and reason", labels, registry=registry)
     cycle = Gauge("pumice_waiting_counted_cycle", "The cycle after which waiting jobs were counted", registry=registry)
     cycle.set(counted["cycle"])
-    for kind, queues in counted["classes"].items():
-        for queue, number in queues.items():
-            jobs.labels(queue, kind).set(number)
+    for each in counted["counts"]:
+        jobs.labels(*(each[label] for label in labels)).set(each["jobs"])
     return generate_latest(registry)
 
 

@@ -161,7 +161,7 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
 def result_of(decided: Sequence[Cycle], read: InputCounts) -> DecideResult:
     """Return what is printed."""
     last = decided[-1]
-    pending = left_pending(last.objects, last.result, last.findings)
+    pending = left_pending(last.objects, last.result, last.reasons)
     return DecideResult(
         cycles=[cycle.outcome for cycle in decided],
         queues=queues_of(last.result.report),

@@ -18,7 +18,6 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.questions.eta.estimate import Estimate, Estimates, FutureSampling
 from pumice.units import time_span
 
-
 Moments = Annotated[
     int | None,
     typer.Option(
@@ -93,12 +92,14 @@ def eta(
 
 def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | None) -> None:
     """A line a job."""
-    table = WholeTable("job", "starts in", "most likely", "as pods say", "known from", sentences=True)
+    head = ("job", "starts in", "most likely", "as pods say", "waits for", "known from")
+    table = WholeTable(*head, sentences=True)
     for job, each in found.items():
         said = "" if each.said_s is None else time_span(each.said_s)
         basis = ", ".join(f"{count} by {source}" for source, count in each.basis.items())
         likely, why = (time_span(each.likely_s), "") if each.likely_s is not None else ("", each.why)
-        table.add_row(job, range_of(each), likely, said, "; ".join(filter(None, (why, basis))))
+        code = each.wait.code if each.wait is not None else ""
+        table.add_row(job, range_of(each), likely, said, code, "; ".join(filter(None, (why, basis))))
     console.print(table if table.row_count else "No job waits.")
     for job in sorted((asked or frozenset()) - found.keys()):
         console.print(f"{job}: does not wait")

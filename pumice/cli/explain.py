@@ -179,7 +179,8 @@ def _difference(account: Account) -> str:
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:
     """The sentence first, then the counts."""
     where = f" in cycle {account.cycle}" if recorded else ""
-    console.print(f"{account.kind} {account.name}{where}: {account.state}")
+    code = f" ({account.reason})" if account.wait is not None else ""
+    console.print(f"{account.kind} {account.name}{where}: {account.state}{code}")
     if account.differs:
         console.print(_difference(account))
     if account.message:

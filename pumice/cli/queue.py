@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -88,8 +89,8 @@ def show(console: Console, waiting_jobs: WaitingJobs, starts: dict[str, Estimate
     left = len(waiting_jobs.waiting) - SHOWN
     if left > 0:
         console.print(f"and {left} more (-o json has all)")
-    counts = {kind: sum(jobs.values()) for kind, jobs in waiting_jobs.classes().items()}
-    told = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
+    counts = Counter((job.wait.wait_class, job.wait.code) for job in waiting_jobs.waiting)
+    told = ", ".join(f"{count} {code} ({kind})" for (kind, code), count in counts.most_common())
     console.print(f"{len(waiting_jobs.waiting)} wait: {told}")
 
 
@@ -102,16 +103,16 @@ def _past(lately: dict[str, str]) -> WholeTable:
 
 def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> WholeTable:
     more = ("starts in",) if starts else ()
-    table = WholeTable("#", "job", "queue", "placed", "class", *more, "waits for", sentences=True)
+    table = WholeTable("#", "job", "queue", "placed", "reason", *more, "waits for", sentences=True)
     for job in waiting_jobs.waiting[:SHOWN]:
         table.add_row(
             "" if job.position is None else str(job.position),
             job.name,
             job.queue,
             f"{job.held} of {job.held + job.pods}",
-            job.finding.wait_class.value,
+            job.wait.code.value,
             *([range_of(estimate_of(starts, job.job, job.name))] if starts else ()),
-            job.finding.because + _before(job),
+            job.wait.sentence + _before(job),
         )
     return table
 

@@ -334,7 +334,7 @@ def say_standing(terminal: Terminal, standing: Sequence[WaitRow]) -> None:
     if standing:
         terminal.say(f"{len(standing)} job{'s wait' if len(standing) > 1 else ' waits'}:")
     for each in standing[:MOST_WAITING]:
-        terminal.say(f"  {each.job} ({each.reason}): {each.because}")
+        terminal.say(f"  {each.job} ({each.wait.code}): {each.wait.sentence}")
     if len(standing) > MOST_WAITING:
         terminal.say(f"  and {len(standing) - MOST_WAITING} more (pumice queue)")
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pumice.core.objects.metadata import Object
-from pumice.questions.adviser.classes import ALIASES, WaitReason
+from pumice.questions.adviser.reasons import ALIASES, WaitCode
 from tests.kit.jobs import gang
 from tests.kit.nodes import node, taint
 from tests.kit.pod_groups import pod_group
@@ -107,8 +107,8 @@ def test_cause_has_one_reason_in_all_commands(tmp_path: Path, cause: str) -> Non
 
 
 def test_word_that_a_command_had_before_is_an_alias() -> None:
-    assert WaitReason("NoQueue") is WaitReason("QueueNotFound") is WaitReason.QUEUE_MISSING
-    assert not set(ALIASES) & set(WaitReason)
+    assert WaitCode("NoQueue") is WaitCode("QueueNotFound") is WaitCode.QUEUE_MISSING
+    assert not set(ALIASES) & set(WaitCode)
 
 
 def test_limit_that_is_the_cluster_itself_names_resource_and_numbers(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.config.errors import nearest_keys
 from pumice.errors import InputError
+from pumice.questions.adviser.waiting_jobs import with_reasons
 from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
 from pumice.questions.eta.runs import RunBook, runs_in
 from pumice.questions.eta.score import EtaScore, Scored, calibration_of, moments_of, rehearsed, score, to_rehearse
@@ -46,7 +47,7 @@ def estimated(
     else:
         book = RunBook() if runs is None else anyio.run(runs_in, runs)
     with terminal.progress("eta: seconds lived", lived_s(sampling)) as advance, rarely():
-        return estimates_of(fork, book.ended, sampling, asked, advance)
+        return with_reasons(fork, estimates_of(fork, book.ended, sampling, asked, advance))
 
 
 def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:

@@ -193,14 +193,14 @@ def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
 def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> WholeTable:
     """`whole`: a reason takes as many lines as it needs, else its beginning is shown."""
     title = _title("jobs that wait", len(waiting), shown)
-    table = WholeTable("#", "job", "queue", "placed", "class", "waits for", title=title, sentences=whole)
+    table = WholeTable("#", "job", "queue", "placed", "reason", "waits for", title=title, sentences=whole)
     for job in waiting[:shown]:
         place = "" if job["position"] is None else str(job["position"])
         placed = f"{job['held']} of {job['held'] + job['pods']}"
         because = job["because"]
         if not whole and len(because) > LEAST_WIDTH:
             because = f"{because[: LEAST_WIDTH - 1]}…"
-        table.add_row(place, job.get("made_for") or job["job"], job["queue"], placed, job["class"], because)
+        table.add_row(place, job.get("made_for") or job["job"], job["queue"], placed, job["reason"], because)
     return table
 
 

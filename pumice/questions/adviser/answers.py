@@ -27,7 +27,7 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.plugins.loader import identities
 from pumice.questions.adviser.pictures import board_of, course_of, measures_of, story_as_data
-from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of, with_reasons
 from pumice.questions.eta.estimate import FutureSampling, estimates_of
 from pumice.questions.eta.runs import runs_in
 from pumice.questions.explain.account import NotFoundError
@@ -127,7 +127,7 @@ def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) 
     )
     fork = anyio.run(journaled, db, _whole(query["cycle"], "cycle", 1) if "cycle" in query else None)
     book = anyio.run(runs_in, db, fork.now)
-    found = estimates_of(fork, book.ended, sampling, asked)
+    found = with_reasons(fork, estimates_of(fork, book.ended, sampling, asked))
     return {"cycle": fork.cycle, "now": fork.now, "estimates": found}
 
 
@@ -337,7 +337,8 @@ def _standings(sources: Sources, question: AdviserQuestion) -> Plain:
 
 def _classes(sources: Sources, question: AdviserQuestion) -> Plain:
     waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
-    return {"cycle": waiting_jobs.cycle, "classes": waiting_jobs.classes(), "supposed": waiting_jobs.supposed}
+    classes, counts = waiting_jobs.classes(), waiting_jobs.counts()
+    return {"cycle": waiting_jobs.cycle, "classes": classes, "counts": counts, "supposed": waiting_jobs.supposed}
 
 
 def _cycle(sources: Sources, question: AdviserQuestion) -> Plain:

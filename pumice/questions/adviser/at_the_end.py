@@ -8,31 +8,34 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from pumice.actors.gateway.advice import AdviserQuestion
+from pumice.questions.adviser.reasons import WaitReason
 
 OK: Final = 200
 
 
 class WaitRow(NamedTuple):
-    """A job that waits, for what (a `WaitClass`, and a stable `reason` as explain has it), and why in a sentence."""
+    """A job that waits, in which queue, and what for."""
 
     job: str
     queue: str
-    wait_class: str
-    because: str
-    reason: str = ""
+    wait: WaitReason
 
     def told(self) -> WaitTold:
         """Return it as it is printed."""
-        return WaitTold(queue=self.queue, wait_class=self.wait_class, reason=self.reason, because=self.because)
+        wait = self.wait
+        return WaitTold(
+            queue=self.queue, wait_class=wait.wait_class, reason=wait.code, because=wait.sentence, wait=wait
+        )
 
 
 class WaitTold(msgspec.Struct, frozen=True, kw_only=True):
-    """Reason for which a job waits: a `WaitClass` and a reason of it, and why in a sentence."""
+    """Reason for which a job waits: its class and code, and why in a sentence; `wait`: the whole reason."""
 
     queue: str
     wait_class: str = msgspec.field(name="class")
     reason: str
     because: str
+    wait: WaitReason
 
 
 def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:
@@ -43,6 +46,4 @@ def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:
 
     told = answer(str(db), plugins_dir, AdviserQuestion("standings"))
     waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
-    return [
-        WaitRow(each["made_for"], each["queue"], each["class"], each["because"], each["reason"]) for each in waiting
-    ]
+    return [WaitRow(each["made_for"], each["queue"], msgspec.convert(each["wait"], WaitReason)) for each in waiting]

@@ -16,8 +16,9 @@ from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.reasons import Code, FitFailure
 from pumice.core.session.search.filters import Filters
 from pumice.core.state.dimensions import PODS
-from pumice.questions.adviser.classes import WaitReason
-from pumice.units import amount, figure
+from pumice.questions.adviser.holders import holders, takers
+from pumice.questions.adviser.reasons import WaitCode, WaitNumber, WaitReason, waits_for
+from pumice.units import amount, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,7 @@ TAINTS: Final = "TaintToleration"
 OF_STATE: Final = "node.kubernetes.io/"
 """The prefix of taints that say in which state a node is (not ready, unreachable, cordoned)."""
 NAMED: Final = 3
+THAT_WOULD_DO: Final = "the nodes that would do"
 
 
 @dataclass(slots=True)
@@ -71,9 +73,9 @@ class NodeRoom:
         self._now = session.nodes.future
         self._capacities: dict[object, FreeCapacity] = {}
         self._devices = session.empty_devices()
-        self._single: dict[tuple[object, int], tuple[WaitReason, str]] = {}
+        self._single: dict[tuple[object, int], WaitReason] = {}
 
-    def verdict(self, tasks: Sequence[Task]) -> tuple[WaitReason, str]:
+    def verdict(self, tasks: Sequence[Task]) -> WaitReason:
         """Return the reason why these pods, of one job, do not all have a node."""
         counts: dict[object, list[Task]] = {}
         for task in tasks:
@@ -143,28 +145,27 @@ class NodeRoom:
 
     # --- by amounts
 
-    def _judge(self, groups: list[Alike]) -> tuple[WaitReason, str]:
+    def _judge(self, groups: list[Alike]) -> WaitReason:
         for each in groups:
             if not (each.free_capacity.allowed | each.free_capacity.curable).any():
-                return WaitReason.NO_NODE_ALLOWED, _refusals(each.free_capacity)
+                return waits_for(WaitCode.NO_NODE_ALLOWED, _refusals(each.free_capacity))
         strict = [each.free_capacity.allowed for each in groups]
         if self._seats(groups, strict, self._now):
-            return WaitReason.PODS_APART, "there is room by amounts, but not where its pods or plugins want it"
+            return waits_for(WaitCode.PODS_APART, "there is room by amounts, but not where its pods or plugins want it")
         wide = [each.free_capacity.allowed | each.free_capacity.curable for each in groups]
         for each, mask in zip(groups, wide, strict=True):
             if self._is_beyond_devices(each, mask):
                 told = "no node that would do has devices for a pod of it, were nobody on them"
-                return WaitReason.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.free_capacity)}"
+                return waits_for(WaitCode.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.free_capacity)}")
         if self._seats(groups, wide, self._now):
             refused = next(each.free_capacity for each in groups if each.free_capacity.curable.any())
-            reason = WaitReason.FREE_IN_PIECES if refused.in_pieces else WaitReason.PODS_APART
-            return reason, _refusals(refused)
+            return waits_for(WaitCode.FREE_IN_PIECES if refused.in_pieces else WaitCode.PODS_APART, _refusals(refused))
         if self._seats(groups, strict, self._opening):
-            return WaitReason.OTHERS_FIRST, "there was room when the cycle opened; jobs before it took it"
-        if self._seats(
-            groups, [mask | each.free_capacity.tainted for each, mask in zip(groups, wide, strict=True)], self._now
-        ):
-            return WaitReason.NOT_TOLERATED, self._untolerating(groups)
+            sentence = "there was room when the cycle opened; jobs before it took it"
+            return waits_for(WaitCode.OTHERS_FIRST, sentence, in_the_way=takers(self._session))
+        with_taints = [mask | each.free_capacity.tainted for each, mask in zip(groups, wide, strict=True)]
+        if self._seats(groups, with_taints, self._now):
+            return self._untolerating(groups)
         return self._shortage(groups, wide)
 
     def _seats(self, groups: list[Alike], masks: list[BoolArray], room: FloatArray) -> bool:
@@ -181,11 +182,11 @@ class NodeRoom:
                     left[dimension] -= taken * value
         return True
 
-    def _shortage(self, groups: list[Alike], masks: list[BoolArray]) -> tuple[WaitReason, str]:
-        allocatable = self._session.nodes.allocatable
+    def _shortage(self, groups: list[Alike], masks: list[BoolArray]) -> WaitReason:
+        allocatable, names = self._session.nodes.allocatable, self._session.dims.names
         for each, mask in zip(groups, masks, strict=True):
             if not (_fitting(each, allocatable) * mask).any():
-                return WaitReason.LARGER_THAN_ANY_NODE, self._too_large(each, mask)
+                return self._too_large(each, mask)
         union = np.logical_or.reduce(masks)
         asked: dict[int, float] = {}
         for each in groups:
@@ -193,13 +194,15 @@ class NodeRoom:
                 asked[dimension] = asked.get(dimension, 0.0) + value * each.count
         free = {dimension: float(np.maximum(self._now[dimension], 0.0)[union].sum()) for dimension in asked}
         whole = {dimension: float(allocatable[dimension][union].sum()) for dimension in asked}
-        for reason, there in ((WaitReason.LARGER_THAN_CLUSTER, whole), (WaitReason.IN_USE, free)):
+        for code, there in ((WaitCode.LARGER_THAN_CLUSTER, whole), (WaitCode.IN_USE, free)):
             short = [dimension for dimension in asked if asked[dimension] - there[dimension] >= MIN_RESOURCE]
-            if short:
-                told = "; ".join(self._of_whole(one, asked[one], free[one], whole[one]) for one in short)
-                count = int(union.sum())
-                return reason, f"{told}, on {count} node{'s' if count > 1 else ''} that would do"
-        return WaitReason.FREE_IN_PIECES, self._pieces(groups, masks, asked, free)
+            numbers = [WaitNumber.of(names[one], asked[one], free[one], whole[one], THAT_WOULD_DO) for one in short]
+            if numbers:
+                told = "; ".join(map(_free_of_whole, numbers))
+                sentence = f"{told}, on {counted(int(union.sum()), 'node')} that would do"
+                holding = holders(self._session, [each.resource for each in numbers])
+                return waits_for(code, sentence, "", numbers, holding if code is WaitCode.IN_USE else ())
+        return self._in_pieces(groups, masks, asked, free)
 
     def _held_empty(self, task: Task) -> BoolArray:
         """Return the nodes whose devices would do, if no pod held any [N]."""
@@ -216,47 +219,49 @@ class NodeRoom:
 
     # --- in words
 
-    def _untolerating(self, groups: list[Alike]) -> str:
-        """Return the taints of the nodes that have room for one more pod."""
+    def _untolerating(self, groups: list[Alike]) -> WaitReason:
+        """Name the taints of the nodes that have room for one more pod."""
         counts = Counter[str]()
         for each in groups:
             for row in np.flatnonzero(each.free_capacity.tainted & (_fitting(each, self._now) > 0)).tolist():
                 counts.update(text for _, text in self._untolerated(each.task, row))
-        told = ", ".join(f"{text} ({nodes} node{'s' * (nodes > 1)})" for text, nodes in counts.most_common(NAMED))
-        return f"there is room on nodes with taints that it does not tolerate: {told}"
+        taints = counts.most_common(NAMED)
+        told = ", ".join(f"{text} ({counted(nodes, 'node')})" for text, nodes in taints)
+        sentence = f"there is room on nodes with taints that it does not tolerate: {told}"
+        return waits_for(WaitCode.NOT_TOLERATED, sentence, in_the_way=[text for text, _ in taints])
 
-    def _amount(self, dimension: int, value: float) -> str:
-        return amount(self._session.dims.names[dimension], value)
-
-    def _bare(self, dimension: int, value: float) -> str:
-        return figure(self._session.dims.names[dimension], value)
-
-    def _of_whole(self, dimension: int, asked: float, free: float, whole: float) -> str:
-        there = f"{self._bare(dimension, free)} free of {self._bare(dimension, whole)}"
-        return f"asks {self._amount(dimension, asked)}, {there}"
-
-    def _too_large(self, each: Alike, mask: BoolArray) -> str:
-        allocatable, told = self._session.nodes.allocatable, list[str]()
+    def _too_large(self, each: Alike, mask: BoolArray) -> WaitReason:
+        names, found = self._session.dims.names, list[WaitNumber]()
         for dimension, value in each.asked:
-            most = float(allocatable[dimension][mask].max())
+            most = float(self._session.nodes.allocatable[dimension][mask].max())
             if value - most >= MIN_RESOURCE:
-                largest = f"the largest node that would do has {self._bare(dimension, most)}"
-                told.append(f"a pod asks {self._amount(dimension, value)}, {largest}")
-        if told:
-            return f"no node is that large: {'; '.join(told)}"
-        return "no node that would do has room for a pod of it, were it empty"
+                found.append(WaitNumber.of(names[dimension], value, most, most, "the largest node that would do"))
+        told = "; ".join(
+            f"a pod asks {one.words(one.asked)}, {one.limit} has {one.words(one.allowed, bare=True)}" for one in found
+        )
+        sentence = (
+            f"no node is that large: {told}"
+            if told
+            else "no node that would do has room for a pod of it, were it empty"
+        )
+        return waits_for(WaitCode.LARGER_THAN_ANY_NODE, sentence, "", found)
 
-    def _pieces(
+    def _in_pieces(
         self, groups: list[Alike], masks: list[BoolArray], asked: dict[int, float], free: dict[int, float]
-    ) -> str:
+    ) -> WaitReason:
+        names = self._session.dims.names
         fits = [int((_fitting(each, self._now) * mask).sum()) for each, mask in zip(groups, masks, strict=True)]
         worst = min(range(len(groups)), key=lambda place: fits[place] / groups[place].count)
         each = groups[worst]
-        least = ", ".join(self._amount(*one) for one in each.asked if one[0] != PODS)
-        enough = ", ".join(self._amount(one, free[one]) for one in asked if one != PODS)
-        return (
-            f"{min(fits[worst], each.count)} of {each.count} pods fit ({least} each), though {enough} are free in all"
-        )
+        least = ", ".join(amount(names[one], value) for one, value in each.asked if one != PODS)
+        enough = ", ".join(amount(names[one], free[one]) for one in asked if one != PODS)
+        told = f"{min(fits[worst], each.count)} of {each.count} pods fit ({least} each)"
+        return waits_for(WaitCode.FREE_IN_PIECES, f"{told}, though {enough} are free in all")
+
+
+def _free_of_whole(number: WaitNumber) -> str:
+    free, whole = number.words(number.left, bare=True), number.words(number.allowed, bare=True)
+    return f"asks {number.words(number.asked)}, {free} free of {whole}"
 
 
 def _is_room(reason: Reason) -> bool:

@@ -15,17 +15,18 @@ from pumice.core.messages.queue_tables import readable
 from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME, stranger_of
 from pumice.core.plugins import record_of
+from pumice.core.plugins.capacity.limits import ROOT
 from pumice.core.plugins.plugin import Limit
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.trail.records import Ending
-from pumice.questions.adviser.classes import CLASS_OF, WaitClass, WaitReason
 from pumice.questions.adviser.free_capacity import NodeRoom
+from pumice.questions.adviser.holders import holders
+from pumice.questions.adviser.reasons import WaitClass, WaitCode, WaitNumber, WaitReason, said, waits_for
 from pumice.questions.explain.refused import standing_locks
-from pumice.questions.explain.room_left import KEYS, amounts, at_refusal, of_namespace
-from pumice.units import amount, figure
+from pumice.questions.explain.room_left import KEYS, Shortage, amounts, at_refusal, of_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping
+    from collections.abc import Collection, Container, Mapping, Sequence
 
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
@@ -39,31 +40,20 @@ if TYPE_CHECKING:
 Gauges = dict[str, dict[str, float]]
 PLACING: Final = ("allocate", "backfill")
 LIMITED: Final = {
-    Limit.QUEUE: WaitReason.QUEUE_CAPABILITY,
-    Limit.NAMESPACE: WaitReason.NAMESPACE_QUOTA,
-    Limit.CLUSTER: WaitReason.OVERCOMMIT,
-    None: WaitReason.NOT_ADMITTED,
+    Limit.QUEUE: WaitCode.QUEUE_CAPABILITY,
+    Limit.NAMESPACE: WaitCode.NAMESPACE_QUOTA,
+    Limit.CLUSTER: WaitCode.OVERCOMMIT,
+    None: WaitCode.NOT_ADMITTED,
 }
 """By whose limit the plugin goes that does not admit a job."""
-NEVER: Final = (WaitReason.LARGER_THAN_CLUSTER, WaitReason.LARGER_THAN_ANY_NODE, WaitReason.NO_NODE_ALLOWED)
+NEVER: Final = (WaitCode.LARGER_THAN_CLUSTER, WaitCode.LARGER_THAN_ANY_NODE, WaitCode.NO_NODE_ALLOWED)
 """Reasons that not even an empty cluster would remove."""
 WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 """Statuses of tasks without a node when a cycle is over."""
 OF_NODES: Final = (WaitClass.FRAGMENTED, WaitClass.NO_CAPACITY, WaitClass.CONSTRAINT)
 NAMED: Final = 3
+RELEASING: Final = TaskStatus.RELEASING
 SHORT_OF_PODS: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
-
-
-class WaitFinding(NamedTuple):
-    """`because`: a sentence for people; programs go by `reason`."""
-
-    reason: WaitReason
-    because: str
-
-    @property
-    def wait_class(self) -> WaitClass:
-        """Return the class of the reason."""
-        return CLASS_OF[self.reason]
 
 
 class JudgeOpening(NamedTuple):
@@ -82,11 +72,11 @@ class JudgeOpening(NamedTuple):
         return cls(session.nodes.future.copy(), gauges, held_by_queue(session))
 
 
-class WaitFindings(NamedTuple):
+class WaitReasons(NamedTuple):
     """The reasons for which jobs and pods wait after one cycle, by "namespace/name"."""
 
-    jobs: dict[str, WaitFinding]
-    pods: dict[str, WaitFinding]
+    jobs: dict[str, WaitReason]
+    pods: dict[str, WaitReason]
 
 
 class Judge:
@@ -97,35 +87,41 @@ class Judge:
         self._gauges, self._held = opening.gauges, opening.held
         self._room = NodeRoom(session, opening.room)
 
-    def findings(self, view: View, jobs: Container[str]) -> WaitFindings:
+    def reasons(self, view: View, jobs: Container[str]) -> WaitReasons:
         """Judge these jobs, as far as they wait, and pods that belong to no job."""
-        found = WaitFindings({}, {})
+        found = WaitReasons({}, {})
         for job in self._session.jobs.in_order:
             waiting = self._waiting(job) if job.key in jobs else []
             if waiting or (job.key in jobs and not job.tasks):
-                finding = found.jobs[job.key] = self.find(job)
+                wait = found.jobs[job.key] = self.find(job)
                 needed = {task.template.number for task in self.needed(job)}
-                found.pods.update({task.key: self._of_pod(task, finding, needed) for task in waiting})
+                found.pods.update({task.key: self._of_pod(task, wait, needed) for task in waiting})
         known = {job.key for job in self._session.jobs.in_order}
+        for stray in self._session.snapshot.jobs.handles:
+            if stray is not None and stray.spec is not None and stray.key in jobs and stray.key not in known:
+                found.jobs[stray.key] = queueless(stray.spec.queue)
         for task in view.tasks.by_key.values():
             ours = task.job not in known and task.scheduler != DEFAULT_SCHEDULER  # which has cycles of its own
             if ours and view.tasks.status[task.row] == TaskStatus.PENDING:
-                found.pods[task.key] = outsider(view, task)
+                of_job = found.jobs.get(stranger_of(task))
+                stranger = of_job is not None and of_job.code is WaitCode.NO_SCHEDULER
+                found.pods[task.key] = of_job if of_job is not None and stranger else outsider(view, task)
         return found
 
     def _waiting(self, job: Job) -> list[Task]:
         return [task for status in WAITING for task in self._session.jobs.tasks_in(job, status)]
 
-    def _of_pod(self, task: Task, finding: WaitFinding, needed: Collection[int]) -> WaitFinding:
+    def _of_pod(self, task: Task, wait: WaitReason, needed: Collection[int]) -> WaitReason:
         """A pod waits for what its job does, unless it is held back itself, or other nodes would do for it."""
         if task.gated:
-            gates = ", ".join(task.template.scheduling_gates)
-            return WaitFinding(WaitReason.GATED, f"waits for its scheduling gates: {gates}")
-        of_nodes = finding.wait_class in OF_NODES and finding.reason is not WaitReason.TOPOLOGY
+            gates = task.template.scheduling_gates
+            sentence = f"waits for its scheduling gates: {', '.join(gates)}"
+            return waits_for(WaitCode.GATED, sentence, in_the_way=gates)
+        of_nodes = wait.wait_class in OF_NODES and wait.code is not WaitCode.TOPOLOGY
         pending = self._session.jobs.status[task.row] == TaskStatus.PENDING
         if of_nodes and pending and needed and task.template.number not in needed:
-            return WaitFinding(*self._room.verdict([task]))
-        return finding
+            return self._room.verdict([task])
+        return wait
 
     @cached_property
     def _strangers(self) -> Counter[tuple[str, str]]:
@@ -133,127 +129,145 @@ class Judge:
         tasks = (task for task in self._session.snapshot.tasks.handles if task is not None)
         return Counter((job, task.scheduler) for task in tasks if (job := stranger_of(task)))
 
-    def find(self, job: Job) -> WaitFinding:
+    def find(self, job: Job) -> WaitReason:
         """Return the reason for which a job of the session waits."""
         queue, jobs = self._session.queue_of(job), self._session.jobs
         strangers = {} if job.tasks else {who: count for (of, who), count in self._strangers.items() if of == job.key}
         if strangers:
-            return WaitFinding(WaitReason.NO_SCHEDULER, told_of_strangers(strangers))
+            return waits_for(WaitCode.NO_SCHEDULER, told_of_strangers(strangers), f"scheduler {next(iter(strangers))}")
         if not queue.is_open:
             return unopened(queue.name, queue.state)
         if self._session.fit.obstacles:
-            return WaitFinding(WaitReason.QUEUES_UNUSABLE, "; ".join(self._session.fit.obstacles.values()))
+            return waits_for(WaitCode.QUEUES_UNUSABLE, "; ".join(self._session.fit.obstacles.values()))
         if jobs.is_pending(job):
             return self._unadmitted(job)
         if jobs.counts[TaskStatus.PIPELINED][job.row] and jobs.is_pipelined(job):
             return self._promised(job)
-        gates = self._gates(job)
+        gated = self._gated(job)
         verdict = self._session.points.job_valid(job)
         if verdict is not None:
             short = verdict.reason in SHORT_OF_PODS
-            return WaitFinding(WaitReason.PODS_MISSING if short else WaitReason.NOT_VALID, verdict.message)
-        if gates:
-            return WaitFinding(WaitReason.GATED, gates)
-        return self._unplaced(job)
+            absent = "" if job.tasks else " (it has no pods)"
+            return waits_for(WaitCode.PODS_MISSING if short else WaitCode.NOT_VALID, verdict.message + absent)
+        if not job.tasks:
+            least = jobs.min_member[job.row]
+            return waits_for(WaitCode.PODS_MISSING, f"it has no pods; {least} are needed at least")
+        return gated or self._unplaced(job)
 
     # --- before any node is asked
 
-    def _unadmitted(self, job: Job) -> WaitFinding:
+    def _unadmitted(self, job: Job) -> WaitReason:
         ended = [each for each in self._trail.of_job(job.key) if each.action == "enqueue"]
         if not ended:
-            return WaitFinding(WaitReason.NOT_LOOKED_AT, "no action of the configuration admits jobs")
+            return waits_for(WaitCode.NOT_LOOKED_AT, "no action of the configuration admits jobs")
         if ended[-1].ending is Ending.NO_TURN:
-            return WaitFinding(
-                WaitReason.BEHIND_OTHERS, f"another job of queue {job.pod_group.queue} is to be admitted first"
-            )
+            return self._behind(job, f"another job of queue {job.pod_group.queue} is to be admitted first")
         plugin = ended[-1].detail
         limit = record_of(plugin).limits
+        short = (of_namespace if limit is Limit.NAMESPACE else at_refusal)(self._session, job)
         asked = amounts(job.pod_group.min_resources) if job.pod_group.min_resources is not None else {}
-        larger = "" if self._limits(job, asked, self._gauges) else self._beyond_the_cluster(asked)
+        larger = () if self._limits(job, asked, self._gauges) else self._beyond_the_cluster(asked)
         if larger and limit in (Limit.QUEUE, Limit.CLUSTER):
-            return WaitFinding(WaitReason.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {larger}")
-        told = (of_namespace if limit is Limit.NAMESPACE else at_refusal)(self._session, job)
-        remark = told or self._session.fit.remarks.get(job.row, "")
-        return WaitFinding(LIMITED[limit], f"{plugin} does not admit it" + (remark and f": {remark}"))
+            told = "; ".join(
+                f"asks {each.words(each.asked)}, all nodes together have {each.words(each.allowed)}" for each in larger
+            )
+            told += f" ({short.sentence})" if short.sentence else ""
+            return waits_for(WaitCode.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {told}", "", larger)
+        remark = short.sentence or self._session.fit.remarks.get(job.row, "")
+        sentence = f"{plugin} does not admit it" + (remark and f": {remark}")
+        subject = short.limit or (f"plugin {plugin}" if limit is None else "")
+        return waits_for(LIMITED[limit], sentence, subject, short.numbers, self._holders(short))
 
-    def _limits(self, job: Job, asked: Amounts, gauges: Gauges) -> str:
-        """Return the queue, the job's own or one above it, whose limit is below the request, and the resource."""
+    def _holders(self, short: Shortage) -> tuple[str, ...]:
+        """Return the jobs that hold most of what a job lacks to be admitted; of a queue those of that queue."""
+        names = [each.resource for each in short.numbers]
+        queue = short.limit.removeprefix("queue ") if short.limit.startswith("queue ") else ""
+        return () if short.limit.startswith("quota ") else holders(self._session, names, self._below(queue))
+
+    def _behind(self, job: Job, sentence: str) -> WaitReason:
+        """Name the job that comes just before it in its queue."""
+        first = [turn.job for turn in self._trail.turns if turn.ahead is not None and turn.ahead.over == job.key]
+        queue = f"queue {job.pod_group.queue}"
+        return waits_for(WaitCode.BEHIND_OTHERS, sentence, queue, in_the_way=first[-1:])
+
+    def _limits(self, job: Job, asked: Amounts, gauges: Gauges) -> tuple[WaitNumber, ...]:
+        """Return what falls short of the limit of the queue, the job's own or the nearest one above it."""
         whole = amounts(self._session.total)
-        for queue in self._line(job.pod_group.queue):
-            told = _beyond(gauges.get(queue, {}), "real_capacity", asked, whole)
-            if told:
-                return f"queue {queue} may have no more: {told}"
-        return ""
+        found = (_beyond(queue, gauges, "real_capacity", asked, whole) for queue in self._line(job.pod_group.queue))
+        return next((numbers for numbers in found if numbers), ())
 
-    def _beyond_the_cluster(self, asked: Amounts) -> str:
+    def _beyond_the_cluster(self, asked: Amounts) -> tuple[WaitNumber, ...]:
         whole = amounts(self._session.total)
-        short = [
-            f"asks {amount(name, value)}, all nodes together have {amount(name, whole.get(name, 0.0))}"
-            for name, value in asked.items()
-            if name != "pods" and value - whole.get(name, 0.0) >= MIN_RESOURCE
-        ]
-        return "; ".join(short)
+        there = ((name, value, whole.get(name, 0.0)) for name, value in asked.items() if name != "pods")
+        return tuple(
+            WaitNumber.of(name, value, most, most, "all nodes")
+            for name, value, most in there
+            if value - most >= MIN_RESOURCE
+        )
 
-    def _promised(self, job: Job) -> WaitFinding:
+    def _promised(self, job: Job) -> WaitReason:
         """Return the room to come where pods are leaving."""
         session, promised = self._session, self._session.jobs.tasks_in(job, TaskStatus.PIPELINED)
-        going = {evict.node for evict in session.evicts}
+        going = {evict.node: f"{evict.namespace}/{evict.name}" for evict in session.evicts}
         for task in promised:
             row = session.jobs.node[task.row]
-            if session.nodes.names[row] in going or session.nodes.releasing[:, row].any():
-                return WaitFinding(WaitReason.PROMISED, "it waits for room that is being released")
-        return WaitFinding(*self._room.verdict(promised))
+            node = session.nodes.names[row]
+            if node in going or session.nodes.releasing[:, row].any():
+                here = (each for each in session.nodes.tasks_on(row) if session.jobs.status[each.row] == RELEASING)
+                leaving = [each.key for each in here] or [going[node]] if node in going else []
+                sentence = f"it waits for room that is being released on {node}"
+                return waits_for(WaitCode.PROMISED, sentence, f"node {node}", in_the_way=leaving[:NAMED])
+        return self._room.verdict(promised)
 
-    def _gates(self, job: Job) -> str:
-        """Return the gates that keep the job below its minimum, or keep all that is left of it."""
+    def _gated(self, job: Job) -> WaitReason | None:
+        """Return the gates that keep the job below its minimum, or keep all that is left of it; None for none."""
         waiting = self._session.jobs.tasks_in(job, TaskStatus.PENDING)
         gated = [task for task in waiting if task.gated]
         if not gated:
-            return ""
+            return None
         free = len(waiting) - len(gated)
         placed = self._session.jobs.ready_count(job) + self._session.jobs.waiting_count(job)
         if free and placed + free >= self._session.jobs.min_member[job.row]:
-            return ""
+            return None
         names = sorted({gate for task in gated for gate in task.template.scheduling_gates})
-        return f"{len(gated)} of its pods wait for their scheduling gates: {', '.join(names)}"
+        sentence = f"{len(gated)} of its pods wait for their scheduling gates: {', '.join(names)}"
+        return waits_for(WaitCode.GATED, sentence, in_the_way=names)
 
     # --- where nodes may have been asked
 
-    def _unplaced(self, job: Job) -> WaitFinding:
+    def _unplaced(self, job: Job) -> WaitReason:
         ended = [each for each in self._trail.of_job(job.key) if each.action in PLACING]
         endings = {each.ending for each in ended}
         if Ending.TOPOLOGY_UNFIT in endings:
-            return WaitFinding(WaitReason.TOPOLOGY, f"{Ending.TOPOLOGY_UNFIT}: {_detail(ended, Ending.TOPOLOGY_UNFIT)}")
+            unfit = f"{Ending.TOPOLOGY_UNFIT}: {_detail(ended, Ending.TOPOLOGY_UNFIT)}"
+            return waits_for(WaitCode.TOPOLOGY, unfit)
         if Ending.NO_TURN in endings:
-            return WaitFinding(
-                WaitReason.BEHIND_OTHERS, f"a job of queue {job.pod_group.queue} that comes first is not whole"
-            )
+            return self._behind(job, f"a job of queue {job.pod_group.queue} that comes first is not whole")
         needed = self.needed(job)
         if not needed:
-            return WaitFinding(WaitReason.NOT_LOOKED_AT, "nothing of it is to be placed by any action")
+            return waits_for(WaitCode.NOT_LOOKED_AT, "nothing of it is to be placed by any action")
         if Ending.QUEUE_OVERUSED in endings or (Ending.QUEUE_HAS_NO_ROOM in endings and Ending.NO_NODE not in endings):
             return self._limited(job, needed)
         if not ended:
-            return WaitFinding(WaitReason.NOT_LOOKED_AT, "no action of the configuration places it")
+            return waits_for(WaitCode.NOT_LOOKED_AT, "no action of the configuration places it")
         if refused := self._refused(job, ended):
-            return WaitFinding(WaitReason.PLACEMENT_REFUSED, refused)
-        reason, told = self._room.verdict(needed)
-        if reason is WaitReason.PODS_APART and self._session.topology.is_asked_for(job):
-            return WaitFinding(
-                WaitReason.TOPOLOGY, "there is room, but not within one domain of the topology it asks for"
-            )
-        return WaitFinding(reason, told)
+            return refused
+        found = self._room.verdict(needed)
+        if found.code is WaitCode.PODS_APART and self._session.topology.is_asked_for(job):
+            return waits_for(WaitCode.TOPOLOGY, "there is room, but not within one domain of the topology it asks for")
+        return found
 
-    def _refused(self, job: Job, ended: list[Ended]) -> str:
+    def _refused(self, job: Job, ended: list[Ended]) -> WaitReason | None:
         """Explain a placement that a plugin refused, because of a node's lock or an extender's answer: the end of the
-        last pod that was tried.
+        last pod that was tried. None where that ended otherwise.
         """
         last = next((each for each in reversed(ended) if each.who != job.key), None)
         if last is None or last.ending is not Ending.PLACEMENT_REFUSED:
-            return ""
+            return None
         lock = standing_locks(self._session).get(last.node, "")
-        said = "; ".join(each for each in (last.detail, lock) if each)
-        return f"the placement of {last.who} on {last.node} was refused: {said}"
+        why = "; ".join(each for each in (last.detail, lock) if each)
+        sentence = f"the placement of {last.who} on {last.node} was refused: {why}"
+        return waits_for(WaitCode.PLACEMENT_REFUSED, sentence, f"node {last.node}")
 
     def needed(self, job: Job) -> list[Task]:
         """Return the pods that the job needs next: so many as its minimum lacks, one at least, in the order of
@@ -266,7 +280,7 @@ class Judge:
         in_order = self._session.points.task_order.queue(waiting)
         return [in_order.pop() for _ in range(max(lacking, 1)) if len(in_order)]
 
-    def _limited(self, job: Job, needed: list[Task]) -> WaitFinding:
+    def _limited(self, job: Job, needed: list[Task]) -> WaitReason:
         """By the most its queue, or one above it, may ever have; by what no node could give it either; else by what the
         queue deserves now.
         """
@@ -278,20 +292,35 @@ class Judge:
                     asked[names[dimension]] = asked.get(names[dimension], 0.0) + value
         gauges = self._gauges_now
         if limits := self._limits(job, asked, gauges):
-            return WaitFinding(WaitReason.QUEUE_CAPABILITY, limits)
-        reason, told = self._room.verdict(needed)
-        if reason in NEVER:
-            return WaitFinding(reason, told)
-        whole = amounts(self._session.total)
-        queue, figures = job.pod_group.queue, gauges.get(job.pod_group.queue, {})
-        if share := _beyond(figures, "deserved", asked, whole):
-            return WaitFinding(WaitReason.QUEUE_SHARE, f"queue {queue} has what it deserves: {share}")
-        if all_there_is := _beyond(figures, "deserved", asked, {}):
-            because = f"queue {queue} has no room for it: {all_there_is}; what it may have is the whole cluster"
-            keeps = CLASS_OF[reason] is WaitClass.NO_CAPACITY or reason is WaitReason.OTHERS_FIRST
-            reason = reason if keeps else WaitReason.IN_USE
-            return WaitFinding(reason, because)
-        return WaitFinding(reason, told)
+            sentence = f"{limits[0].limit} may have no more: {said(limits)}"
+            return self._of_queue(WaitCode.QUEUE_CAPABILITY, sentence, limits)
+        found = self._room.verdict(needed)
+        if found.code in NEVER:
+            return found
+        whole, line = amounts(self._session.total), self._line(job.pod_group.queue)
+        for queue in line:
+            if share := _beyond(queue, gauges, "deserved", asked, whole):
+                sentence = f"queue {queue} has what it deserves: {said(share)}"
+                return self._of_queue(WaitCode.QUEUE_SHARE, sentence, share)
+        if all_there_is := _beyond(line[0], gauges, "deserved", asked, {}):
+            sentence = (
+                f"queue {line[0]} has no room for it: {said(all_there_is)}; what it may have is the whole cluster"
+            )
+            keeps = found.wait_class is WaitClass.NO_CAPACITY or found.code is WaitCode.OTHERS_FIRST
+            return self._of_queue(found.code if keeps else WaitCode.IN_USE, sentence, all_there_is)
+        return found
+
+    def _of_queue(self, code: WaitCode, sentence: str, numbers: Sequence[WaitNumber]) -> WaitReason:
+        """Return the reason with the jobs of the queue, or of those below it, that hold most of what is lacking."""
+        queue = numbers[0].limit.removeprefix("queue ")
+        holding = holders(self._session, [each.resource for each in numbers], self._below(queue))
+        return waits_for(code, sentence, numbers[0].limit, numbers, holding)
+
+    def _below(self, queue: str) -> frozenset[str] | None:
+        """Return the queue and all below it; None (all queues) for "" and for the root."""
+        if not queue or queue == ROOT:
+            return None
+        return frozenset(each.name for each in self._session.snapshot.queues if queue in self._line(each.name))
 
     @cached_property
     def _gauges_now(self) -> Gauges:
@@ -315,35 +344,36 @@ class Judge:
         return found
 
 
-def outsider(view: View, task: Task) -> WaitFinding:
+def outsider(view: View, task: Task) -> WaitReason:
     """Judge a pod that is not a task of the session."""
     scheduler, group = task.scheduler, task.annotations.get(GROUP_NAME)
     if scheduler not in ("", *SERVED):
-        return WaitFinding(WaitReason.NO_SCHEDULER, nobody_is(scheduler, "the pod asks"))
+        return waits_for(WaitCode.NO_SCHEDULER, nobody_is(scheduler, "the pod asks"), f"scheduler {scheduler}")
     if not group:
         _, why = task.condition or ("", "")
         none = f"the pod names no PodGroup (annotation {GROUP_NAME}), and none was made for it"
-        return WaitFinding(WaitReason.NO_POD_GROUP, why or none)
+        return waits_for(WaitCode.NO_POD_GROUP, why or none)
     key = key_of(task.namespace, group)
     job = view.jobs.by_key.get(key)
     if job is None or job.spec is None:
         same = sorted(each.namespace for each in view.jobs.by_key.values() if each.spec and each.name == group)
         there = f"; one of that name is in namespace {', '.join(same[:NAMED])}" if same else ""
-        return WaitFinding(WaitReason.POD_GROUP_MISSING, f"PodGroup {key} is not among the objects{there}")
+        sentence = f"PodGroup {key} is not among the objects{there}"
+        return waits_for(WaitCode.POD_GROUP_MISSING, sentence, f"PodGroup {key}")
     if job.spec.queue not in view.queues:
         return queueless(job.spec.queue)
-    return WaitFinding(WaitReason.NOT_LOOKED_AT, f"no action of this cycle looked at PodGroup {key}")
+    return waits_for(WaitCode.NOT_LOOKED_AT, f"no action of this cycle looked at PodGroup {key}")
 
 
-def unopened(queue: str, state: str) -> WaitFinding:
+def unopened(queue: str, state: str) -> WaitReason:
     """Judge a job whose queue is not open."""
     state = state or "not open: its status has no state yet, which a controller gives it"
-    return WaitFinding(WaitReason.QUEUE_NOT_OPEN, f"its queue {queue!r} is {state}")
+    return waits_for(WaitCode.QUEUE_NOT_OPEN, f"its queue {queue!r} is {state}", f"queue {queue}")
 
 
-def queueless(queue: str) -> WaitFinding:
+def queueless(queue: str) -> WaitReason:
     """Judge a job whose queue does not exist."""
-    return WaitFinding(WaitReason.QUEUE_MISSING, f"its queue {queue!r} does not exist")
+    return waits_for(WaitCode.QUEUE_MISSING, f"its queue {queue!r} does not exist", f"queue {queue}")
 
 
 def told_of_strangers(strangers: Mapping[str, int]) -> str:
@@ -366,16 +396,15 @@ def _detail(ended: list[Ended], ending: Ending) -> str:
     return next(each.detail for each in ended if each.ending is ending)
 
 
-def _beyond(gauges: Mapping[str, float], limit: str, asked: Amounts, whole: Amounts) -> str:
-    """Say for each resource whose limit the queue would exceed: "asks 4 cpu, has 8 of 10, 2 left". A limit that
-    is the `whole` cluster is none.
+def _beyond(queue: str, gauges: Gauges, limit: str, asked: Amounts, whole: Amounts) -> tuple[WaitNumber, ...]:
+    """Return the amounts of each resource whose limit the queue would exceed. A limit that is the `whole` cluster is
+    none.
     """
-    told: list[str] = []
+    found, figures = list[WaitNumber](), gauges.get(queue, {})
     for name, value in asked.items():
         key = KEYS.get(name, f"scalar_resources:{name}")
-        most = gauges.get(f"{limit}_{key}", inf if limit == "real_capacity" else 0.0)
-        has = gauges.get(f"allocated_{key}", 0.0)
+        most = figures.get(f"{limit}_{key}", inf if limit == "real_capacity" else 0.0)
+        has = figures.get(f"allocated_{key}", 0.0)
         if most < whole.get(name, inf) and has + value - most >= MIN_RESOURCE and name != "pods":
-            bare = [figure(name, one) for one in (has, most, most - has)]
-            told.append(f"asks {amount(name, value)}, has {bare[0]} of {bare[1]}, {bare[2]} left")
-    return "; ".join(told)
+            found.append(WaitNumber.of(name, value, most - has, most, f"queue {queue}"))
+    return tuple(found)

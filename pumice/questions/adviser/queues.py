@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.messages.queue_tables import LIMITS, Amounts, borrowed, gauged, told
-from pumice.questions.adviser.classes import WaitReason
+from pumice.questions.adviser.reasons import WaitCode
 from pumice.questions.explain.room_left import amounts
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # request), and the pods of a Job exist once it is admitted. So a queue whose jobs all wait for admission asks for
 # nothing, and a queue of more weight may wait longer than one of less: Volcano v1.15.1 does so, too.
 
-UNADMITTED: Final = (WaitReason.OVERCOMMIT, WaitReason.NOT_ADMITTED, WaitReason.QUEUE_CAPABILITY)
+UNADMITTED: Final = (WaitCode.OVERCOMMIT, WaitCode.NOT_ADMITTED, WaitCode.QUEUE_CAPABILITY)
 
 
 def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], waiting_jobs: WaitingJobs) -> str:
@@ -34,7 +34,7 @@ def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], waiting_
     option = config.plugin("proportion")
     if option is None or not option.is_enabled("QueueOrder") or "enqueue" not in config.actions:
         return ""
-    outside = [job for job in waiting_jobs.waiting if job.phase in ("", "Pending") and job.finding.reason in UNADMITTED]
+    outside = [job for job in waiting_jobs.waiting if job.phase in ("", "Pending") and job.wait.code in UNADMITTED]
     queues = sorted({job.queue for job in outside})
     if not queues or len({weights.get(queue, 1) for queue in weights}) < 2:
         return ""

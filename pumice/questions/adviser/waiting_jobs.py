@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace as replace_fields
 
 from pumice.belonging import owner_of
 from pumice.cluster.controllers.unserved import SCHEDULER
@@ -25,14 +26,18 @@ from pumice.core.objects.metadata import key_of
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.plugins import record_of
 from pumice.core.plugins.plugin import OrderNumber
+from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
 from pumice.core.state.volumes import volume_rules
-from pumice.questions.adviser.classes import WaitClass, WaitReason
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, outsider, queueless
+from pumice.load.manifests import Loaded
+from pumice.questions.adviser.judge import Judge, JudgeOpening, outsider, queueless
 from pumice.questions.adviser.queues import QueueStanding, count_waiting, in_tree_order, lineage, standings_of
+from pumice.questions.adviser.reasons import WaitClass, WaitCode, WaitReason
 from pumice.questions.eta.estimate import Estimate
 from pumice.questions.explain.refused import refused_among
 from pumice.questions.explain.room_left import amounts
+from pumice.questions.explain.scene import Scene
+from pumice.questions.oneshot.bring import brought
 from pumice.questions.oneshot.cycles import decide_others, fill, has_others
 from pumice.questions.oneshot.supposing import supposed
 from pumice.results import Result
@@ -40,13 +45,13 @@ from pumice.results import Result
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from pumice.cluster.kernel.fork import Fork
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
     from pumice.core.session.trail.records import Precedence, Turn
     from pumice.core.state.jobs import Job
     from pumice.core.state.view import View
-    from pumice.questions.explain.scene import Scene
 
 # --- The order of jobs
 
@@ -197,8 +202,8 @@ class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
     """A job that waits, in the order in which jobs are tried: see `WaitingJob` and `Place`, whose values these are.
 
     `job`: the PodGroup; `made_for`: the job that owns it, else the PodGroup itself. `because`: a sentence for people;
-    programs go by `reason` and its `class`. `created`: seconds since the epoch. `eta`: when it starts, where that was
-    asked for; null where nothing is known of it.
+    programs go by `reason`, the code, and its `class`; `wait`: the whole reason. `created`: seconds since the epoch.
+    `eta`: when it starts, where that was asked for; null where nothing is known of it.
     """
 
     job: str
@@ -207,8 +212,9 @@ class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
     position: int | None
     made_for: str
     wait_class: WaitClass = msgspec.field(name="class")
-    reason: WaitReason
+    reason: WaitCode
     because: str
+    wait: WaitReason
     pods: int
     needed: int
     held: int
@@ -251,7 +257,7 @@ class WaitingJob:
     queue: str
     phase: str
     position: int | None
-    finding: WaitFinding
+    wait: WaitReason
     pods: int
     needed: int
     held: int
@@ -268,16 +274,17 @@ class WaitingJob:
 
     def row(self, eta: Estimate | msgspec.UnsetType | None = msgspec.UNSET) -> WaitingRow:
         """Return it as it is printed; the rank shows as the position in the whole list."""
-        finding, place = self.finding, self.place
+        wait, place = self.wait, self.place
         return WaitingRow(
             job=self.job,
             queue=self.queue,
             phase=self.phase,
             position=self.position,
             made_for=self.name,
-            wait_class=finding.wait_class,
-            reason=finding.reason,
-            because=finding.because,
+            wait_class=wait.wait_class,
+            reason=wait.code,
+            because=wait.sentence,
+            wait=wait,
             pods=self.pods,
             needed=self.needed,
             held=self.held,
@@ -318,9 +325,17 @@ class WaitingJobs:
     def classes(self) -> dict[WaitClass, dict[str, int]]:
         """Return the number of waiting jobs by class and queue; every class is a key."""
         found: dict[WaitClass, dict[str, int]] = {each: {} for each in WaitClass}
-        for (kind, queue), jobs in sorted(Counter((job.finding.wait_class, job.queue) for job in self.waiting).items()):
+        for (kind, queue), jobs in sorted(Counter((job.wait.wait_class, job.queue) for job in self.waiting).items()):
             found[kind][queue] = jobs
         return found
+
+    def counts(self) -> list[dict[str, str | int]]:
+        """Return the number of waiting jobs by queue, class and code."""
+        found = Counter((job.queue, job.wait.wait_class, job.wait.code) for job in self.waiting)
+        return [
+            {"queue": queue, "class": kind, "reason": code, "jobs": jobs}
+            for (queue, kind, code), jobs in sorted(found.items())
+        ]
 
     def standings(self, starts: Mapping[str, Estimate] | None = None) -> Standings:
         """Return it as `pumice queue` prints it; `starts`: when jobs start, by PodGroup or the job it was made for."""
@@ -369,6 +384,16 @@ def waiting_jobs_of(scene: Scene) -> WaitingJobs:
     return WaitingJobs(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
 
 
+def with_reasons(fork: Fork, starts: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Add to estimates of starts what the jobs wait for at the fork, as the next cycle has it."""
+    exists = all("uid" in obj["metadata"] for obj in fork.objects)  # else it is what a file has: nobody has acted on it
+    objects = [*fork.objects] if exists else brought(Loaded([*fork.objects]), (), fork.now).objects
+    view, clock = fill(objects, fork.in_flight), CycleClock(fork.cycle + 1, fork.now, 0)
+    next_cycle = Scene(view, fork.config, clock, Carry.from_dict(fork.carry), objects=lambda: objects)
+    waits = {name: job.wait for job in waiting_jobs_of(next_cycle).waiting for name in (job.job, job.name)}
+    return {name: replace_fields(each, wait=waits.get(name)) for name, each in starts.items()}
+
+
 def _who_waits(session: Session) -> list[Job]:
     """Return jobs with pods that have no node when the last action is over, and jobs that have no pods yet: those of a
     Job are made once it is admitted.
@@ -380,9 +405,9 @@ def _who_waits(session: Session) -> list[Job]:
     return [*found, *[session.jobs.in_order[place] for place in early.nonzero()[0].tolist()]]
 
 
-def _refused(session: Session, scene: Scene) -> dict[str, WaitFinding]:
+def _refused(session: Session, scene: Scene) -> dict[str, WaitReason]:
     """Return jobs all of whose waiting pods have a node in this cycle, and that had a bind refused before: by name."""
-    found: dict[str, WaitFinding] = {}
+    found: dict[str, WaitReason] = {}
     counts = session.jobs.counts
     for job in session.jobs.where(session.jobs.columns.counts[TaskStatus.BINDING] > 0):
         if any(counts[status][job.row] for status in EVERY_TASK):
@@ -391,15 +416,15 @@ def _refused(session: Session, scene: Scene) -> dict[str, WaitFinding]:
         refused = refused_among(scene.view, binding, scene.refused)
         if refused:
             pod, bind = next(iter(refused.items()))
-            found[job.key] = WaitFinding(WaitReason.BIND_REFUSED, f"{pod}: {bind.sentence}")
+            found[job.key] = bind.reason(pod)
     return found
 
 
-def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: WaitFinding | None = None) -> WaitingJob:
+def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: WaitReason | None = None) -> WaitingJob:
     jobs, row = session.jobs, job.row
     waits = EVERY_TASK if refused is None else (TaskStatus.BINDING,)
     pods = sum(int(jobs.counts[status][row]) for status in waits)
-    finding, needed = refused or judge.find(job), judge.needed(job)
+    wait, needed = refused or judge.find(job), judge.needed(job)
     phase = PHASES[jobs.phase[row]]
     held, least = jobs.allocated_count(job) - (pods if refused else 0), jobs.min_member[row]
     asks: dict[str, float] = {}
@@ -413,7 +438,7 @@ def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: Wa
     sums = {name: value for name, value in sorted(asks.items()) if value}
     wanted = len(needed) if job.tasks else least
     counts = (pods, wanted, held, least, spec.created)
-    return WaitingJob(job.key, spec.queue, phase, None, finding, *counts, sums, place, owner_of(spec.pod_group))
+    return WaitingJob(job.key, spec.queue, phase, None, wait, *counts, sums, place, owner_of(spec.pod_group))
 
 
 def _strays(session: Session) -> list[WaitingJob]:
@@ -425,12 +450,10 @@ def _strays(session: Session) -> list[WaitingJob]:
         waiting = [task for task in job.tasks.values() if task.status == TaskStatus.PENDING]
         if waiting or not job.tasks:
             spec = job.spec
-            finding = queueless(spec.queue)
+            wait = queueless(spec.queue)
             waits = (len(waiting), 0, 0, spec.min_member, spec.created)
             found.append(
-                WaitingJob(
-                    job.key, spec.queue, spec.phase, None, finding, *waits, {}, Place(), owner_of(spec.pod_group)
-                )
+                WaitingJob(job.key, spec.queue, spec.phase, None, wait, *waits, {}, Place(), owner_of(spec.pod_group))
             )
     return found
 
@@ -462,8 +485,8 @@ def _of_others(scene: Scene, result: CycleResult) -> list[WaitingJob]:
     other = decide_others(fill(scene.objects(), scene.in_flight), scene.config, scene.clock, result)
     tasks = scene.view.tasks.by_key
     return [
-        WaitingJob(pod, "", "", None, finding, 1, 1, 0, 1, tasks[pod].created, {}, Place())
-        for pod, finding in sorted(other.findings.items() if other is not None else ())
+        WaitingJob(pod, "", "", None, wait, 1, 1, 0, 1, tasks[pod].created, {}, Place())
+        for pod, wait in sorted(other.reasons.items() if other is not None else ())
         if pod in tasks
     ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
+from pumice.questions.adviser.reasons import WaitReason
 from pumice.questions.eta.futures import PodsOfFork, starts_in
 from pumice.questions.oneshot.supposing import unasked
 from pumice.results import Laid
@@ -33,7 +34,7 @@ class Estimate(msgspec.Struct, frozen=True):
     starts come too late. Not `known`: in half of the futures it does not start at all, and `why` says what is missing.
     `from`: running pods by what is known of them. `with_known_durations_s`: the start when every pod runs as long as
     it says itself; null: not all say so, or it is beyond the horizon. `supposed`: what was not asked of processes
-    outside, in sentences.
+    outside, in sentences. `wait`: what it waits for now, where that was asked.
     """
 
     known: bool
@@ -45,6 +46,7 @@ class Estimate(msgspec.Struct, frozen=True):
     why: str = ""
     said_s: float | None = msgspec.field(name="with_known_durations_s", default=None)
     supposed: tuple[str, ...] = ()
+    wait: WaitReason | None = None
 
 
 class Estimates(Laid, tag="eta/1"):

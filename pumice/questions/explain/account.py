@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypedDict
 
 import msgspec
 from msgspec import field
 
-from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
+from pumice.cluster.controllers.unserved import SCHEDULER
 from pumice.config.errors import RequestError
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.objects.pod import Task
 from pumice.core.plugins import given_cards
-from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.core.session.fit import UNSCHEDULABLE
 from pumice.core.session.trail.records import FITS, Election, Ending, Look
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from pumice.questions.adviser.classes import CLASS_OF, WaitReason
-from pumice.questions.adviser.judge import WaitFinding, nobody_is, queueless
+from pumice.questions.adviser.reasons import WaitReason
 from pumice.questions.explain.advice.advise import Advice, Helps
 from pumice.questions.explain.ended import ENDS
 from pumice.questions.explain.refused import RefusedBind, refused_among
@@ -39,8 +38,6 @@ from pumice.units import counted
 
 def of_other(pod: str, task: Task) -> tuple[str, str]:
     """Return the reason of a pod that is not Volcano's; its own scheduler states it."""
-    if task.scheduler not in SERVED:
-        return "NoScheduler", nobody_is(task.scheduler, "the pod asks")
     reason, message = task.condition or ("Waiting", "it has not looked at the pod yet")
     return reason, f"{pod} is {task.scheduler}'s: {message}"
 
@@ -71,8 +68,6 @@ def evicted(pod: str, evict: Evict) -> str:
 
 
 Plain = dict[str, Any]
-FIRST: Final = ("NotAdmitted", "QueueNotOpen", "QueuesUnusable")
-"""Reasons of a job that keep its pods out, whatever else there is."""
 NOTHING_CHANGED: Final = "which changed nothing about it"
 PLACED: Final = "Placed"
 BEST: Final = 3
@@ -182,9 +177,9 @@ class Account(Result, tag="explain/1"):
     the account says is not what happened. `observed`: the cycle was another cluster's, and `differs` is about the pods
     asked about alone. `cards`: by node, of a pod that was bound the cards that it is given, of one that was refused for
     want of cards a sentence for each card, what speaks against it. `supposed`: what was not asked of processes outside,
-    in sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `class`: whose turn it is,
-    where it waits, and then `reason` is one of `WaitReason`; `alias`: another word for that reason, such as that of the
-    pod's condition.
+    in sentences. `refused`: by pod, the bind that the api refused last (see `RefusedBind`). `wait`: the whole reason,
+    where it waits; then `reason` is its code and `class` its class, and `alias` another word for it, which the pod's
+    condition has.
     """
 
     kind: str
@@ -207,6 +202,7 @@ class Account(Result, tag="explain/1"):
     refused: dict[str, RefusedBind] = field(default_factory=dict[str, RefusedBind])
     wait_class: str = field(name="class", default="")
     alias: str = ""
+    wait: WaitReason | None = None
 
     def take(self, advice: Advice) -> None:
         """Add the changes that were tried."""
@@ -234,9 +230,14 @@ class Account(Result, tag="explain/1"):
             self.message = f"{self.message}; {sentence}"
         else:
             again = f"; {self.message}" if self.reason != PLACED else ""
-            self.state, self.reason, self.message = "Pending", WaitReason.BIND_REFUSED, sentence + again
-            self.wait_class = CLASS_OF[WaitReason.BIND_REFUSED]
+            self.state, self.message = "Pending", sentence + again
+            self.set_wait(bind.reason("" if self.kind == "pod" else pod))
         self.refused = dict(refused)
+
+    def set_wait(self, wait: WaitReason) -> None:
+        """Give the reason for which it waits; another word that was there stays as an alias."""
+        self.alias = self.reason if self.reason not in (PLACED, wait.code) else ""
+        self.reason, self.wait_class, self.wait = wait.code, wait.wait_class, wait
 
 
 def account_of(scene: Scene, kind: str, name: str) -> Account:
@@ -262,7 +263,7 @@ def account_of(scene: Scene, kind: str, name: str) -> Account:
     if told:
         _tell(account, told, watched, view)
     _tell_job(account, watched, scene)
-    _judge(account, told, watched)
+    _tell_wait(account, told, watched)
     account.supposed += watched.result.report.troubles.values()
     if scene.recorded is None:
         _say_would(account, tasks.get(told, account.state))
@@ -301,7 +302,12 @@ def _worth_telling(pods: list[str], tasks: dict[str, str], watched: Watched) -> 
     decisions: tuple[Bind | Evict, ...] = (*watched.result.evicts, *watched.result.binds)
     decided = {f"{one.namespace}/{one.name}" for one in decisions}
     waiting = (pod for pod in pods if tasks[pod] == "Pending")
-    return next(waiting, None) or next((pod for pod in pods if pod in decided), pods[0] if pods else "")
+    unplaced = (pod for pod in pods if pod in watched.reasons.pods)
+    return (
+        next(waiting, None)
+        or next(unplaced, None)
+        or next((pod for pod in pods if pod in decided), pods[0] if pods else "")
+    )
 
 
 def _say_would(account: Account, state: str) -> None:
@@ -324,40 +330,24 @@ def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
     account.message += f"; {look.passed_over}" if look.passed_over and account.message else ""
     account.job = msgspec.convert(msgspec.to_builtins(look), JobTold)
     account.state = account.state or look.phase or "Pending"
-    reason, message = look.reason()
-    for obstacle in look.obstacles.values():  # it is stated once, beside the job's own reason
+    for obstacle in look.obstacles.values():  # it is stated once, as the reason
         account.message = account.message.replace(f" ({obstacle})", "")
     if not account.tasks:
-        account.reason, account.message = reason, message or f"{look.name} is {look.phase}"
-    elif reason and reason == account.reason:
-        account.message = account.message if account.kind == "pod" else message
-    elif reason and account.state == "Pending":
-        told = [account.message.rstrip("."), message]  # who is kept out has this first: all else follows from it
-        told = told[:1] if message in told[0] else told[::-1] if reason in FIRST else told
-        account.message = "; ".join(filter(None, told))
-        account.reason = account.reason or reason
+        account.message = look.remark or ("" if look.name in watched.reasons.jobs else f"{look.name} is {look.phase}")
 
 
-def _judge(account: Account, told: str, watched: Watched) -> None:
-    """Give what waits the reason that `pumice queue` and `pumice decide` give."""
-    pods, jobs = watched.findings.pods, watched.findings.jobs
-    finding = pods.get(told) if told else next((jobs[name] for name in watched.jobs if name in jobs), None)
-    if finding is None:
-        finding = None if told else next((finding for finding in _of_missing_queue(watched)), None)
-    if finding is None:
+def _tell_wait(account: Account, told: str, watched: Watched) -> None:
+    """Give what waits the reason that `pumice queue` and `pumice decide` give: of a job its own, of a pod that of the
+    pod.
+    """
+    pods, jobs = watched.reasons.pods, watched.reasons.jobs
+    of_job = next((jobs[name] for name in watched.jobs if name in jobs), None)
+    wait = pods.get(told) if account.kind == "pod" else of_job or pods.get(told)
+    if wait is None:
         return
-    before, account.reason, account.wait_class = account.reason, finding.reason, finding.wait_class
-    account.alias = before if before != finding.reason else ""
-    said = account.message.replace(f"{told} was Pending before this cycle, {NOTHING_CHANGED}", "")
-    account.message = said.removeprefix("; ")
-    explained = account.message and before not in (UNSCHEDULABLE, SCHEDULABLE, "")
-    if not explained and finding.because not in account.message:
-        account.message = "; ".join(filter(None, (finding.because, account.message)))
-
-
-def _of_missing_queue(watched: Watched) -> Iterator[WaitFinding]:
-    """Explain jobs without pods, which no session sees."""
-    yield from (queueless(look.queue) for look in watched.jobs.values() if look.queue_state == "missing")
+    account.set_wait(wait)
+    unsaid = f"{told} was Pending before this cycle, {NOTHING_CHANGED}"
+    account.message = wait.before(account.message.replace(unsaid, "").removeprefix("; "))
 
 
 def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
@@ -388,7 +378,7 @@ def _tell(account: Account, pod: str, watched: Watched, view: View) -> None:
         account.message = f"{pod} had room on {result.report.uncommitted[pod]}, but its gang is not whole"
     else:
         account.message = f"{pod} was {account.state} before this cycle, {NOTHING_CHANGED}"
-        if account.state == "Pending" and task.scheduler not in ("", SCHEDULER) and pod not in watched.findings.pods:
+        if account.state == "Pending" and task.scheduler not in ("", SCHEDULER) and pod not in watched.reasons.pods:
             account.reason, account.message = of_other(pod, task)
 
 
@@ -404,12 +394,9 @@ def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> 
     going = {evict.node for evict in watched.result.evicts}
     here = (task for task in view.tasks.by_key.values() if view.tasks.resides[task.row] == node)
     if node in going or any(status[task.row] == TaskStatus.RELEASING for task in here):
-        account.reason, account.message = "Pipelined", f"{pod} waits for room that is being released on {node}"
+        account.reason = UNSCHEDULABLE
         return
-    account.reason, account.message = (
-        "Unschedulable",
-        f"{pod} was promised room on {node}, where nobody goes: none comes",
-    )
+    account.reason, account.message = UNSCHEDULABLE, f"{pod} was promised room on {node}, where nobody goes: none comes"
     ends = watched.trail.of_job(view.tasks.by_key[pod].job)
     stuck = next((each for each in ends if each.ending is Ending.NO_NODE), None)
     look = watched.look(stuck.who) if stuck is not None else None
@@ -424,7 +411,6 @@ def _tell_objection(account: Account, pod: str, watched: Watched) -> None:
     ends = (each for of_job in watched.trail.endings.values() for each in of_job if each.who == pod)
     last = next((each for each in reversed([*ends]) if each.ending is Ending.PLACEMENT_REFUSED), None)
     if last is not None and last.detail:
-        account.reason = "PlacementRefused"
         said = "; ".join(each for each in (last.detail, watched.locks.get(last.node, ""), account.message) if each)
         account.message = f"its placement on {last.node} was refused: {said}"
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from pumice.core.life.task import LABELS
 from pumice.core.objects.pod import stranger_of
-from pumice.questions.adviser.classes import WaitReason
-from pumice.questions.adviser.judge import queueless, told_of_strangers, unopened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,29 +51,6 @@ class JobLook:
     rooms: dict[str, int] = field(default_factory=dict[str, int])
     obstacles: dict[str, str] = field(default_factory=dict[str, str])
     passed_over: str = ""
-
-    def reason(self) -> tuple[str, str]:
-        """Return why the job makes no progress, as a word and a sentence; ("", "") when nothing is known against it."""
-        against = [plugin for plugin, vote in self.admission.items() if vote == "rejects"]
-        if self.strangers and not self.tasks:
-            return WaitReason.NO_SCHEDULER, told_of_strangers(self.strangers)
-        if self.queue_state == "missing":
-            return queueless(self.queue)
-        if self.queue_state != "Open":
-            return unopened(self.queue, self.queue_state)
-        if self.phase in WAITING and against:
-            remark = self.remark or "; ".join(self.obstacles[plugin] for plugin in against if plugin in self.obstacles)
-            why = f": {remark}" if remark else ""
-            why += f" ({self.short})" if self.short else ""
-            return "NotAdmitted", f"{' and '.join(against)} did not admit it to queue {self.queue!r}{why}"
-        if self.valid:
-            pods = "" if self.tasks else " (it has no pods)"
-            return "NotValid", f"{self.valid}{pods}"
-        if not self.tasks:
-            return "NoPods", f"it has no pods; {self.min_member} are needed at least"
-        if self.obstacles and "Pending" in self.tasks:
-            return "QueuesUnusable", "; ".join(self.obstacles.values())
-        return ("NotAdmitted", self.remark) if self.phase in WAITING and self.remark else ("", "")
 
 
 def look_at_jobs(session: Session, jobs: Iterable[str]) -> dict[str, JobLook]:

@@ -10,6 +10,7 @@ from pumice.core.devices.locks import EXPIRES_S, StandingLock
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, Outcome
 from pumice.core.objects.metadata import format_time
+from pumice.questions.adviser.reasons import WaitCode, WaitReason, waits_for
 from pumice.storage.journal import OUTCOME
 from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
@@ -88,6 +89,11 @@ class RefusedBind:
     node: str
     times: int
     why: str
+
+    def reason(self, pod: str = "") -> WaitReason:
+        """Return the reason for which the pod waits; `pod`: it is named in the sentence."""
+        subject = f"node {self.node}" if self.node else ""
+        return waits_for(WaitCode.BIND_REFUSED, f"{pod}: {self.sentence}" if pod else self.sentence, subject)
 
     @property
     def sentence(self) -> str:

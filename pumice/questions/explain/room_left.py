@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.core.plugins.overcommit import FACTOR, Overcommit
 from pumice.core.plugins.resourcequota import ResourceQuotas
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fit import ELASTIC
-from pumice.units import amount, figure
+from pumice.questions.adviser.reasons import WaitNumber
+from pumice.units import figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,48 +27,68 @@ def amounts(resource: Resource) -> Amounts:
     return {"cpu": resource.milli_cpu, "memory": resource.memory, **(resource.scalars or {})}
 
 
-def at_refusal(session: Session, job: Job) -> str:
+class Shortage(NamedTuple):
+    """Amounts that a job lacked to be admitted, whose limit that was ("queue q1", "quota q", "" for the cluster), and
+    the same in a sentence, "" where nothing fell short.
+    """
+
+    numbers: tuple[WaitNumber, ...] = ()
+    limit: str = ""
+    sentence: str = ""
+
+
+def at_refusal(session: Session, job: Job) -> Shortage:
     """Return what the cluster, or a queue, had too little of when overcommit, proportion or capacity refused the job,
-    others admitted before it; "" when none of them did.
+    others admitted before it; nothing when none of them did.
     """
     refused, minimum = session.fit.too_little.get(job.row), job.pod_group.min_resources
     if refused is None or minimum is None:
-        return ""
+        return Shortage()
     left = refused.most.clone().sub_without_assert(refused.wanted.clone().sub_without_assert(minimum))
     parts = [(name, amounts(part)) for name, part in refused.parts]
     if refused.queue:
-        told = sentence(amounts(minimum), amounts(left), amounts(refused.most), parts)
-        return told and told + ("" if refused.queue == job.pod_group.queue else f" in queue {refused.queue}")
+        where = "" if refused.queue == job.pod_group.queue else f" in queue {refused.queue}"
+        return _shortage(f"queue {refused.queue}", amounts(minimum), amounts(left), amounts(refused.most), parts, where)
     plugin = session.plugins.get("overcommit")
     factor = plugin.factor if isinstance(plugin, Overcommit) else 1.0
     whole = session.total.clone().multi(factor)
     parts.insert(0, ("in use", amounts(whole.clone().sub_without_assert(refused.most))))
-    told = sentence(amounts(minimum), amounts(left), amounts(whole), parts)
-    return told and told + (f", which is all nodes together × {FACTOR.name} {factor:g}" if factor != 1 else "")
+    where = f", which is all nodes together × {FACTOR.name} {factor:g}" if factor != 1 else ""
+    return _shortage("", amounts(minimum), amounts(left), amounts(whole), parts, where)
 
 
-def of_namespace(session: Session, job: Job) -> str:
-    """Return the resources that the quotas of its namespace lack, as `sentence` says it, and the quota."""
+def of_namespace(session: Session, job: Job) -> Shortage:
+    """Return what the quotas of its namespace lack."""
     plugin = session.plugins.get("resourcequota")
     if not isinstance(plugin, ResourceQuotas):
-        return ""
-    return "; ".join(
-        f"asks {short.asked.canonical()} {short.resource}, {short.left.canonical()} left of {short.hard.canonical()}"
-        f" in quota {short.quota}"
-        for short in plugin.shortages(job)
-    )
+        return Shortage()
+    numbers, told = list[WaitNumber](), list[str]()
+    for short in plugin.shortages(job):
+        limit = f"quota {short.quota}"
+        figures = [each.unscaled * 10.0**each.exponent for each in (short.asked, short.left, short.hard)]
+        numbers.append(WaitNumber(short.resource, figures[0], figures[2] - figures[1], figures[2], figures[1], limit))
+        told.append(
+            f"asks {short.asked.canonical()} {short.resource}, {short.left.canonical()} left of "
+            f"{short.hard.canonical()} in {limit}"
+        )
+    return Shortage(tuple(numbers), numbers[0].limit if numbers else "", "; ".join(told))
 
 
-def sentence(asked: Amounts, left: Amounts, total: Amounts, parts: Sequence[tuple[str, Amounts]] = ()) -> str:
-    """ "asks 54 cpu, 24 left of 60", for each resource that falls short; "" if there was enough. `parts`:
-    of what the difference between the two numbers consists.
-    """
-    short = [
-        f"asks {amount(name, value)}, {_number(name, left)} left of {_number(name, total)}{_taken(name, parts)}"
+def _shortage(
+    limit: str, asked: Amounts, left: Amounts, total: Amounts, parts: Sequence[tuple[str, Amounts]], where: str
+) -> Shortage:
+    """Return each resource that falls short. `parts`: of what the difference between the two numbers consists."""
+    numbers = tuple(
+        WaitNumber.of(name, value, left.get(name, 0.0), total.get(name, 0.0), limit or "all nodes")
         for name, value in asked.items()
         if value > left.get(name, 0.0) + MIN_RESOURCE and value > 0
-    ]
-    return "; ".join(short)
+    )
+    told = "; ".join(
+        f"asks {each.words(each.asked)}, {each.words(each.left, bare=True)} left of "
+        f"{each.words(each.allowed, bare=True)}{_taken(each.resource, parts)}"
+        for each in numbers
+    )
+    return Shortage(numbers, limit, told and told + where)
 
 
 def _taken(name: str, parts: Sequence[tuple[str, Amounts]]) -> str:

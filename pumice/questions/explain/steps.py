@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.life.task import LABELS, READY_STATUSES, TaskStatus
 from pumice.core.session.trail.records import UNSEEN, Ending
 from pumice.core.state.hypernodes import TOP
+from pumice.questions.adviser.judge import told_of_strangers
 from pumice.questions.explain.room_left import amounts
 from pumice.questions.explain.victims import GANGS, opinions_of, standing_of, who_could_go
 from pumice.units import listed
@@ -151,7 +152,7 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
     if look.queue_state == "missing":
         told.stopped = f"its queue {look.queue} does not exist"
     elif look.strangers and not look.tasks:
-        told.stopped = look.reason()[1]
+        told.stopped = told_of_strangers(look.strangers)
     elif look.phase in UNADMITTED and told.action != "enqueue":
         told.stopped = "the job is not admitted"
     elif told.action == "enqueue" and look.phase not in UNADMITTED:

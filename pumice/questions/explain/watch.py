@@ -16,11 +16,11 @@ from pumice.core.plugins import OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.reasons import FitFailure
 from pumice.core.session.search.node_search import NodeSearch
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFindings
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitReasons
+from pumice.questions.adviser.reasons import said
 from pumice.questions.explain.advice.groups import EVICTING
 from pumice.questions.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
 from pumice.questions.explain.refused import standing_locks
-from pumice.questions.explain.room_left import at_refusal, of_namespace
 from pumice.questions.oneshot.cycles import decide_others, fill, together
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Watched:
     gauges: dict[str, dict[str, float]]
     cards: dict[str, dict[str, list[str]]]
     locks: dict[str, str] = field(default_factory=dict[str, str])
-    findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
+    reasons: WaitReasons = field(default_factory=lambda: WaitReasons({}, {}))
 
     def look(self, pod: str) -> Look | None:
         """Return the look that says most about a pod: the last that was to place it, else the last there was."""
@@ -272,17 +272,16 @@ def watch_cycle(
     with trail.aside():
         _look_for_others(session, trail)
         room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
-        quotas = {key: of_namespace(session, job) for key, job in handles.items()}
-        left = {key: at_refusal(session, job) for key, job in handles.items()}
-        findings = Judge(session, trail, opening).findings(view, asked.jobs)
+        reasons = Judge(session, trail, opening).reasons(view, asked.jobs)
         bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
     result = close_session(session)
     conclude(jobs, result, trail)
     for look in jobs.values():
-        look.short = _short(look, left.get(look.name, ""), quotas.get(look.name, ""))
+        wait = reasons.jobs.get(look.name)
+        look.short = said(wait.numbers) if wait is not None and "rejects" in look.admission.values() else ""
         if look.name in bounds and look.phase not in WAITING:
             look.confined, look.rooms = bounds[look.name].words, bounds[look.name].rooms
-    return Watched(result, trail, jobs, room, gauges_of(result), cards, locks, findings)
+    return Watched(result, trail, jobs, room, gauges_of(result), cards, locks, reasons)
 
 
 def watch_other(
@@ -304,17 +303,9 @@ def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
     other = decide_others(own, scene.config, scene.clock, first.result, trail)
     if other is None:
         return first
-    pods = {**first.findings.pods, **other.findings}
+    pods = {**first.reasons.pods, **other.reasons}
     result = together(first.result, other.result)
-    return replace(first, result=result, trail=trail, findings=WaitFindings(first.findings.jobs, pods))
-
-
-def _short(look: JobLook, left: str, quotas: str) -> str:
-    """Return what the job asked of the plugin that rejected it, and what was left there."""
-    against = [plugin for plugin, vote in look.admission.items() if vote == "rejects"]
-    if not against:
-        return ""
-    return quotas if against[0] == "resourcequota" else left
+    return replace(first, result=result, trail=trail, reasons=WaitReasons(first.reasons.jobs, pods))
 
 
 def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:

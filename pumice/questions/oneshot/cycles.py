@@ -18,9 +18,9 @@ from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import NULL_TRAIL
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from pumice.questions.adviser.classes import WaitReason
 from pumice.questions.adviser.free_capacity import NodeRoom
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitFinding, WaitFindings
+from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitReasons
+from pumice.questions.adviser.reasons import WaitCode, WaitReason, waits_for
 from pumice.questions.oneshot.between import next_objects
 from pumice.questions.oneshot.outcome import Outcome, outcome_of, standings_of
 from pumice.questions.oneshot.supposing import AskAbout, of_nobody, supposed
@@ -35,7 +35,7 @@ class OtherCycle(NamedTuple):
     """The decisions of Kubernetes' scheduler, and by pod the reasons of those for which it found no node."""
 
     result: CycleResult
-    findings: dict[str, WaitFinding]
+    reasons: dict[str, WaitReason]
 
 
 def has_others(view: View, config: SchedulerConfig) -> bool:
@@ -60,14 +60,14 @@ def decide_others(
     turn = opened(snapshot, config, clock, Carry.from_dict(first.carry), trail)
     room = turn.session.nodes.future.copy()
     turn.take_all()
-    judge, findings = NodeRoom(turn.session, room), dict[str, WaitFinding]()
+    judge, reasons = NodeRoom(turn.session, room), dict[str, WaitReason]()
     making = {evict.preemptor for evict in turn.session.evicts}
     for task in pods:
         if task.key in making:
-            findings[task.key] = WaitFinding(WaitReason.PROMISED, "room is being made for it")
+            reasons[task.key] = waits_for(WaitCode.PROMISED, "room is being made for it")
         elif task.key in turn.pending:
-            findings[task.key] = WaitFinding(*judge.verdict([task]))
-    return OtherCycle(closed(turn), findings)
+            reasons[task.key] = judge.verdict([task])
+    return OtherCycle(closed(turn), reasons)
 
 
 def together(first: CycleResult, other: CycleResult) -> CycleResult:
@@ -116,7 +116,7 @@ class Setup:
 @dataclass(frozen=True, slots=True)
 class Cycle:
     """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for.
-    `findings`: why jobs wait, if there is a trail. `supposed`: the answers it had to assume, in sentences.
+    `reasons`: why jobs wait, if there is a trail. `supposed`: the answers it had to assume, in sentences.
     """
 
     objects: Sequence[Object]
@@ -124,7 +124,7 @@ class Cycle:
     outcome: Outcome
     trail: Trail | None = None
     supposed: Sequence[str] = ()
-    findings: WaitFindings = field(default_factory=lambda: WaitFindings({}, {}))
+    reasons: WaitReasons = field(default_factory=lambda: WaitReasons({}, {}))
 
 
 def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
@@ -152,12 +152,12 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
         view = setup.view if setup.view is not None and number == setup.first else fill(objects, in_flight)
         trail = None if setup.trail is None else setup.trail()
         clock, ask = CycleClock(number, setup.now, setup.seed), setup.ask(objects)
-        result, findings = _run(setup, view, clock, carry, trail, ask)
+        result, reasons = _run(setup, view, clock, carry, trail, ask)
         if setup.others and (other := decide_others(view, setup.config, clock, result)) is not None:
             result = together(result, other.result)
-            findings.pods.update(other.findings)
+            reasons.pods.update(other.reasons)
         outcome, unasked = outcome_of(result, standings_of(objects)), supposed(ask, setup.config)
-        yield Cycle(objects, result, outcome, trail, unasked, findings)
+        yield Cycle(objects, result, outcome, trail, unasked, reasons)
         objects, carry, in_flight = (
             next_objects(objects, result, setup.now),
             Carry.from_dict(result.carry),
@@ -167,16 +167,16 @@ def run_cycles(setup: Setup, cycles: int) -> Iterator[Cycle]:
 
 def _run(
     setup: Setup, view: View, clock: CycleClock, carry: Carry, trail: Trail | None, ask: Ask
-) -> tuple[CycleResult, WaitFindings]:
+) -> tuple[CycleResult, WaitReasons]:
     snapshot, options = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners)), setup.options
     follows = trail or NULL_TRAIL
     session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=follows, ask=ask)
-    opening, findings = JudgeOpening.of(session) if trail else None, WaitFindings({}, {})
+    opening, reasons = JudgeOpening.of(session) if trail else None, WaitReasons({}, {})
     for action in setup.config.actions:
         run_action(session, action)
     if trail is not None and opening is not None:
         with trail.aside():
-            findings = Judge(session, trail, opening).findings(view, trail.jobs)
+            reasons = Judge(session, trail, opening).reasons(view, trail.jobs)
     if not setup.close_hooks:
         session.plugins.clear()  # no plugin left, no hook to run
-    return close_session(session), findings
+    return close_session(session), reasons

@@ -15,6 +15,7 @@ from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReas
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
+from pumice.questions.adviser.reasons import WaitReason
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.prepare import stored_as
@@ -22,18 +23,19 @@ from pumice.questions.oneshot.prepare import stored_as
 if TYPE_CHECKING:
     from pumice.core.session.trail.records import Ended
     from pumice.core.session.trail.trail import Trail
-    from pumice.questions.adviser.judge import WaitFinding, WaitFindings
+    from pumice.questions.adviser.judge import WaitReasons
 
 
 class LeftPending(msgspec.Struct, frozen=True, kw_only=True):
-    """Explanation of a pod that is left pending: the `reason`, its `class`, and in words; `alias`: another word for the
-    reason, such as the one in the pod's condition.
+    """Explanation of a pod that is left pending: the code of the `reason`, its `class`, and in words; `wait`: the whole
+    reason. `alias`: the reason of the pod's condition, where that is another word.
     """
 
     reason: str
     message: str
     wait_class: str = msgspec.field(name="class")
     alias: str
+    wait: WaitReason | None
 
 
 class WithoutPods(TypedDict):
@@ -43,31 +45,29 @@ class WithoutPods(TypedDict):
     message: str
 
 
-def left_pending(objects: Iterable[Object], result: CycleResult, findings: WaitFindings) -> dict[str, LeftPending]:
+def left_pending(objects: Iterable[Object], result: CycleResult, reasons: WaitReasons) -> dict[str, LeftPending]:
     """Return why by "ns/pod", after a cycle over exactly these objects.
 
     Pods of schedulers that do not run here are left out, unless they name a PodGroup.
     """
     listed = list(objects)
     placed = {f"{bind.namespace}/{bind.name}" for bind in result.binds}
-    reasons: dict[str, LeftPending] = {}
+    found: dict[str, LeftPending] = {}
     for obj in listed:
         key = object_key(obj)
         if obj["kind"] == "Pod" and key not in placed and _waits(obj):
             said = result.report.pending.get(key) or _promised(key, result.report) or PendingReason("", "")
-            if said.reason or key in findings.pods:
-                reasons[key] = _told(said, findings.pods.get(key))
-    return dict(sorted(reasons.items()))
+            if said.reason or key in reasons.pods:
+                found[key] = _told(said, reasons.pods.get(key))
+    return dict(sorted(found.items()))
 
 
-def _told(said: PendingReason, finding: WaitFinding | None) -> LeftPending:
-    if finding is None:
-        return LeftPending(reason=said.reason, message=said.message, wait_class="", alias="")
-    message = (
-        said.message if finding.because in said.message else f"{finding.because}; {said.message}".removesuffix("; ")
-    )
-    alias = said.reason if said.reason != finding.reason else ""
-    return LeftPending(reason=finding.reason, message=message, wait_class=finding.wait_class, alias=alias)
+def _told(said: PendingReason, wait: WaitReason | None) -> LeftPending:
+    if wait is None:
+        return LeftPending(reason=said.reason, message=said.message, wait_class="", alias="", wait=None)
+    alias = said.reason if said.reason != wait.code else ""
+    message = wait.before(said.message)
+    return LeftPending(reason=wait.code, message=message, wait_class=wait.wait_class, alias=alias, wait=wait)
 
 
 def _promised(key: str, report: CycleReport) -> PendingReason | None:

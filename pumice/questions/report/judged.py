@@ -15,8 +15,8 @@ from pumice.questions.history.rewind import Rewound
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.questions.replay.verify import ReplayReport
 from pumice.questions.replay.verify import recorded as cycles_of
-from pumice.storage import codec
 from pumice.storage.journal import CYCLE
+from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ async def _moments(journal: Journal) -> dict[int, float]:
     found: dict[int, float] = {}
     after = (await journal.head()).cut
     while batch := await journal.read(after, (CYCLE,), BATCH):
-        records = (codec.decode(stored.payload, CycleRecord) for stored in batch)
+        records = (read_as(stored, CycleRecord) for stored in batch)
         found.update((record.cycle, record.now) for record in records if not record.scheduler)
         after = batch[-1].sequence
     return found

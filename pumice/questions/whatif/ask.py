@@ -374,15 +374,10 @@ class Witness:
         said = {view.tasks.by_key[pod].job: why for pod, why in pending}
         found: dict[str, PendingJob] = {}
         for key in asked:
-            code, message = watched.jobs[key].reason() if key in watched.jobs else ("", "")
-            if not code and key in said:
-                code, message = said[key].reason, said[key].message
-            if (finding := watched.findings.jobs.get(key)) is not None:
-                code = finding.reason
-                message = message if finding.because in message else f"{finding.because}; {message}".removesuffix("; ")
-            if key in waiting or code != "NoPods":
-                job = self.chronicle.measured.job_of(key)
-                found[job] = PendingJob(waiting[key] + self._to_make(job), code or UNSAID, message)
+            message, wait = said[key].message if key in said else "", watched.reasons.jobs.get(key)
+            code, message = (UNSAID, message) if wait is None else (wait.code, wait.before(message))
+            job = self.chronicle.measured.job_of(key)
+            found[job] = PendingJob(waiting[key] + self._to_make(job), code, message)
         return found
 
     def _to_make(self, job: str) -> int:

@@ -21,7 +21,8 @@ def echoes(question: AdviserQuestion) -> AdviserAnswer:
 def counts(question: AdviserQuestion) -> AdviserAnswer:
     """Two jobs wait for capacity."""
     assert question.resource == "waitclasses"
-    return AdviserAnswer(200, json.dumps({"cycle": 7, "classes": {"NoCapacity": {'q"1': 2}, "Quota": {}}}).encode())
+    waiting = [{"queue": 'q"1', "class": "NoCapacity", "reason": "InUse", "jobs": 2}]
+    return AdviserAnswer(200, json.dumps({"cycle": 7, "counts": waiting}).encode())
 
 
 def sleeps(folder: str, question: AdviserQuestion) -> AdviserAnswer:

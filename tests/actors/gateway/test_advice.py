@@ -177,5 +177,5 @@ async def test_waiting_jobs_are_counted_once_somebody_reads_metrics() -> None:
         with anyio.fail_after(PATIENCE_S):
             while "pumice_waiting_jobs" not in (text := (await web.http.get("/metrics")).text):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
-        assert 'pumice_waiting_jobs{class="NoCapacity",queue="q\\"1"} 2.0' in text
+        assert 'pumice_waiting_jobs{class="NoCapacity",queue="q\\"1",reason="InUse"} 2.0' in text
         assert "pumice_waiting_counted_cycle 7.0" in text

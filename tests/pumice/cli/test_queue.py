@@ -39,7 +39,7 @@ def test_manifests(cluster: Path) -> None:
     assert pumice("queue", "q1", "-f", cluster, "-o", "json").out == said.out
     table = pumice("queue", "-f", cluster, "-o", "table").out
     assert "default/g" in table
-    assert "1 wait: 1 NoCapacity" in table
+    assert "1 wait: 1 LargerThanCluster (NoCapacity)" in table
 
 
 def test_a_journal_and_a_cycle_of_it(cluster: Path, tmp_path: Path) -> None:

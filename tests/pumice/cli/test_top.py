@@ -46,7 +46,7 @@ def test_a_frame(db: Path) -> None:
     assert "pods: 1 Pending, 1 Running; jobs: 1 Inqueue, 1 Running; 0 binding, 0 evicting" in lines
     assert any(line.startswith("decisions: 1 in the last ") and "█" in line for line in lines)
     assert any(line.startswith("q1 ") and " 4 " in line and line.endswith(" 1") for line in lines)
-    assert any(line.startswith("1 default/g q1 0 of 1 NoCapacity") for line in lines)
+    assert any(line.startswith("1 default/g q1 0 of 1 LargerThanAnyNode") for line in lines)
     assert "nodes, the fullest first (8 of 10)" in lines
     used = {line.split()[0]: line for line in lines if line[:2] in ("al", "n0", "n1")}
     assert "█········· 4 of 40" in used["all"]

@@ -191,7 +191,7 @@ function inOrder(standing) {
   return h("div", { class: "stack" }, h("div", { class: "row" }, classes),
     table(["#", "job", "queue", "waits for", h("th", { class: "wide" }, "after"), h("th", { class: "wide" }, "asks")], shown.map((job) => [
       right(job.position === null ? "–" : String(job.position)), h("td", { class: "name" }, jobLink(jobOf(job.job))), named(job.queue),
-      h("td", { class: "wrap" }, h("span", { class: "pill" }, job.class), " ", named(job.because)),
+      h("td", { class: "wrap" }, h("span", { class: "pill", title: job.wait.helps }, job.reason), " ", named(job.because)),
       h("td", { class: "wide name" }, job.before_it ? [named(jobOf(job.before_it.job || "")), h("div", { class: "soft" }, job.before_it.plugin || "")] : "–"),
       h("td", { class: "wide" }, amounts(job.asks))])),
     standing.waiting.length > shown.length ? h("p", { class: "soft" }, `and ${short(standing.waiting.length - shown.length)} more`) : null);

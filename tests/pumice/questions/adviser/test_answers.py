@@ -52,7 +52,9 @@ def test_who_waits(db: str) -> None:
     assert asked(db, "standings", "q1")[1]["queues"].keys() == {"q1"}
     assert asked(db, "standings")[0] == found
     assert [job["job"] for job in asked(db, "standings", cycle="1")[1]["waiting"]] == ["default/g"]
-    assert asked(db, "waitclasses")[1]["classes"]["NoCapacity"] == {"q1": 2}
+    counted = asked(db, "waitclasses")[1]
+    assert counted["classes"]["NoCapacity"] == {"q1": 2}
+    assert sum(each["jobs"] for each in counted["counts"] if each["queue"] == "q1") == 2
 
 
 def test_a_cycle_and_its_trail(db: str) -> None:

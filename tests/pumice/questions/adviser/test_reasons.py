@@ -9,7 +9,7 @@ import pytest
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object, format_time
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.questions.adviser.classes import CLASS_OF, MEANINGS, WaitClass, WaitReason
+from pumice.questions.adviser.reasons import ALIASES, CODES, MEANINGS, WaitClass, WaitCode
 from pumice.questions.adviser.waiting_jobs import WaitingJob, WaitingJobs, waiting_jobs_of
 from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
@@ -155,18 +155,18 @@ IN_TREE = CAPACITY.replace("{name: capacity}", "{name: capacity, enableHierarchy
 assert IN_TREE != CAPACITY
 TEAM = [queue("root"), queue("team", parent="root"), queue("q1", parent="team")]
 
-CASES: dict[WaitReason, Case] = {
-    WaitReason.QUEUES_UNUSABLE: Case(
+CASES: dict[WaitCode, Case] = {
+    WaitCode.QUEUES_UNUSABLE: Case(
         [node("n0"), *TEAM, *runs("r", "n0", 1, queue="team"), *IN_Q1],
         [node("n0"), *TEAM, *IN_Q1],
         IN_TREE,
     ),
-    WaitReason.QUEUE_CAPABILITY: Case(
+    WaitCode.QUEUE_CAPABILITY: Case(
         [node("n0"), queue("q1", capability={"cpu": "2"}), *IN_Q1],
         [node("n0"), queue("q1", capability={"cpu": "4"}), *IN_Q1],
         CAPACITY,
     ),
-    WaitReason.QUEUE_SHARE: Case(
+    WaitCode.QUEUE_SHARE: Case(
         [
             node("n0"),
             queue("q1"),
@@ -177,72 +177,72 @@ CASES: dict[WaitReason, Case] = {
         ],
         [node("n0"), queue("q1"), queue("q2"), *runs("r", "n0", 1, cpu="4", queue="q1"), *IN_Q1],
     ),
-    WaitReason.BEHIND_OTHERS: Case(
+    WaitCode.BEHIND_OTHERS: Case(
         [node("n0"), fifo(queue("q1")), *gang("f", pods=1, cpu="9", queue="q1", phase="Inqueue"), *IN_Q1],
         [node("n0"), queue("q1"), *gang("f", pods=1, cpu="9", queue="q1", phase="Inqueue"), *IN_Q1],
         STRICT,
     ),
-    WaitReason.OTHERS_FIRST: Case(
+    WaitCode.OTHERS_FIRST: Case(
         [*nodes(2, cpu="4"), *gang("f", pods=2, cpu="3", phase="Inqueue"), *G],
         [*nodes(2, cpu="4"), *G],
     ),
-    WaitReason.OVERCOMMIT: Case(
+    WaitCode.OVERCOMMIT: Case(
         [node("n0", cpu="8"), *runs("r", "n0", 1, cpu="4"), *ASKING],
         [node("n0", cpu="12"), *runs("r", "n0", 1, cpu="4"), *ASKING],
     ),
-    WaitReason.NOT_LOOKED_AT: Case(
+    WaitCode.NOT_LOOKED_AT: Case(
         [node("n0"), *gang("g", pods=1)],
         [node("n0"), *gang("g", pods=1, phase="Inqueue")],
         STOCK.replace("enqueue, allocate", "allocate").replace("allocate, backfill", "enqueue"),
     ),
-    WaitReason.NO_SCHEDULER: Case(
+    WaitCode.NO_SCHEDULER: Case(
         [node("n0"), pod_group("g"), pod("g-0", group="g", scheduler="other")], [node("n0"), *gang("g", pods=1)]
     ),
-    WaitReason.POD_GROUP_MISSING: Case([node("n0"), pod("g-0", group="g")], [node("n0"), *ONE]),
-    WaitReason.QUEUE_MISSING: Case([node("n0"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1]),
-    WaitReason.QUEUE_NOT_OPEN: Case(
+    WaitCode.POD_GROUP_MISSING: Case([node("n0"), pod("g-0", group="g")], [node("n0"), *ONE]),
+    WaitCode.QUEUE_MISSING: Case([node("n0"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1]),
+    WaitCode.QUEUE_NOT_OPEN: Case(
         [node("n0"), queue("q1", state="Closed"), *IN_Q1], [node("n0"), queue("q1"), *IN_Q1], CAPACITY
     ),
-    WaitReason.FREE_IN_PIECES: Case(
+    WaitCode.FREE_IN_PIECES: Case(
         [*nodes(3, cpu="5"), *(each for n in range(3) for each in runs(f"r{n}", f"n{n}", cpu="2")), *G],
         [node("n0", cpu="15"), *(each for n in range(3) for each in runs(f"r{n}", "n0", cpu="2")), *G],
     ),
-    WaitReason.IN_USE: Case(
+    WaitCode.IN_USE: Case(
         [*nodes(2, cpu="4"), *runs("r", "n0", cpu="4"), *G], [*nodes(3, cpu="4"), *runs("r", "n0", cpu="4"), *G]
     ),
-    WaitReason.LARGER_THAN_CLUSTER: Case([node("n0", cpu="4"), *G], [*nodes(2, cpu="4"), *G]),
-    WaitReason.LARGER_THAN_ANY_NODE: Case([*nodes(8, cpu="3"), *G], [*nodes(2, cpu="4"), *G]),
-    WaitReason.NO_NODE_ALLOWED: Case([*nodes(2, taints=[taint("gpu", "only")]), *G], [*nodes(2), *G]),
-    WaitReason.NOT_TOLERATED: Case(
+    WaitCode.LARGER_THAN_CLUSTER: Case([node("n0", cpu="4"), *G], [*nodes(2, cpu="4"), *G]),
+    WaitCode.LARGER_THAN_ANY_NODE: Case([*nodes(8, cpu="3"), *G], [*nodes(2, cpu="4"), *G]),
+    WaitCode.NO_NODE_ALLOWED: Case([*nodes(2, taints=[taint("gpu", "only")]), *G], [*nodes(2), *G]),
+    WaitCode.NOT_TOLERATED: Case(
         [node("n0", cpu="4"), node("n1", taints=[taint("gpu", "only")]), *runs("r", "n0", cpu="4"), *ONE],
         [node("n0", cpu="4"), node("n1"), *runs("r", "n0", cpu="4"), *ONE],
     ),
-    WaitReason.PODS_APART: Case([node("n0"), *apart(gang("g", pods=2, phase="Inqueue"))], [*nodes(2), *G]),
-    WaitReason.PLACEMENT_REFUSED: Case(locked(NOW - 60.0), locked(NOW - 301.0), LOCKS),
-    WaitReason.BIND_REFUSED: Case([node("n0"), *refused_bind(ONE)], [node("n0"), *ONE]),
-    WaitReason.TOPOLOGY: Case(
+    WaitCode.PODS_APART: Case([node("n0"), *apart(gang("g", pods=2, phase="Inqueue"))], [*nodes(2), *G]),
+    WaitCode.PLACEMENT_REFUSED: Case(locked(NOW - 60.0), locked(NOW - 301.0), LOCKS),
+    WaitCode.BIND_REFUSED: Case([node("n0"), *refused_bind(ONE)], [node("n0"), *ONE]),
+    WaitCode.TOPOLOGY: Case(
         [*racks(1, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
         [*racks(2, 1), *tight(gang("g", pods=2, cpu="3", phase="Inqueue"))],
         TOPOLOGY,
     ),
-    WaitReason.PODS_MISSING: Case([node("n0"), *gang("g", pods=2, min_member=3, phase="Inqueue")], [node("n0"), *G]),
-    WaitReason.NAMESPACE_QUOTA: Case([node("n0"), quota("5"), *ASKING], [node("n0"), quota("6"), *ASKING], QUOTA),
-    WaitReason.PROMISED: Case(
+    WaitCode.PODS_MISSING: Case([node("n0"), *gang("g", pods=2, min_member=3, phase="Inqueue")], [node("n0"), *G]),
+    WaitCode.NAMESPACE_QUOTA: Case([node("n0"), quota("5"), *ASKING], [node("n0"), quota("6"), *ASKING], QUOTA),
+    WaitCode.PROMISED: Case(
         [node("n0", cpu="4"), *leaving(runs("r", "n0", cpu="4")), *ONE], [node("n0", cpu="4"), *ONE]
     ),
-    WaitReason.GATED: Case([node("n0"), *gated(gang("g", pods=2, phase="Inqueue"))], [node("n0"), *G]),
+    WaitCode.GATED: Case([node("n0"), *gated(gang("g", pods=2, phase="Inqueue"))], [node("n0"), *G]),
 }
 
 
 @pytest.mark.parametrize("reason", CASES)
-def test_each_reason_is_found_and_ends_with_what_it_says_is_lacking(reason: WaitReason) -> None:
+def test_each_reason_is_found_and_ends_with_what_it_says_is_lacking(reason: WaitCode) -> None:
     case = CASES[reason]
     config = case.config
     found = job_of(waiting_jobs_of(scene(*case.waits, config=config)))
     assert found is not None
-    assert (found.finding.reason, found.finding.wait_class) == (reason, CLASS_OF[reason])
-    assert found.finding.because
-    if reason is WaitReason.NOT_LOOKED_AT:
+    assert (found.wait.code, found.wait.wait_class) == (reason, CODES[reason].wait_class)
+    assert found.wait.sentence
+    if reason is WaitCode.NOT_LOOKED_AT:
         config = STOCK
     assert job_of(waiting_jobs_of(scene(*case.starts, config=config))) is None
 
@@ -251,12 +251,12 @@ def test_a_lock_of_a_node_is_named_with_the_pod_that_it_was_set_for() -> None:
     found = job_of(waiting_jobs_of(scene(*locked(NOW - 60.0), config=LOCKS)))
     assert found is not None
     told = "lock hamivgpu of n0 was set for default/r-0 at 2027-01-15T07:59:00Z and counts until 2027-01-15T08:04:00Z"
-    assert told in found.finding.because
+    assert told in found.wait.sentence
     nobody = locked(NOW - 60.0)
     del nobody[2]["metadata"]["annotations"]["volcano.sh/vgpu-time"]
     unknown = job_of(waiting_jobs_of(scene(*nobody, config=LOCKS)))
     assert unknown is not None
-    assert "lock hamivgpu of n0 was set for no pod that is known here at" in unknown.finding.because
+    assert "lock hamivgpu of n0 was set for no pod that is known here at" in unknown.wait.sentence
 
 
 def test_a_lock_of_a_gang_that_was_given_up_is_not_said_to_stay() -> None:
@@ -267,13 +267,13 @@ def test_a_lock_of_a_gang_that_was_given_up_is_not_said_to_stay() -> None:
     assert given_up is not None
     assert (
         "lock hamivgpu of n0 was taken for default/a-0, which was not bound, in this cycle only"
-        in given_up.finding.because
+        in given_up.wait.sentence
     )
-    assert "at most" not in given_up.finding.because
+    assert "at most" not in given_up.wait.sentence
     alone = asks(gang("a", pods=1, phase="Inqueue"), vgpu_number=1, vgpu_memory=5)
     bound = job_of(waiting_jobs_of(scene(there, *alone, *second, config=LOCKS)))
     assert bound is not None
-    assert "lock hamivgpu of n0 was set for default/a-0 at 2027-01-15T08:00:00Z" in bound.finding.because
+    assert "lock hamivgpu of n0 was set for default/a-0 at 2027-01-15T08:00:00Z" in bound.wait.sentence
 
 
 @pytest.mark.parametrize("config", [STOCK, *(each.replace("{name: overcommit}, ", "") for each in (STOCK, CAPACITY))])
@@ -281,8 +281,8 @@ def test_a_job_larger_than_the_cluster_is_no_matter_of_a_queue_without_limits(co
     asking = [pod_group("g", min_member=5, min_resources={"cpu": "20"}), *gang("g", pods=5, cpu="4")[1:]]
     found = job_of(waiting_jobs_of(scene(node("n0", cpu="8"), *asking, config=config)))
     assert found is not None
-    assert found.finding.reason is WaitReason.LARGER_THAN_CLUSTER
-    assert "asks 20 cpu, all nodes together have 8 cpu" in found.finding.because
+    assert found.wait.code is WaitCode.LARGER_THAN_CLUSTER
+    assert "asks 20 cpu, all nodes together have 8 cpu" in found.wait.sentence
 
 
 def test_what_the_cycle_itself_gave_to_the_queue_counts() -> None:
@@ -290,8 +290,8 @@ def test_what_the_cycle_itself_gave_to_the_queue_counts() -> None:
     others = gang("h", pods=1, cpu="9", queue="q2", phase="Inqueue")
     found = job_of(waiting_jobs_of(scene(*nodes(3, cpu="4"), queue("q1"), queue("q2"), *more, *others)))
     assert found is not None
-    assert (found.held, found.finding.reason) == (6, WaitReason.QUEUE_SHARE)
-    assert found.finding.because == "queue q1 has what it deserves: asks 1 cpu, has 6 of 6, 0 left"
+    assert (found.held, found.wait.code) == (6, WaitCode.QUEUE_SHARE)
+    assert found.wait.sentence == "queue q1 has what it deserves: asks 1 cpu, has 6 of 6, 0 left"
 
 
 def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
@@ -300,17 +300,21 @@ def test_a_limit_of_the_queue_comes_first_even_beyond_the_cluster() -> None:
     config = CAPACITY.replace("{name: overcommit}, ", "")
     found = job_of(waiting_jobs_of(scene(node("n0", cpu="8"), limited, *asking, config=config)))
     assert found is not None
-    assert found.finding.reason is WaitReason.QUEUE_CAPABILITY
+    assert found.wait.code is WaitCode.QUEUE_CAPABILITY
 
 
 def test_every_reason_has_a_class_and_every_class_a_meaning() -> None:
-    assert set(CLASS_OF) == set(WaitReason)
-    assert set(CLASS_OF.values()) == set(MEANINGS) == set(WaitClass)
-    assert set(WaitReason) - set(CASES) == {WaitReason.NOT_ADMITTED, WaitReason.NOT_VALID, WaitReason.NO_POD_GROUP}
+    assert set(CODES) == set(WaitCode)
+    assert {row.wait_class for row in CODES.values()} == set(MEANINGS) == set(WaitClass)
+    assert set(WaitCode) - set(CASES) == {WaitCode.NOT_ADMITTED, WaitCode.NOT_VALID, WaitCode.NO_POD_GROUP}
 
 
 def test_the_document_lists_them_all() -> None:
     text = (source.ROOT / "docs" / "waiting.md").read_text("utf-8")
-    table = text.partition("| class | reason | when |\n|---|---|---|\n")[2].partition("\n\n")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in table.splitlines()]
-    assert rows == [[CLASS_OF[each], each] for each in WaitReason]
+    table = text.partition("| class | code | when | what helps |\n|---|---|---|---|\n")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:5]] for line in table.splitlines()]
+    assert rows == [[row.wait_class, code, row.when, row.helps] for code, row in CODES.items()]
+    assert [*CODES] == [*WaitCode]
+    olds = text.partition("| old word | code |\n|---|---|\n")[2].partition("\n\n")[0]
+    aliases = dict([cell.strip() for cell in line.split("|")[1:3]] for line in olds.splitlines())
+    assert aliases == ALIASES

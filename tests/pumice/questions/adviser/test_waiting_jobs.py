@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pumice.core.cycle import run_cycle
 from pumice.core.objects.metadata import Object
 from pumice.core.resources.lists import CSI_VOLUMES
-from pumice.questions.adviser.classes import WaitClass, WaitReason
 from pumice.questions.adviser.queues import in_tree_order
+from pumice.questions.adviser.reasons import WaitClass, WaitCode
 from pumice.questions.adviser.waiting_jobs import NoSuchQueueError, waiting_jobs_of
 from pumice.questions.explain.scene import jobs_of, near
 from tests.core.devices.cards import gpu_node
@@ -25,7 +25,7 @@ from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
 from tests.kit.storage import claim, csi_node, storage_class, using
-from tests.pumice.questions.adviser.test_classes import CAPACITY, STOCK, TREE, job_of, runs, scene
+from tests.pumice.questions.adviser.test_reasons import CAPACITY, STOCK, TREE, job_of, runs, scene
 
 GIB = 2.0**30
 
@@ -102,7 +102,7 @@ def test_who_is_not_admitted_comes_behind_who_is_and_who_has_no_turn_has_no_posi
     assert [(job.job, job.position, job.place.stage) for job in waiting] == [
         ("default/g", 1, "allocate"), ("default/u", 2, "enqueue"), ("default/lost", None, ""),
     ]  # fmt: skip
-    assert waiting[1].finding.because == "overcommit does not admit it: asks 90 cpu, all nodes together have 8 cpu"
+    assert waiting[1].wait.sentence.startswith("overcommit does not admit it: asks 90 cpu, all nodes together have 8")
 
 
 def test_a_job_whose_pods_are_made_once_it_is_admitted_waits_too() -> None:
@@ -110,11 +110,11 @@ def test_a_job_whose_pods_are_made_once_it_is_admitted_waits_too() -> None:
     objects = [node("n0", cpu="4"), pod_group("g", min_member=2, min_resources={"cpu": "90", "memory": "1Gi"})]
     found = job_of(waiting_jobs_of(scene(*objects)))
     assert found is not None
-    assert (found.finding.reason, found.pods, found.needed) == (WaitReason.LARGER_THAN_CLUSTER, 0, 2)
+    assert (found.wait.code, found.pods, found.needed) == (WaitCode.LARGER_THAN_CLUSTER, 0, 2)
     assert found.asks == {"cpu": 90.0, "memory": GIB}
     admitted = job_of(waiting_jobs_of(scene(node("n0"), pod_group("g", min_member=2, phase="Inqueue"))))
     assert admitted is not None
-    assert (admitted.finding.reason, admitted.position) == (WaitReason.PODS_MISSING, None)
+    assert (admitted.wait.code, admitted.position) == (WaitCode.PODS_MISSING, None)
     assert not waiting_jobs_of(scene(node("n0"), pod_group("g", phase="Completed"))).waiting
 
 
@@ -138,7 +138,7 @@ def test_the_limit_of_a_queue_above_is_a_quota_too() -> None:
     waiting_jobs = waiting_jobs_of(scene(*objects, config=TREE, default=False))
     found = job_of(waiting_jobs)
     assert found is not None
-    assert found.finding.reason is WaitReason.QUEUE_CAPABILITY
+    assert found.wait.code is WaitCode.QUEUE_CAPABILITY
     assert in_tree_order(waiting_jobs.queues) == [(0, "root"), (1, "top"), (2, "q1")]
     assert list(waiting_jobs.within("top").queues) == ["q1", "top"]
 
@@ -177,10 +177,10 @@ def test_a_job_with_a_role_that_fits_and_one_that_does_not() -> None:
     objects = [pod_group("g", min_member=3, phase="Inqueue"), *roles]
     found = job_of(waiting_jobs_of(scene(node("n0", cpu="4"), node("n1", cpu="4"), *objects)))
     assert found is not None
-    assert (found.finding.reason, found.needed, found.asks["cpu"]) == (WaitReason.LARGER_THAN_CLUSTER, 3, 9.0)
+    assert (found.wait.code, found.needed, found.asks["cpu"]) == (WaitCode.LARGER_THAN_CLUSTER, 3, 9.0)
     found = job_of(waiting_jobs_of(scene(node("n0", cpu="5"), *nodes(2, prefix="m", cpu="2"), *objects)))
     assert found is not None
-    assert found.finding.reason is WaitReason.FREE_IN_PIECES
+    assert found.wait.code is WaitCode.FREE_IN_PIECES
 
 
 def test_the_same_question_twice_gives_the_same_bytes_and_the_cycle_decides_the_same() -> None:
@@ -202,7 +202,7 @@ def test_room_of_cards_is_in_pieces_too() -> None:
         waiting_jobs_of(scene(cards, *asks(gang("g", pods=3, phase="Inqueue"), gpu_memory=8), config=shared))
     )
     assert found is not None
-    assert found.finding.reason is WaitReason.FREE_IN_PIECES
+    assert found.wait.code is WaitCode.FREE_IN_PIECES
     assert not waiting_jobs_of(
         scene(cards, *asks(gang("g", pods=2, phase="Inqueue"), gpu_memory=8), config=shared)
     ).waiting
@@ -227,10 +227,10 @@ def test_fragmented_means_that_the_same_in_one_piece_would_do(
     if found is None:
         assert starts
     else:
-        fragmented = found.finding.wait_class is WaitClass.FRAGMENTED
-        too_large = found.finding.reason is WaitReason.LARGER_THAN_ANY_NODE
+        fragmented = found.wait.wait_class is WaitClass.FRAGMENTED
+        too_large = found.wait.code is WaitCode.LARGER_THAN_ANY_NODE
         assert starts == fragmented or too_large
-        assert found.finding.wait_class in (WaitClass.FRAGMENTED, WaitClass.NO_CAPACITY)
+        assert found.wait.wait_class in (WaitClass.FRAGMENTED, WaitClass.NO_CAPACITY)
 
 
 def test_a_job_is_named_by_who_owns_its_group_whatever_that_is_called() -> None:

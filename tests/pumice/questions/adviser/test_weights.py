@@ -7,7 +7,7 @@ import pytest
 from pumice.questions.adviser.queues import weights_remark
 from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from tests.kit import gang, node, pod_group, queue
-from tests.pumice.questions.adviser.test_classes import STOCK, scene
+from tests.pumice.questions.adviser.test_reasons import STOCK, scene
 
 FULL = gang("old", pods=4, nodes=["n"] * 4, phase="Running", queue="batch")
 WAITS = pod_group("new", queue="prod", min_resources={"cpu": "4"})

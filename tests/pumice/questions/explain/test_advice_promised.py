@@ -100,7 +100,7 @@ def test_who_waits_for_room_that_is_released_is_told_so() -> None:
     account = account_of(
         scene(node("n0", cpu="4"), *leaving, *gang("g", pods=1, cpu="4"), preempt=True), "pod", "default/g-0"
     )
-    assert account.message == "default/g-0 waits for room that is being released on n0"
+    assert account.message == "it waits for room that is being released on n0"
 
 
 def contested(*, made_again: bool) -> list[Object]:

@@ -189,6 +189,6 @@ def test_a_lock_of_the_node_is_the_reason_that_is_told(
     at = ("-f", tmp_path / "o.yaml", "--config", tmp_path / "c.conf", "--budget", 0, "-o", "json")
     told = pumice("explain", "pod", "g-0", *at).json
     assert told["reason"] == "PlacementRefused"
-    assert told["message"].startswith("its placement on n0 was refused: ")
+    assert told["message"].startswith("the placement of default/g-0 on n0 was refused: ")
     assert words in told["message"]
     assert "node n0 has been locked within 5 minutes" in told["message"]

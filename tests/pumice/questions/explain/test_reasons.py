@@ -164,7 +164,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 SENTENCES = {
     "empty": ("PodsMissing", "Not enough valid tasks for gang-scheduling, valid: 0, min: 3 (it has no pods)"),
-    "big": ("QueueCapability", "proportion did not admit it to queue 'small': queue resource quota insufficient"),
+    "big": ("QueueCapability", "proportion does not admit it: asks 20 cpu, 2 left of 2; queue resource quota"),
 }
 
 
@@ -183,12 +183,12 @@ def test_a_job_without_pods_has_a_reason(waiting: Path, name: str) -> None:
 def test_so_has_a_job_that_is_not_admitted(waiting: Path) -> None:
     said = pumice("explain", "--db", waiting, "job", "vc", "-o", "json").json
     assert said["job"]["admission"]["proportion"] == "rejects"
-    assert said["message"].startswith("proportion did not admit it to queue 'small'")
+    assert said["message"].startswith("proportion does not admit it: asks 60 cpu, 2 left of 2")
     assert "2 of 2 fit with: queue small: capability cpu 80 instead of 2" in said["unblock"]
     table = pumice("explain", "--db", waiting, "job", "vc", "-o", "table", "--budget", 0).out
     assert "advice: the work for trying (0 s) was over before anything was tried (--budget)" in table
     story = pumice("journal", waiting, "--about", "default/vc", "-o", "json").json
-    assert "proportion did not admit it to queue 'small'" in story["waits"]["message"]
+    assert "proportion does not admit it: asks 60 cpu, 2 left of 2" in story["waits"]["message"]
 
 
 def test_what_has_ended_or_runs_waits_for_nothing(evicted: tuple[Path, int, list[dict[str, Any]]]) -> None:

@@ -11,14 +11,14 @@ import yaml
 
 from pumice.cluster.kube.events import not_bound, not_prepared, refused_bind
 from pumice.core.objects.metadata import Object
-from pumice.questions.adviser.classes import WaitReason
+from pumice.questions.adviser.reasons import WaitCode
 from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from pumice.questions.explain.account import account_of
 from pumice.questions.explain.refused import RefusedBind, refused_in
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice
-from tests.pumice.questions.adviser.test_classes import scene
+from tests.pumice.questions.adviser.test_reasons import scene
 
 WHY = "planted"
 
@@ -42,12 +42,12 @@ def told(objects: list[Object], message: str) -> list[Object]:
 def test_pod_whose_bind_was_refused_waits_for_that_in_explain_and_queue(message: str, sentence: str) -> None:
     here = scene(node("n0"), *told(gang("g", pods=2, phase="Inqueue"), message))
     account = account_of(here, "pod", "default/g-0")
-    assert (account.state, account.reason) == ("Pending", WaitReason.BIND_REFUSED)
+    assert (account.state, account.reason) == ("Pending", WaitCode.BIND_REFUSED)
     assert account.message.startswith(sentence)
     assert "placed" not in account.message
     (job,) = waiting_jobs_of(here).waiting
-    assert (job.finding.reason, job.pods, job.held) == (WaitReason.BIND_REFUSED, 2, 0)
-    assert sentence in job.finding.because
+    assert (job.wait.code, job.pods, job.held) == (WaitCode.BIND_REFUSED, 2, 0)
+    assert sentence in job.wait.sentence
     assert refused_bind(message)[0] in ("n0", "")
 
 
@@ -56,9 +56,9 @@ def test_refused_bind_beside_pods_without_room_is_told_after_these() -> None:
     second = {**second, "status": {"phase": "Pending"}}
     here = scene(node("n0", cpu="4"), gang("g", pods=2, min_member=1, phase="Inqueue")[0], first, second)
     account = account_of(here, "podgroup", "default/g")
-    assert account.reason != WaitReason.BIND_REFUSED
+    assert account.reason != WaitCode.BIND_REFUSED
     assert account.message.endswith(f"; default/g-0: bind to n0 refused: {WHY}")
-    assert waiting_jobs_of(here).waiting[0].finding.reason is not WaitReason.BIND_REFUSED
+    assert waiting_jobs_of(here).waiting[0].wait.code is not WaitCode.BIND_REFUSED
 
 
 def test_counts_of_a_journal_come_before_what_the_pod_says() -> None:

@@ -201,7 +201,7 @@ def test_every_plugin_that_was_asked_says_whom_it_kept_and_why() -> None:
 )
 def test_admission_gives_amounts(objects: list[Object], sentence: str) -> None:
     account = account_of(scene(*objects), "podgroup", "default/g")
-    assert account.message.endswith(sentence)
+    assert sentence in account.message
 
 
 def test_a_queue_gives_amounts() -> None:
@@ -212,7 +212,7 @@ def test_a_queue_gives_amounts() -> None:
     ]
     big = pod_group("g", queue="small", min_resources={"cpu": "7", "memory": "1Gi"})
     account = account_of(scene(node("n0", cpu="50"), small, *held, big), "podgroup", "default/g")
-    assert account.message.endswith("(asks 7 cpu, 3 left of 4)")
+    assert account.message.startswith("proportion does not admit it: asks 7 cpu, 3 left of 4;")
 
 
 def test_the_table_shows_the_stop_first() -> None:
@@ -228,7 +228,7 @@ def test_what_was_left_counts_jobs_that_the_same_cycle_admitted_before() -> None
     """Eight GPUs are ten with overcommit; the first of two jobs that ask for six takes its six."""
     first, second = (pod_group(name, min_resources={"nvidia.com/gpu": "6"}) for name in ("a", "g"))
     account = account_of(scene(node("n0", gpus=8), first, second), "podgroup", "default/g")
-    assert "(asks 6 nvidia.com/gpu, 3.6 left of 9.6: 6 admitted but not placed, which is" in account.message
+    assert "asks 6 nvidia.com/gpu, 3.6 left of 9.6: 6 admitted but not placed, which is" in account.message
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
@@ -237,7 +237,7 @@ def test_what_was_left_of_a_queue_counts_them_too(plugin: str) -> None:
     first, second = pod_group("a", min_resources={"cpu": "16"}), pod_group("g", min_resources={"cpu": "8"})
     with_plugin = f"{{name: {plugin}}}"
     account = account_of(limited(node("n0", cpu="20"), first, second, plugins=with_plugin), "podgroup", "default/g")
-    assert account.message.endswith("insufficient cpu (asks 8 cpu, 4 left of 20: 16 admitted but not placed)")
+    assert "admit it: asks 8 cpu, 4 left of 20: 16 admitted but not placed; " in account.message
 
 
 def test_what_was_left_of_a_queue_above_is_said_with_its_name() -> None:
@@ -248,7 +248,7 @@ def test_what_was_left_of_a_queue_above_is_said_with_its_name() -> None:
     tree = "{name: capacity, enableHierarchy: true}"
     here = limited(node("n0", cpu="20"), *queues, first, second, plugins=tree)
     account = account_of(here, "podgroup", "default/g")
-    assert account.message.endswith("(asks 8 cpu, 2 left of 10: 8 admitted but not placed in queue above)")
+    assert "admit it: asks 8 cpu, 2 left of 10: 8 admitted but not placed in queue above; " in account.message
 
 
 def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_given() -> None:
@@ -297,7 +297,7 @@ def test_what_jobs_have_beyond_their_minimums_explains_what_is_left() -> None:
     here = scene(node("n0", cpu="20"), queue("default", capability={"cpu": "8"}), *held, asking)
     told = account_of(replace(here, config=config), "podgroup", "default/g").message
     elastic = "4 allocated - 3 beyond the minimums of jobs, which can be had back (elastic)"
-    assert told.endswith(f"(asks 8 cpu, 7 left of 8: {elastic})")
+    assert f"admit it: asks 8 cpu, 7 left of 8: {elastic}; " in told
 
 
 @pytest.mark.parametrize(("least", "told"), [(3, True), (4, False)])
