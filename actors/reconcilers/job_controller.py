@@ -5,31 +5,39 @@ Owns, accepts, sends, when full, stops: as every `Reconciler`; and it tells the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pumice.actors.runtime.reconciler import Reconciler
 from pumice.core.messages.events import PodsCreated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.actors.runtime.actor import Context
-    from pumice.actors.system.ports import ApiPort, MetricsPort, PokePort
-    from pumice.cluster.controllers.jobs.machine import JobMachine
+    from pumice.actors.system.ports import MetricsPort, PokePort
     from pumice.core.messages.commands import ApiRequest
 
 
 class JobController(Reconciler):
-    """Runs the Job machine, and tells the metrics how long after their Jobs pods are created."""
+    """Runs the machine of Jobs, and tells the metrics what `take_waits` gives: how long after their Jobs pods are
+    created.
+    """
 
     def __init__(
-        self, name: str, mailbox: PokePort, context: Context, *, api: ApiPort, metrics: MetricsPort, machine: JobMachine
+        self,
+        name: str,
+        mailbox: PokePort,
+        context: Context,
+        *,
+        metrics: MetricsPort,
+        take_waits: Callable[[], tuple[float, ...]],
+        **more: Any,
     ) -> None:
-        super().__init__(name, mailbox, context, api=api, machines=[machine])
-        self._jobs = machine
+        super().__init__(name, mailbox, context, **more)
+        self._take_waits = take_waits
         self._metrics = metrics
 
     async def _ask(self, requests: Sequence[ApiRequest]) -> None:
         await super()._ask(requests)
-        if waits := self._jobs.take_waits():
+        if waits := self._take_waits():
             await self._metrics.tell(PodsCreated(waits))

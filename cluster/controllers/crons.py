@@ -197,10 +197,10 @@ class CronRule(OwnerRule):
         self._said: dict[str, set[str]] = {}
         self._removed: dict[str, set[str]] = {}
 
-    def forget(self, owner_uid: str) -> None:
+    def forget(self, mark: str) -> None:
         """The owner was removed."""
-        self._said.pop(owner_uid, None)
-        self._removed.pop(owner_uid, None)
+        self._said.pop(mark, None)
+        self._removed.pop(mark, None)
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""

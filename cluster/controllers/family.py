@@ -8,11 +8,12 @@ function of an owner, its children and the time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pumice.cluster.controllers.pods_of import adoption, is_controlled, is_leaving, release
+from pumice.cluster.controllers.commands import PendingCommands
+from pumice.cluster.controllers.pods_of import adoption, controller_of, is_controlled, is_leaving, release
 from pumice.cluster.controllers.revisions import KIND, taking_over
 from pumice.cluster.kube.events import Sayings
 from pumice.cluster.machine import Machine
@@ -28,27 +29,30 @@ from pumice.storage.codec import pack, unpack
 
 Key = tuple[str, str]
 """Namespace and name."""
+ChildName = tuple[str, Key]
+"""The kind and the key of an object."""
 
 
 @dataclass(slots=True)
 class OwnFamily:
-    """An owner and what it controls. `children` by kind, in the order of their names; `world` has all there is of the
-    kinds that the rule follows as a whole, by kind. `trouble`: why the api has last refused a child of it.
+    """An owner and what it controls. `children` by kind and key; `world` has all there is of the kinds that the rule
+    follows as a whole, by kind. `trouble`: why the api has last refused a child of it.
     """
 
     owner: Object
-    children: Mapping[str, Sequence[Object]]
+    children: Mapping[ChildName, Object]
     world: Mapping[str, Mapping[Key, Object]] = field(default_factory=dict[str, dict[Key, Object]])
     trouble: str = ""
 
     def of(self, kind: str) -> Sequence[Object]:
-        """Its children of a kind."""
-        return self.children.get(kind, ())
+        """Its children of a kind, in the order of their names."""
+        return [self.children[each] for each in sorted(self.children) if each[0] == kind]
 
 
 @dataclass(slots=True)
 class Agenda:
-    """Requests that a rule wants: children to make, and other requests.
+    """Requests that a rule wants: children to make, and other requests; `first` and `last` before and after those of
+    all owners that are looked at together.
 
     `due`: when to look again though nothing changed; a run is not idle before. `later`: the same, of what may be for
     ever to come (the next time of a schedule): a run does not wait for it.
@@ -56,6 +60,8 @@ class Agenda:
 
     new: list[Object] = field(default_factory=list[Object])
     requests: list[ApiRequest] = field(default_factory=list[ApiRequest])
+    first: list[ApiRequest] = field(default_factory=list[ApiRequest])
+    last: list[ApiRequest] = field(default_factory=list[ApiRequest])
     due: float | None = None
     later: float | None = None
 
@@ -79,7 +85,11 @@ class ChildWords:
 
 
 class OwnerRule(ABC):
-    """Rule of one controller. Pure; `owner` and `children` are kinds by key, children may be parts of kinds."""
+    """Rule of one controller. Pure; `owner` and `children` are kinds by key, or parts of kinds.
+
+    What the machine has heard of (`…_changed`, `commanded`, `refused`) is told to a rule that keeps something of its
+    own; it returns whether the owner is to be looked at, and the `mark` names the owner.
+    """
 
     owner: str
     """The kind of the owners."""
@@ -88,10 +98,14 @@ class OwnerRule(ABC):
     children: tuple[str, ...]
     """What it makes."""
     others: tuple[str, ...] = ()
-    """Kinds that it follows as a whole; a change looks at all owners of its namespace."""
+    """Kinds that it follows as a whole; a change is told to all owners of its namespace."""
+    commands: Collection[str] = ()
+    """Actions that a Command may ask of an owner."""
+    heard_in_turn: str = ""
+    """Kind of the children whose changes and deletions are known from the watch alone, in the order of the log."""
     adopts: str = "Pod"
     """Kind of the children that it adopts by `belongs` when they have no controller, and releases when `belongs`
-    says no.
+    says no; "" for none.
     """
     reporter: str
     """Source of the events."""
@@ -106,12 +120,45 @@ class OwnerRule(ABC):
         """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         return None
 
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """A child was removed; `child` as it was last seen. For a rule that keeps something of its own."""
+    def mark_of(self, owner: Object) -> str:
+        """Return what tells an owner from all others: its uid."""
+        return str(owner["metadata"]["uid"])
+
+    def parent_of(self, child: Object) -> str | None:
+        """Return the mark of the owner that controls a child; None: its controller is of another kind, or missing."""
+        reference = controller_of(child, self.owner_type)
+        return None if reference is None else str(reference["uid"])
+
+    def kept(self, child: Object) -> Object:
+        """Return what is remembered of a child: all of it, unless the rule keeps a view of its own."""
+        return child
+
+    def owner_changed(self, mark: str, old: Object | None, new: Object) -> bool:
+        """An owner has come (`old` is None) or has changed."""
+        return True
+
+    def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
+        """A child has come (`old` is None), has changed, has another under its name, or has gone (`new` is None)."""
+        return True
+
+    def other_changed(self, owner: Object, kind: str, other: Object, *, fresh: bool) -> bool:
+        """An object that is followed as a whole has changed. `fresh`: it was not known before."""
+        return True
+
+    def commanded(self, mark: str, action: str, now: float) -> bool:
+        """A Command for an owner was taken away and is to be carried out."""
+        return True
+
+    def made(self, owner: Object, child: Object) -> None:
+        """A child was created."""
         return
 
-    def forget(self, owner_uid: str) -> None:
-        """The owner was removed. For a rule that keeps something of its own."""
+    def refused(self, mark: str, child: Object, why: str, now: float) -> bool:
+        """A child was refused. True: the rule itself tries again later; else the machine does."""
+        return False
+
+    def forget(self, mark: str) -> None:
+        """The owner was removed."""
         return
 
     def words(self, owner: Object, child: Object) -> ChildWords:
@@ -130,18 +177,25 @@ changes about it."""
 
 
 class FamilyMachine(Machine):
-    """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says."""
+    """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says. `read`: `unpack`, or what
+    gives the same, not to be changed.
+    """
 
-    def __init__(self, rule: OwnerRule) -> None:
-        self.kinds = (rule.owner, *rule.children, *rule.others)
+    def __init__(self, rule: OwnerRule, read: Callable[[bytes], Object] = unpack) -> None:
+        self.kinds = (rule.owner, *rule.children, *rule.others, *(("Command",) if rule.commands else ()))
         self._rule = rule
+        self._read = read
+        self._owner_kind = kind_of(rule.owner)
+        self._commands = PendingCommands(self._owner_kind, rule.commands, rule.user)
         self._owners: dict[Key, Object] = {}
         self._keys: dict[str, Key] = {}
-        self._children: dict[str, dict[tuple[str, Key], Object]] = {}
-        self._parents: dict[tuple[str, Key], str] = {}
+        self._children: dict[str, dict[ChildName, Object]] = {}
+        self._parents: dict[ChildName, str] = {}
         self._child_kinds = frozenset(map(kind_of, rule.children))
         self._world: dict[str, dict[Key, Object]] = {kind_of(kind): {} for kind in rule.others}
-        self._revisions: dict[tuple[str, Key], int] = {}
+        self._known = {self._owner_kind, *self._child_kinds, *self._world}
+        self._revisions: dict[ChildName, int] = {}
+        self._removed: dict[ChildName, int] = {}  # by their answers
         self._dirty: dict[Key, None] = {}
         self._orphans: dict[Key, Object] = {}
         self._due: Timers[Key] = Timers()
@@ -156,60 +210,73 @@ class FamilyMachine(Machine):
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """An object is there, or is gone, as of `revision`."""
-        key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
-        if revision <= self._revisions.get((kind, key), -1):
+        if kind == "Command":
+            self._commands.observe(obj, deleted=deleted)
             return
+        key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+        name = (kind, key)
+        if revision <= self._revisions.get(name, -1) or revision <= self._removed.get(name, -1):
+            if deleted:
+                self._removed.pop(name, None)  # nothing older comes any more
+            return
+        parent = self._rule.parent_of(obj) if kind in self._child_kinds and not deleted else None
         if deleted:
-            self._revisions.pop((kind, key), None)
-        elif kind == self._rule.owner or kind in self._world or self._controller(obj) is not None:
-            self._revisions[kind, key] = revision
-        if kind == self._rule.owner:
+            self._revisions.pop(name, None)
+        elif parent is not None or kind not in self._child_kinds:
+            self._revisions[name] = revision
+        if kind == self._owner_kind:
             self._owner(key, obj, deleted=deleted)
         if kind in self._child_kinds:
             if kind == self._rule.adopts:
                 self._orphan(key, obj, deleted=deleted)
-            self._child(kind, key, obj, deleted=deleted)
+            self._child(name, obj, parent)
         if kind in self._world:
             self._other(kind, key, obj, deleted=deleted)
 
     def _owner(self, key: Key, obj: Object, *, deleted: bool) -> None:
         old = self._owners.get(key)
         if old is not None and (deleted or old["metadata"]["uid"] != obj["metadata"]["uid"]):
-            self._lost(key, old["metadata"]["uid"])
+            self._lost(key, self._rule.mark_of(old))
+            old = None
         if deleted:
             return
+        mark = self._rule.mark_of(obj)
         self._owners[key] = obj
-        self._keys[obj["metadata"]["uid"]] = key
+        self._keys[mark] = key
         if old is None or old["metadata"].get("generation") != obj["metadata"].get("generation"):
             self._forgive(key)
-        self._dirty[key] = None
+        if self._rule.owner_changed(mark, old, obj):
+            self._dirty[key] = None
 
-    def _lost(self, key: Key, uid: str) -> None:
+    def _lost(self, key: Key, mark: str) -> None:
         del self._owners[key]
-        self._keys.pop(uid, None)
+        self._keys.pop(mark, None)
+        self._dirty.pop(key, None)
         self._forgive(key)
         for timers in (self._due, self._later):
             timers.cancel(key)
-        self._rule.forget(uid)
+        self._rule.forget(mark)
 
     def _forgive(self, key: Key) -> None:
         self._failures.pop(key, None)
         self._held.pop(key, None)
         self._trouble.pop(key, None)
 
-    def _child(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
-        owner = None if deleted else self._controller(obj)
-        parent = self._parents.pop((kind, key), None)
-        # another uid under the same name is another child, and the known one has gone
-        if parent is not None and (deleted or not self._same(parent, (kind, key), owner, obj)):
-            self._rule.gone(parent, self._children[parent].pop((kind, key)))
-            self._look_at(parent)
-            if not self._children[parent]:
-                del self._children[parent]
-        if owner is not None:
-            self._parents[kind, key] = owner
-            self._children.setdefault(owner, {})[kind, key] = obj
-            self._look_at(owner)
+    def _child(self, name: ChildName, obj: Object, parent: str | None) -> None:
+        before = self._parents.get(name)
+        if before is not None and before != parent:
+            del self._parents[name]
+            old = self._children[before].pop(name)
+            if self._rule.child_changed(before, name, old, None):
+                self._look_at(before)
+            if not self._children[before]:
+                del self._children[before]
+        if parent is not None:
+            self._parents[name] = parent
+            siblings = self._children.setdefault(parent, {})
+            known, siblings[name] = siblings.get(name), self._rule.kept(obj)
+            if self._rule.child_changed(parent, name, known, obj):
+                self._look_at(parent)
 
     def _orphan(self, key: Key, child: Object, *, deleted: bool) -> None:
         """Keep a child without a controller, and look again at the owners that might adopt it."""
@@ -222,20 +289,18 @@ class FamilyMachine(Machine):
             if belongs is not None and belongs(child):
                 self._dirty[each] = None
 
-    def _same(self, parent: str, name: tuple[str, Key], owner: str | None, obj: Object) -> bool:
-        """Return whether the child of that name is the known one, and still belongs to its parent."""
-        return owner == parent and self._children[parent][name]["metadata"]["uid"] == obj["metadata"]["uid"]
-
-    def _look_at(self, uid: str) -> None:
-        if (key := self._keys.get(uid)) is not None:
+    def _look_at(self, mark: str) -> None:
+        if (key := self._keys.get(mark)) is not None:
             self._dirty[key] = None
 
     def _other(self, kind: str, key: Key, obj: Object, *, deleted: bool) -> None:
-        if deleted:
-            self._world[kind].pop(key, None)
-        else:
+        known = self._world[kind].pop(key, None)
+        if not deleted:
             self._world[kind][key] = obj
-        self._dirty.update(dict.fromkeys(each for each in self._owners if not key[0] or each[0] == key[0]))
+        fresh = known is None and not deleted
+        for each, owner in self._owners.items():
+            if (not key[0] or each[0] == key[0]) and self._rule.other_changed(owner, kind, obj, fresh=fresh):
+                self._dirty[each] = None
 
     # --- what to do
 
@@ -244,12 +309,16 @@ class FamilyMachine(Machine):
         for timers in (self._due, self._later):
             self._dirty.update(dict.fromkeys(timers.take_due(now)))
         dirty, self._dirty = self._dirty, {}
-        requests, self._said = self._said, []
+        first, self._said = [*self._commands.withdrawals(), *self._said], []
+        requests, last = list[ApiRequest](), list[ApiRequest]()
         for key in dirty:
             owner = self._owners.get(key)
             if owner is not None and "deletionTimestamp" not in owner["metadata"]:
-                requests += self._work(key, owner, now)
-        return requests
+                agenda = self._work(key, owner, now)
+                first += agenda.first
+                requests += [*(Create(pack(child), user=self._rule.user) for child in agenda.new), *agenda.requests]
+                last += agenda.last
+        return [*first, *requests, *last]
 
     def _claims(self, key: Key, owner: Object) -> list[ApiRequest]:
         """Adopts and releases children; each is tried once, until something changes about it."""
@@ -261,48 +330,47 @@ class FamilyMachine(Machine):
             if name[0] == key[0] and belongs(child):
                 del self._orphans[name]
                 found.append(adoption(owner, adopts, child, user))
-        mine = self._children.get(owner["metadata"]["uid"], {})
+        mine = self._children.get(self._rule.mark_of(owner), {})
         strangers = [child for (kind, _), child in mine.items() if kind == adopts and not belongs(child)]
         found += [release(owner, adopts, child, user) for child in strangers if not is_leaving(child)]
         return found
 
-    def _work(self, key: Key, owner: Object, now: float) -> list[ApiRequest]:
+    def _work(self, key: Key, owner: Object, now: float) -> Agenda:
         # adopted first: the rule would make anew what already exists
         if claims := self._claims(key, owner):
             self._dirty[key] = None
-            return claims
-        work, held_until = self._rule.work(self._family(owner), now), self._held.get(key, 0.0)
+            return Agenda(requests=claims)
+        work, held_until = self._rule.work(self._family(key, owner), now), self._held.get(key, 0.0)
         if held_until > now:
             work.later = held_until if work.later is None else min(work.later, held_until)
             # only creations wait after a refusal; deletions and the status go on
             work.new = []
         for timers, at in ((self._due, work.due), (self._later, work.later)):
             timers.cancel(key) if at is None else timers.set(key, max(at, now))
-        return [*(Create(pack(child), user=self._rule.user) for child in work.new), *work.requests]
+        if work.due is not None and work.due <= now:
+            self._dirty[key] = None  # before those that the answers make to be looked at
+        return work
 
-    def _family(self, owner: Object) -> OwnFamily:
-        held = self._children.get(owner["metadata"]["uid"], {})
-        children: dict[str, list[Object]] = {}
-        for kind, key in sorted(held):
-            children.setdefault(kind, []).append(held[kind, key])
-        key = self._keys[owner["metadata"]["uid"]]
+    def _family(self, key: Key, owner: Object) -> OwnFamily:
+        children = self._children.get(self._rule.mark_of(owner), {})
         return OwnFamily(owner, children, self._world, self._trouble.get(key, ""))
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
         """The answer to one request of the last step; they come in order, before the next step."""
         match request, reply:
             case Create(), Accepted():
-                child = unpack(reply.blob)
-                self._heard(child)
-                self._forgive(self._keys.get(self._controller(child) or "", NOBODY))
-                self._say(child, now, lambda words: (words.made_as, words.made, False))
+                self._created(self._read(reply.blob), now)
             case Create(), Refused():
                 self._create_refused(unpack(request.blob), reply, now)
+            case Delete(kind="Command"), _:
+                self._command(request, reply, now)
+            case ((Patch() | Delete()), Accepted()) if request.kind == self._rule.heard_in_turn:
+                pass
             case Delete(), Accepted():
                 self._deleted(request, reply, now)
             case _, Accepted():
                 if reply.blob:
-                    self._heard(unpack(reply.blob))
+                    self._heard(self._read(reply.blob))
             case ((UpdateStatus() | Patch() | Delete()), Refused()):
                 self._try_again(self._concerned(request), reply, now)
             case _:
@@ -311,7 +379,7 @@ class FamilyMachine(Machine):
     def _concerned(self, request: UpdateStatus | Patch | Delete) -> Key | None:
         """Return the owner of a request: its object, or the owner of its object."""
         key = (request.namespace, request.name)
-        return key if request.kind == self._rule.owner else self._keys.get(self._parents.get((request.kind, key), ""))
+        return key if request.kind == self._owner_kind else self._keys.get(self._parents.get((request.kind, key), ""))
 
     def _try_again(self, key: Key | None, reply: Refused, now: float) -> None:
         if key is None or reply.code == NOT_FOUND:
@@ -322,26 +390,41 @@ class FamilyMachine(Machine):
         self._later.set(key, self._held[key])
 
     def _heard(self, obj: Object) -> None:
-        if obj.get("kind") != "Event" and (kind := self._kind(obj)) is not None:
-            self.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
-
-    def _kind(self, obj: Object) -> str | None:
-        """The key of its kind, of those that are followed."""
         group = str(obj["apiVersion"]).rpartition("/")[0]
-        names = (obj["kind"], f"{obj['kind']}.{group}")
-        known = {self._rule.owner, *self._child_kinds, *self._world}
-        found = [name for name in reversed(names) if name in known]
-        return found[0] if found else None
+        for kind in (f"{obj['kind']}.{group}", obj["kind"]):
+            if kind in self._known:
+                self.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
+                return
+
+    def _created(self, child: Object, now: float) -> None:
+        self._heard(child)
+        mark = self._rule.parent_of(child)
+        owner = self._owner_of(mark)
+        if mark is not None and owner is not None:
+            self._forgive(self._keys[mark])
+            self._rule.made(owner, child)
+            self._say(owner, child, now, lambda words: (words.made_as, words.made, False))
+
+    def _command(self, request: Delete, reply: ApiReply, now: float) -> None:
+        if (taken := self._commands.answered(request, reply)) is None:
+            return
+        namespace, name, action = taken
+        owner = self._owners.get((namespace, name))
+        if owner is not None and self._rule.commanded(self._rule.mark_of(owner), action, now):
+            self._dirty[namespace, name] = None
 
     def _create_refused(self, child: Object, reply: Refused, now: float) -> None:
-        owner = self._controller(child)
+        mark = self._rule.parent_of(child)
         if reply.reason == "AlreadyExists" and child["kind"] == KIND:  # an owner of that name was here before
             self._said.append(taking_over(child, self._rule.user))
-        if reply.reason == "AlreadyExists" or owner is None:
+        if reply.reason == "AlreadyExists" or mark is None:
             return  # the watch tells
-        key = self._keys.get(owner)
-        if self._held.get(key or NOBODY, 0.0) <= now:
-            self._say(child, now, lambda words: _refused(words, reply.message))
+        key, owner = self._keys.get(mark), self._owner_of(mark)
+        if self._rule.refused(mark, child, reply.message, now):
+            self._look_at(mark)
+            return
+        if owner is not None and self._held.get(key or NOBODY, 0.0) <= now:
+            self._say(owner, child, now, lambda words: _refused(words, reply.message))
         if key is not None and self._trouble.get(key) != reply.message:
             self._trouble[key] = reply.message
             self._dirty[key] = None
@@ -350,20 +433,23 @@ class FamilyMachine(Machine):
     def _deleted(self, request: Delete, reply: Accepted, now: float) -> None:
         key = (request.namespace, request.name)
         parent = self._parents.get((request.kind, key))
-        if parent is not None:
+        if (owner := self._owner_of(parent)) is not None and parent is not None:
             child = self._children[parent][request.kind, key]
-            self._say(child, now, lambda words: ("SuccessfulDelete", words.deleted, False))
+            self._say(owner, child, now, lambda words: ("SuccessfulDelete", words.deleted, False))
         if reply.blob:
-            self._heard(unpack(reply.blob))
+            self._heard(self._read(reply.blob))
         else:
             name = {"metadata": {"namespace": request.namespace, "name": request.name}}
             self.observe(request.kind, name, reply.revision, deleted=True)
+            self._removed[request.kind, key] = reply.revision
 
-    def _say(self, child: Object, now: float, about: Callable[[ChildWords], tuple[str, str, bool]]) -> None:
-        uid = self._controller(child)
-        owner = None if uid is None or uid not in self._keys else self._owners.get(self._keys[uid])
-        if owner is None or child.get("kind") == "Event":
-            return
+    def _owner_of(self, mark: str | None) -> Object | None:
+        key = None if mark is None else self._keys.get(mark)
+        return None if key is None else self._owners.get(key)
+
+    def _say(
+        self, owner: Object, child: Object, now: float, about: Callable[[ChildWords], tuple[str, str, bool]]
+    ) -> None:
         reason, text, warning = about(self._rule.words(owner, child))
         if text:
             told = self._sayings.say(owner, reason, text, now, source=self._rule.reporter, warning=warning)
@@ -377,15 +463,6 @@ class FamilyMachine(Machine):
     def running_timers(self) -> int:
         """Return the number of running timers; timers that may never end do not count."""
         return len(self._due)
-
-    def _controller(self, obj: Object) -> str | None:
-        """The uid of its controller, if that is one of the owners' kind."""
-        references: list[Object] = obj["metadata"].get("ownerReferences") or []
-        for each in references:
-            if each.get("controller"):
-                known = (each.get("apiVersion"), each["kind"]) == self._rule.owner_type
-                return str(each["uid"]) if known else None
-        return None
 
 
 def _refused(words: ChildWords, why: str) -> tuple[str, str, bool]:

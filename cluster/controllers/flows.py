@@ -180,9 +180,9 @@ class JobFlowRule(OwnerRule):
         self._fixes = fixes
         self._said: dict[str, set[str]] = {}
 
-    def forget(self, owner_uid: str) -> None:
+    def forget(self, mark: str) -> None:
         """The owner was removed."""
-        self._said.pop(owner_uid, None)
+        self._said.pop(mark, None)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""

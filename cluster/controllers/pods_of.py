@@ -108,6 +108,15 @@ def is_controlled(obj: Object) -> bool:
     return any(each.get("controller") for each in references)
 
 
+def controller_of(obj: Object, owner_type: tuple[str, str]) -> Object | None:
+    """Return the reference to the object's controller, if that is of this apiVersion and kind."""
+    references: list[Object] = obj["metadata"].get("ownerReferences") or []
+    for each in references:
+        if each.get("controller"):  # one owner at most is the controller, so the first decides
+            return each if (each.get("apiVersion"), each["kind"]) == owner_type else None
+    return None
+
+
 def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
     """From now on it is the owner's."""
     others: list[Object] = child["metadata"].get("ownerReferences") or []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Final
 
+from pumice.cluster.controllers.commands import PendingCommands
 from pumice.cluster.machine import Machine
 from pumice.core.life.cycle import LifeCycle
 from pumice.core.messages.commands import ApiRequest, Delete, Patch, UpdateStatus
@@ -98,7 +99,7 @@ class QueueMachine(Machine):
         self._queues: dict[str, Object] = {}
         self._groups: dict[tuple[str, str], tuple[str, int]] = {}  # the queue, and the revision that says so
         self._counts: Counter[str] = Counter()  # PodGroups by queue
-        self._commands: dict[tuple[str, str], Object] = {}
+        self._commands = PendingCommands("Queue", frozenset(QueueAction), USER)
         self._dirty: dict[str, QueueAction] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
@@ -109,7 +110,7 @@ class QueueMachine(Machine):
             case "PodGroup":
                 self._pod_group(obj, revision, deleted=deleted)
             case "Command":
-                self._command(obj, deleted=deleted)
+                self._commands.observe(obj, deleted=deleted)
             case _:
                 pass
 
@@ -150,13 +151,6 @@ class QueueMachine(Machine):
         # a queue that is Closing can be Closed once its last PodGroup is gone
         self._look_at(queue)
 
-    def _command(self, command: Object, *, deleted: bool) -> None:
-        key = (command["metadata"].get("namespace", ""), command["metadata"]["name"])
-        if deleted:
-            self._commands.pop(key, None)
-        elif section(command, "target").get("kind") == "Queue" and command.get("action") in set(QueueAction):
-            self._commands[key] = command
-
     def _look_at(self, name: str) -> None:
         self._dirty.setdefault(name, QueueAction.SYNC)
 
@@ -165,10 +159,7 @@ class QueueMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
-        requests: list[ApiRequest] = [
-            Delete("Command", *key, uid=command["metadata"]["uid"], user=USER)
-            for key, command in self._commands.items()
-        ]
+        requests = self._commands.withdrawals()
         dirty, self._dirty = self._dirty, {}
         for name, action in dirty.items():
             queue = self._queues.get(name)
@@ -208,16 +199,12 @@ class QueueMachine(Machine):
         return action, "false" if action is QueueAction.OPEN and by_parent == "true" else None
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. A command is carried
-        out once it has been taken away, so never twice.
-        """
+        """The answer to one request of the last step; they come in order, before the next step."""
         if isinstance(request, UpdateStatus):
             if isinstance(reply, Accepted):  # the watch does not bring it
                 self._queue(self._read(reply.blob), deleted=False)
-        elif isinstance(request, Delete):
-            command = self._commands.pop((request.namespace, request.name), None)
-            if command is not None and isinstance(reply, Accepted):
-                self._dirty[command["target"]["name"]] = QueueAction(command["action"])
+        elif isinstance(request, Delete) and (taken := self._commands.answered(request, reply)):
+            self._dirty[taken[1]] = QueueAction(taken[2])
 
 
 def _state(queue: Object) -> QueueState:

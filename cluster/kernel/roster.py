@@ -21,7 +21,7 @@ from pumice.cluster.controllers.events import PodEventsMachine
 from pumice.cluster.controllers.family import FamilyMachine, OwnerRule
 from pumice.cluster.controllers.flows import JobFlowRule, JobTemplateRule
 from pumice.cluster.controllers.groups import PodGroupMachine
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.controllers.namespaces import NamespaceMachine
 from pumice.cluster.controllers.nodes import NodeTaintsMachine
 from pumice.cluster.controllers.queues import QueueMachine
@@ -39,6 +39,7 @@ from pumice.cluster.kubelets.node_reports import ClusterAddresses, NodeReportsMa
 from pumice.cluster.kubelets.pod_runs import DEFAULT_DURATION_S
 from pumice.cluster.machine import Machine
 from pumice.core.objects.metadata import Object
+from pumice.core.objects.parts import kind_of
 from pumice.storage import codec
 
 
@@ -87,9 +88,9 @@ def kubelets(given: Surroundings) -> list[Machine]:
     return [*seen, agents, DevicePluginMachine(), cells]
 
 
-def job_machines(given: Surroundings) -> tuple[JobMachine]:
-    """Return the controller of Volcano's Jobs."""
-    return (JobMachine(given.unpack, aloud=given.served, fixes=given.fixes),)
+def job_rule(given: Surroundings) -> VolcanoJobRule:
+    """Return what looks after Volcano's Jobs."""
+    return VolcanoJobRule(aloud=given.served, fixes=given.fixes)
 
 
 def deployment_rules() -> list[OwnerRule]:
@@ -118,11 +119,11 @@ def families(*rules: OwnerRule) -> list[Machine]:
 _RULES: Final = (*workload_rules(), *flow_rules())
 OWNERS: Final = tuple(rule.owner for rule in _RULES)
 """Kinds that a rule looks after."""
-MAKERS: Final = frozenset(("Job", *(rule.owner for rule in _RULES if rule.children)))
+MAKERS: Final = frozenset(kind_of(rule.owner) for rule in (VolcanoJobRule(), *_RULES) if rule.children)
 """Kinds from which controllers make pods, or makers of pods."""
 
 KUBELETS: Final = MachineGroup(machines=kubelets)
-JOBS: Final = MachineGroup(machines=job_machines)
+JOBS: Final = MachineGroup(machines=lambda given: [FamilyMachine(job_rule(given), given.unpack)])
 POD_GROUPS: Final = MachineGroup(machines=lambda _: [PodGroupMachine()])
 QUEUES: Final = MachineGroup(machines=lambda given: [QueueMachine(given.unpack)])
 # Taints of nodes change seldom: a group of their own would read the log for nothing else.

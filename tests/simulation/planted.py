@@ -20,7 +20,7 @@ from pumice.cluster.controllers import disruptions as disruption_machine
 from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.controllers.jobs import status
-from pumice.cluster.controllers.jobs.machine import JobCache
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.kubelets.cell_reports import CellReportsMachine
 from pumice.cluster.kubelets.device_plugin import DevicePluginMachine
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
@@ -144,7 +144,7 @@ BUGS: dict[str, Bug] = {
         wrap(evict_worker, "_outcome", defects.takes_refusals_for_done), "evictions", ("evictions-told-once",)
     ),
     "pods that are gone count for their Job": Bug(
-        replace(JobCache, "_pod_gone", nothing), "storm+pods", ("job-counts",)
+        replace(VolcanoJobRule, "_pod_gone", nothing), "storm+pods", ("job-counts",)
     ),
     "a Job's counts are added to those before": Bug(
         wrap(status, "tallied", defects.adds_up), invariants=("job-counts",)

@@ -16,6 +16,7 @@ from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
 from pumice.actors.system.settings import controlling, playing, running_nodes, serving
 from pumice.actors.system.wiring import Role, always
+from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.unserved import LEFT, UNSERVED, UnservedMachine
 from pumice.cluster.kernel import roster
 from pumice.core.objects.parts import POD_OF_OTHERS
@@ -80,8 +81,9 @@ def _host_of(
 
 
 def _job_controller(wiring: Wiring, name: str) -> JobController:
-    (machine,) = roster.job_machines(wiring.surroundings)
-    return JobController(*wiring.own(name), **wiring.ports(name), machine=machine)
+    rule = roster.job_rule(wiring.surroundings)
+    machine = FamilyMachine(rule, wiring.surroundings.unpack)
+    return JobController(*wiring.own(name), **wiring.ports(name), machines=[machine], take_waits=rule.take_waits)
 
 
 NODE_AGENTS: Final = _host_of("node-agents", roster.KUBELETS, running_nodes, box="node agents")

@@ -30,7 +30,7 @@ from pumice.cluster.controllers.batch.failures import (
     past_limit,
     verdict_on,
 )
-from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.controllers.family import Agenda, ChildName, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import Belongs, by_selector, is_leaving, least_missed, pod_from
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
@@ -269,15 +269,17 @@ class JobRule(OwnerRule):
         """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
         return by_selector(owner["spec"].get("selector"))
 
-    def gone(self, owner_uid: str, child: Object) -> None:
-        """A child was removed; `child` as it was last seen."""
-        if owner_uid in self._gone:
-            counting.note_gone(self._gone[owner_uid], self._jobs[owner_uid], child)
+    def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
+        """A child has come (`old` is None), has changed, has another under its name, or has gone (`new` is None)."""
+        stays = old is None or (new is not None and old["metadata"]["uid"] == new["metadata"]["uid"])
+        if old is not None and not stays and mark in self._gone:
+            counting.note_gone(self._gone[mark], self._jobs[mark], old)
+        return True
 
-    def forget(self, owner_uid: str) -> None:
+    def forget(self, mark: str) -> None:
         """The owner was removed."""
-        self._gone.pop(owner_uid, None)
-        self._jobs.pop(owner_uid, None)
+        self._gone.pop(mark, None)
+        self._jobs.pop(mark, None)
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""

@@ -10,9 +10,9 @@ from pumice.cluster.controllers import job_keys as keys
 from pumice.cluster.controllers.jobs.life import Action, Do, JobPhase, Reaction, Then, next_phase, phase_of
 from pumice.cluster.controllers.jobs.plugins.plugins import controlled, plugins_of, trouble_of
 from pumice.cluster.controllers.jobs.plugins.svc import SvcPlugin
-from pumice.cluster.controllers.jobs.pods import PodMaker, claim_name, owner_reference, pod_group_name, pod_name
+from pumice.cluster.controllers.jobs.pods import PodMaker, claim_name, pod_group_name, pod_name
 from pumice.cluster.controllers.jobs.policies import Resolved
-from pumice.cluster.controllers.jobs.state import JobState, PodView
+from pumice.cluster.controllers.jobs.state import JobKey, JobState, PodView
 from pumice.cluster.controllers.jobs.status import (
     CREATION_REFUSED,
     conditioned,
@@ -22,6 +22,7 @@ from pumice.cluster.controllers.jobs.status import (
     tallied,
     troubled,
 )
+from pumice.cluster.controllers.pods_of import reference
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.min_resources import min_resources
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
@@ -46,7 +47,7 @@ def pod_group_of(job: Object, fields: Object) -> Object:
             "namespace": meta["namespace"],
             "annotations": dict(meta.get("annotations") or {}),
             "labels": dict(meta.get("labels") or {}),
-            "ownerReferences": [owner_reference(job)],
+            "ownerReferences": [reference(job)],
         },
         "spec": group_spec,
     }
@@ -105,17 +106,18 @@ _BEGINNINGS: Final = (Then.RESTART, Then.ABORT, Then.COMPLETE, Then.TERMINATE)
 
 def sync(
     state: JobState,
+    job: Object,
     reaction: Reaction,
-    priorities: tuple[int, Mapping[str, int]],
+    classes: Mapping[JobKey, Object],
     now: float,
     *,
     scales_quietly: bool = False,
 ) -> list[ApiRequest]:
     """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status.
 
-    `scales_quietly`: pods that are too many are marked, so that their end is not an event of the Job.
+    `classes`: the priority classes. `scales_quietly`: pods that are too many are marked, so that their end is not an
+    event of the Job.
     """
-    job = _present(state)
     old: Object = job.get("status") or {}
     status, requests = dict(old), list[ApiRequest]()
     if not old.get("state"):
@@ -130,7 +132,7 @@ def sync(
         state.trouble = ""
     elif status["state"].get("reason") == CREATION_REFUSED:
         status["state"] = {"phase": status["state"]["phase"]}
-    requests += _pod_group_requests(state, job, priorities)
+    requests += _pod_group_requests(state, job, classes)
     # no pods before the PodGroup is past Pending (`syncTask` in Volcano's job_controller_actions.go)
     if state.group is None or state.group.phase in _NOT_STARTED:
         return requests + _settle(job, old, status, reaction.then, now)
@@ -140,13 +142,12 @@ def sync(
 
 
 def kill(
-    state: JobState, reaction: Reaction, resolved: Resolved, now: float, *, keep_group: bool = False
+    state: JobState, job: Object, reaction: Reaction, resolved: Resolved, now: float, *, keep_group: bool = False
 ) -> list[ApiRequest]:
     """Delete the pods that the reaction is about, write the status, delete the PodGroup.
 
     `keep_group`: the PodGroup goes only when all pods are killed.
     """
-    job = _present(state)
     old: Object = job.get("status") or {}
     status = dict(old)
     whole = reaction.do is Do.KILL
@@ -165,16 +166,10 @@ def kill(
     return requests
 
 
-def plugin_trouble(state: JobState) -> str:
+def plugin_trouble(state: JobState, job: Object) -> str:
     """Return why plugins cannot make the pods that are due; empty: no problem."""
     started = state.group is not None and state.group.phase not in _NOT_STARTED
-    return trouble_of(state.job) if started and state.job is not None else ""
-
-
-def _present(state: JobState) -> Object:
-    if state.job is None:
-        raise AssertionError(f"Job {state.key} is acted on, but it is not there")
-    return state.job
+    return trouble_of(job) if started else ""
 
 
 def _settle(
@@ -260,12 +255,12 @@ def _follow_replicas(state: JobState, job: Object) -> list[ApiRequest]:
 
 
 def _claim(job: Object, name: str, spec: Object) -> Object:
-    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [owner_reference(job)]}
+    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [reference(job)]}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
 
 
-def _pod_group_requests(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> list[ApiRequest]:
-    wanted = _wanted(state, job, priorities)
+def _pod_group_requests(state: JobState, job: Object, classes: Mapping[JobKey, Object]) -> list[ApiRequest]:
+    wanted = _wanted(state, job, classes)
     if state.group is None:
         return [Create(repack(pod_group_of(job, wanted)), user=USER)]
     changed = {name: value for name, value in wanted.items() if state.group.spec.get(name) != value}
@@ -276,12 +271,13 @@ def _pod_group_requests(state: JobState, job: Object, priorities: tuple[int, Map
     return [Patch("PodGroup", state.key[0], state.group.name, patch, user=USER)]
 
 
-def _wanted(state: JobState, job: Object, priorities: tuple[int, Mapping[str, int]]) -> Object:
+def _wanted(state: JobState, job: Object, classes: Mapping[JobKey, Object]) -> Object:
     """The PodGroup's fields, worked out anew only when the Job's spec or a priority class changed."""
-    mark = (job["metadata"].get("generation", 0), priorities[0])
-    if state.wanted is None or state.wanted[:2] != mark:
-        state.wanted = (*mark, followed(job, priorities[1]))
-    return state.wanted[2]
+    generation = job["metadata"].get("generation", 0)
+    if state.wanted is None or state.wanted[0] != generation:
+        priorities = {name: each.get("value", 0) for (_, name), each in classes.items()}
+        state.wanted = generation, followed(job, priorities)
+    return state.wanted[1]
 
 
 def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[ApiRequest], list[PodView]]:
@@ -307,7 +303,7 @@ def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[Api
             views.append(view)
         if missing and _may_start(state, job, task):
             requests += [Create(repack(pod), user=USER) for pod in _new_pods(job, task, missing)]
-            views += [_expected(state, job, task, index) for index in missing]
+            views += [_expected(job, task, index) for index in missing]
     # pods are made before others are deleted, in the order of Volcano's `syncJob`
     return requests + deletes, views
 
@@ -321,10 +317,9 @@ def _new_pods(job: Object, task: Object, indices: Sequence[int]) -> Iterator[Obj
         yield pod
 
 
-def _expected(state: JobState, job: Object, task: Object, index: int) -> PodView:
+def _expected(job: Object, task: Object, index: int) -> PodView:
     name = pod_name(job["metadata"]["name"], task["name"], index)
-    uid = job["metadata"]["uid"]
-    return PodView(name, "", state.key, uid, task["name"], 0, "", "Pending", False, False, 0, False, 0)
+    return PodView(name, "", job["metadata"]["uid"], task["name"], 0, "", "Pending", False, False, 0, False)
 
 
 def _may_start(state: JobState, job: Object, task: Object) -> bool:

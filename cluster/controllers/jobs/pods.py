@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pumice.cluster.controllers import job_keys as keys
+from pumice.cluster.controllers.pods_of import reference
 from pumice.core.objects.metadata import Object, section, text_map
 
 _FROM_JOB_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
@@ -21,18 +22,6 @@ def pod_group_name(job: Object) -> str:
     return f"{job['metadata']['name']}-{job['metadata']['uid']}"
 
 
-def owner_reference(job: Object) -> Object:
-    """The Job as controlling owner."""
-    return {
-        "apiVersion": keys.JOB_API_VERSION,
-        "kind": "Job",
-        "name": job["metadata"]["name"],
-        "uid": job["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def claim_name(job: Object, number: int, volume: Object) -> str:
     """The claim of a Job's volume: the one it names, or one made for it."""
     return volume.get("volumeClaimName") or f"{job['metadata']['name']}-pvc-{job['metadata']['uid'][:8]}-{number}"
@@ -46,7 +35,7 @@ class PodMaker:
         self._template: Object = task.get("template") or {}
         self._annotations = self._shared_annotations()
         self._labels = self._shared_labels()
-        self._owners = [owner_reference(job)]
+        self._owners = [reference(job)]
         self._spec = self._shared_spec()
 
     def make(self, index: int) -> Object:

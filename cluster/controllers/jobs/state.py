@@ -1,10 +1,13 @@
-"""Job controller's knowledge of a Job: the object, the relevant fields of each pod, its PodGroup, its events."""
+"""Job controller's knowledge of a Job: the relevant fields of each pod, its PodGroup, its events, what is put off."""
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from operator import itemgetter
+
+from msgspec import Struct, field, structs
 
 from pumice.cluster.controllers import job_keys as keys
+from pumice.cluster.controllers.jobs.life import TARGETED, Action
 from pumice.cluster.controllers.jobs.policies import (
     OUT_OF_SYNC,
     POD_EVICTED,
@@ -14,8 +17,12 @@ from pumice.cluster.controllers.jobs.policies import (
     TASK_COMPLETED,
     TASK_FAILED,
     JobTrigger,
+    Resolved,
 )
+from pumice.cluster.controllers.pods_of import controller_of
+from pumice.cluster.timers import moment
 from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.parts import VOLCANO_JOB
 from pumice.core.texts import whole_number
 
 JobKey = tuple[str, str]
@@ -23,17 +30,16 @@ JobKey = tuple[str, str]
 
 _MAX_RETRY, _NO_LIMIT = 3, -1
 """Of a task that says none, and what stands for as often as may be."""
+_POD_CHANGES = (POD_RUNNING, POD_FAILED, POD_EVICTED)
 
 
 class PodView(Struct):
-    """A pod of a Job. `deleting` is set as soon as the controller has asked for it. `revision` is the newest known.
-
-    `ended`: it had succeeded or failed before its deletion.
+    """A pod of a Job. `deleting` is set as soon as the controller has asked for it. `ended`: it had succeeded or failed
+    before its deletion.
     """
 
     name: str
     uid: str
-    job: JobKey
     job_uid: str
     task: str
     version: int
@@ -43,7 +49,6 @@ class PodView(Struct):
     out_of_sync: bool
     exit_code: int
     ready: bool
-    revision: int
     restarts: int = 0
     ended: bool = False
 
@@ -54,35 +59,101 @@ class GroupView(Struct):
     name: str
     phase: str
     spec: Object
-    revision: int
 
 
 class JobState(Struct):
     """One Job; `job` is None when only its pods or its PodGroup have been seen, or are left.
 
-    `trouble` is what the api last refused to create for it; `wanted` remembers what its PodGroup is to
-    be, `hosts_at` the generation that its list of hosts follows.
+    `pods` by task and name, `tasks` the task of each, `succeeded` how many of a task have. `delayed`: actions, at most
+    one a pod, and their times. `trouble` is what the api last refused to create for it, `retry_at` when that is tried
+    again; `wanted` remembers what its PodGroup is to be, and at which generation; `hosts_at` is the generation that
+    its list of hosts follows.
     """
 
     key: JobKey
     job: Object | None = None
-    revision: int = 0
     pods: dict[str, dict[str, PodView]] = field(default_factory=dict[str, dict[str, PodView]])
+    tasks: dict[str, str] = field(default_factory=dict[str, str])
+    succeeded: dict[str, int] = field(default_factory=dict[str, int])
     group: GroupView | None = None
-    group_gone_at: int = 0
     triggers: dict[JobTrigger, None] = field(default_factory=dict[JobTrigger, None])
+    delayed: dict[str, tuple[float, Resolved]] = field(default_factory=dict[str, tuple[float, Resolved]])
+    retry_at: float | None = None
     failures: int = 0
     trouble: str = ""
     hosts_at: int = 0
-    wanted: tuple[int, int, Object] | None = None
+    wanted: tuple[int, Object] | None = None
 
-    def happened(self, trigger: JobTrigger) -> None:
-        """Note it; the same thing twice counts once."""
+    def happened(self, trigger: JobTrigger) -> bool:
+        """Note it; the same thing twice counts once. True: the Job is to be looked at."""
         self.triggers[trigger] = None
+        return True
 
-    def renewed(self) -> None:
-        """Another Job has the name."""
-        self.failures, self.trouble, self.hosts_at, self.wanted = 0, "", 0, None
+    def pod(self, name: str) -> PodView | None:
+        """Return the known pod of this name."""
+        return self.pods[self.tasks[name]][name] if name in self.tasks else None
+
+    def put(self, pod: PodView) -> None:
+        """Keep a pod as it is now."""
+        held = self.pods.setdefault(pod.task, {})
+        self._count(pod.task, pod, held.get(pod.name))
+        held[pod.name] = pod
+        self.tasks[pod.name] = pod.task
+
+    def remove(self, pod: PodView) -> None:
+        """Drop a pod that has gone."""
+        del self.pods[self.tasks.pop(pod.name)][pod.name]
+        self._count(pod.task, None, pod)
+        if not self.pods[pod.task]:
+            del self.pods[pod.task]
+
+    def _count(self, task: str, new: PodView | None, old: PodView | None) -> None:
+        """Count the pods that have succeeded: to go through all for each that ends takes the square of their number."""
+        come, gone = new is not None and new.phase == "Succeeded", old is not None and old.phase == "Succeeded"
+        if come != gone:
+            self.succeeded[task] = self.succeeded.get(task, 0) + come - gone
+
+    # --- actions that are put off (source: Volcano's `delayActionMap`)
+
+    def delay(self, resolved: Resolved, now: float) -> None:
+        """Carry out an action later; the same one again does not put it off."""
+        known = self.delayed.get(resolved.trigger.pod)
+        if known is None or known[1].action is not resolved.action:
+            self.delayed.pop(resolved.trigger.pod, None)
+            self.delayed[resolved.trigger.pod] = moment(now + resolved.delay_s), resolved
+
+    def moved_on(self, trigger: JobTrigger) -> None:
+        """A pod that has moved on takes back what was to be done about where it was."""
+        _, delayed = self.delayed.get(trigger.pod, (0.0, None))
+        if delayed is None or trigger.event not in _POD_CHANGES:
+            return
+        waited = delayed.trigger.event
+        # a namesake made in its place may come into view before the old pod's end does
+        same_pod = waited == POD_PENDING and trigger.pod_uid == delayed.trigger.pod_uid
+        if same_pod or (waited in (POD_FAILED, POD_EVICTED) and trigger.event == POD_RUNNING):
+            del self.delayed[trigger.pod]
+
+    def done(self, resolved: Resolved) -> None:
+        """An action has been carried out: others that were to do the same to the same need not."""
+        done = _scope(resolved)
+        self.delayed = {pod: each for pod, each in self.delayed.items() if _scope(each[1]) != done}
+
+    def ring(self, now: float) -> None:
+        """Note the actions that are due, which the policies are not asked about again, and another try."""
+        due = [(at, pod) for pod, (at, _) in self.delayed.items() if at <= now]
+        for _, pod in sorted(due, key=itemgetter(0)):
+            _, resolved = self.delayed.pop(pod)
+            self.happened(structs.replace(resolved.trigger, action=resolved.action, policy=resolved.policy))
+        if self.retry_at is not None and self.retry_at <= now:
+            self.retry_at = None
+            self.happened(JobTrigger())
+
+    def next_due(self) -> float | None:
+        """Return when an action or another try is due."""
+        dues = [at for at, _ in self.delayed.values()]
+        return min(dues if self.retry_at is None else [*dues, self.retry_at], default=None)
+
+    # --- its pods
 
     def all_pods(self) -> list[PodView]:
         """Every pod, by task and name."""
@@ -90,16 +161,15 @@ class JobState(Struct):
 
     def completed(self, task: str) -> bool:
         """Return whether as many pods of the task have succeeded as it has replicas."""
-        specs: list[Object] = (self.job or {}).get("spec", {}).get("tasks") or []
+        specs: list[Object] = section(self.job or {}, "spec").get("tasks") or []
         replicas = next((spec.get("replicas", 0) for spec in specs if spec["name"] == task), 0)
-        succeeded = sum(pod.phase == "Succeeded" for pod in self.pods.get(task, {}).values())
-        return 0 < replicas <= succeeded
+        return 0 < replicas <= self.succeeded.get(task, 0)
 
     def failed(self, task: str) -> bool:
         """Return whether the containers of the task's pods have used up the task's restarts (Volcano's
         `TaskFailed`).
         """
-        specs: list[Object] = (self.job or {}).get("spec", {}).get("tasks") or []
+        specs: list[Object] = section(self.job or {}, "spec").get("tasks") or []
         spec = next((spec for spec in specs if spec["name"] == task), Object())
         most = spec.get("maxRetry") or _MAX_RETRY
         if not spec.get("replicas") or most == _NO_LIMIT:
@@ -109,14 +179,21 @@ class JobState(Struct):
         return sum(pod.restarts for pod in alive) >= most
 
 
-def view_of(pod: Object, revision: int) -> PodView | None:
+def _scope(resolved: Resolved) -> tuple[str, str]:
+    """Return the scope of an action: the Job, or a task, pod or partition of it."""
+    trigger = resolved.trigger
+    names: dict[Action, str] = dict(zip(TARGETED, (trigger.task, trigger.pod, trigger.partition), strict=True))
+    return (resolved.action, names[resolved.action]) if resolved.action in names else ("job", "")
+
+
+def view_of(pod: Object) -> PodView | None:
     """The view of a pod that a Job controls; None for any other (it lacks an owner, a task or a version)."""
     meta = pod["metadata"]
     annotations: dict[str, str] = meta.get("annotations") or {}
     version = annotations.get(keys.JOB_VERSION, "")
     if whole_number(version) is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
         return None
-    owner = controlling_job(meta)
+    owner = controller_of(pod, VOLCANO_JOB)
     if owner is None:
         return None
     status: Object = pod.get("status") or {}
@@ -126,7 +203,6 @@ def view_of(pod: Object, revision: int) -> PodView | None:
     return PodView(
         name=meta["name"],
         uid=meta["uid"],
-        job=(meta["namespace"], annotations[keys.JOB_NAME]),
         job_uid=owner["uid"],
         task=annotations[keys.TASK_SPEC],
         version=int(version),
@@ -136,21 +212,9 @@ def view_of(pod: Object, revision: int) -> PodView | None:
         out_of_sync=keys.OUT_OF_SYNC_POD in annotations,
         exit_code=ended.get("exitCode", 0),
         ready=all(container.get("ready", False) for container in containers),
-        revision=revision,
         restarts=sum([each.get("restartCount") or 0 for each in (*first, *containers)]),
         ended=status.get("phase") in ("Succeeded", "Failed"),
     )
-
-
-def controlling_job(meta: Object) -> Object | None:
-    """The ownerReference to the Job that controls the object, or None."""
-    # one owner at most is the controller, so the first decides
-    references: list[Object] = meta.get("ownerReferences") or []
-    for reference in references:
-        if reference.get("controller"):
-            volcano = reference.get("apiVersion") == keys.JOB_API_VERSION and reference["kind"] == "Job"
-            return reference if volcano else None
-    return None
 
 
 def pod_trigger(state: JobState, old: PodView | None, new: PodView) -> JobTrigger:

@@ -9,12 +9,12 @@ from itertools import count
 from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.cluster.controllers.disruptions import DisruptionMachine
 from pumice.cluster.controllers.nodes import NodeTaintsMachine
+from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.cluster.kube.quota_usage import quota_status
-from pumice.cluster.machine import Machine
-from pumice.core.messages.commands import Patch, UpdateStatus
+from pumice.core.messages.commands import ApiRequest, Patch, UpdateStatus
+from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object, section
-from pumice.core.objects.parts import kind_of
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
@@ -62,29 +62,28 @@ def as_controllers_leave(objects: Sequence[Object], beside: Sequence[Object], no
     """Return the objects as controllers of a running cluster would leave them: nodes that are not well are tainted, and
     budgets of disruptions that no controller has counted yet have a status.
     """
-    machines: list[Machine] = [NodeTaintsMachine(agents=True)]
-    if any(map(_is_uncounted, objects)):
-        machines.append(DisruptionMachine())
+    turns = Turns(
+        [NodeTaintsMachine(agents=True), *([DisruptionMachine()] if any(map(_is_uncounted, objects)) else ())]
+    )
+    for obj in (*beside, *objects):
+        if stored_as(obj) in turns.whole_kinds:
+            turns.observe(stored_as(obj), {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}, 1)
     written: dict[Identity, Object] = {}
-    for machine in machines:
-        kinds = set(map(kind_of, machine.kinds))
-        for obj in (*beside, *objects):
-            if stored_as(obj) in kinds:
-                machine.observe(stored_as(obj), {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}, 1)
-        for request in _asked(machine, now):
+    for request in _asked(turns, now):
+        if isinstance(request, Patch | UpdateStatus):
             patch = unpack(request.blob)
             patch = {"status": patch} if isinstance(request, UpdateStatus) else {"spec": patch["spec"]}
             written[request.kind, request.namespace, request.name] = patch
     return [_left(obj, written.get(identity(obj))) for obj in objects]
 
 
-def _asked(machine: Machine, now: float) -> Iterator[Patch | UpdateStatus]:
-    """Let the machine work until it waits for news."""
+def _asked(turns: Turns, now: float) -> Iterator[ApiRequest]:
+    """Let machines ask until they wait for news, of an API that only takes note."""
     for _ in range(ROUNDS):
-        for request in machine.step(now):
-            if isinstance(request, Patch | UpdateStatus):
-                yield request
-        if machine.next_due() != 0.0:
+        for requests in turns.rounds(now):
+            yield from requests
+            turns.answered([Accepted(1)] * len(requests), now)
+        if turns.next_due() != 0.0:
             return
 
 

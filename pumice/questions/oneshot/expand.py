@@ -17,16 +17,16 @@ from pumice.cluster.api.admission.quotas import KIND as QUOTA
 from pumice.cluster.api.admission.quotas import over_quota, with_taken
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.controllers.groups import PodGroupMachine, needs_group
-from pumice.cluster.controllers.jobs.machine import JobMachine
-from pumice.cluster.controllers.jobs.state import controlling_job
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.controllers.jobs.status import troubled
+from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.kernel.roster import MAKERS, families, flow_rules, workload_rules
 from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, section
-from pumice.core.objects.parts import kind_of
+from pumice.core.objects.parts import VOLCANO_JOB, kind_of
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.later import made_later
@@ -59,13 +59,12 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     bench = _Bench(objects, now)
-    owned = [Turns([machine]) for machine in families(*workload_rules(), *flow_rules())]
-    others = [Turns([JobMachine()]), Turns([PodGroupMachine()])]
+    owned = [Turns([machine]) for machine in families(*workload_rules(), *flow_rules(), VolcanoJobRule())]
+    groups = Turns([PodGroupMachine()])
     for _ in range(ROUNDS):
         # the first kind of a machine is that of its owners; it hears of all others from the first of these on
         turns = [bench.turn(each) for each in owned if kind_of(each.kinds[0]) in bench.kinds]
-        turns += [bench.turn(each) for each in others]
-        if not any(turns):
+        if not any([*turns, bench.turn(groups)]):
             break
     return bench.expansion()
 
@@ -156,7 +155,7 @@ class _Bench:
         if causes:
             said = "; ".join(causes)
             self.notes.append(f"{made['kind']} {who[1]}/{who[2]} could not be made: {said}")
-            owner = controlling_job(made["metadata"])
+            owner = controller_of(made, VOLCANO_JOB)
             if owner is not None:
                 self._troubles.setdefault(("Job", who[1], owner["name"]), f"{made['kind']} {who[2]}: {said}")
             return Refused(422, "Invalid", said)
@@ -180,7 +179,7 @@ class _Bench:
 
     def _is_early(self, made: Object) -> bool:
         namespace = made["metadata"]["namespace"]
-        if made["kind"] != "Pod" or controlling_job(made["metadata"]) is None:
+        if made["kind"] != "Pod" or controller_of(made, VOLCANO_JOB) is None:
             return False
         group = self._objects.get(("PodGroup", namespace, group_of(namespace, made).partition("/")[2]))
         return group is not None and section(group, "status").get("phase", "Pending") == "Pending"

@@ -9,10 +9,11 @@ import msgspec
 
 from pumice.belonging import owner_of
 from pumice.cluster.api.kinds import kind_of
-from pumice.cluster.controllers.jobs.state import controlling_job
+from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
 from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.parts import VOLCANO_JOB
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.questions.adviser.reasons import WaitReason
@@ -100,7 +101,7 @@ def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
 def without_pods(objects: Iterable[Object]) -> dict[str, WithoutPods]:
     """Reason and message of each Volcano Job ("namespace/name") that is not over and has no pod."""
     listed = list(objects)
-    owners = (controlling_job(obj["metadata"]) for obj in listed if obj["kind"] == "Pod")
+    owners = (controller_of(obj, VOLCANO_JOB) for obj in listed if obj["kind"] == "Pod")
     there = {owner["uid"] for owner in owners if owner is not None}
     jobs = (obj for obj in listed if stored_as(obj) == "Job" and obj["metadata"].get("uid") not in there)
     states = {object_key(job): section(section(job, "status"), "state") for job in jobs}

@@ -11,7 +11,7 @@ from pumice.actors.runtime.reconciler import TOLD, Reconciler
 from pumice.actors.system.ports import PokePort
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.controllers.queues import QueueMachine
 from pumice.cluster.kernel.roster import Surroundings, deployment_rules, kubelets
 from pumice.cluster.machine import Machine
@@ -247,7 +247,7 @@ async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
     async with running(Bench(clock=RealClock())) as bench:
         objects = bench.context.objects.unpack
         machines: tuple[Machine, ...] = (
-            JobMachine(objects),
+            FamilyMachine(VolcanoJobRule(), objects),
             PodGroupMachine(),
             *map(FamilyMachine, deployment_rules()),
             QueueMachine(objects),

@@ -11,7 +11,7 @@ from pumice.cluster.controllers.batch.rule import JobRule
 from pumice.cluster.controllers.devices import DeviceMachine
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.controllers.queues import QueueMachine
 from pumice.cluster.controllers.unserved import UnservedMachine
 from pumice.cluster.controllers.volumes.drivers import DriversMachine
@@ -213,7 +213,7 @@ def _again(cluster: Cluster, *, from_checkpoint: bool) -> Store:
 def test_machines_watch_what_there_is() -> None:
     machines = (
         NodeAgentsMachine,
-        JobMachine,
+        FamilyMachine(VolcanoJobRule()),
         QueueMachine,
         PodGroupMachine,
         VolumeMachine,

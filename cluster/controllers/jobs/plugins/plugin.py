@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from pumice.cluster.controllers.jobs.pods import owner_reference, pod_name
+from pumice.cluster.controllers.jobs.pods import pod_name
+from pumice.cluster.controllers.pods_of import reference
 from pumice.core.objects.metadata import Object, section
 
 
@@ -48,7 +49,7 @@ def hosts_of(job: Object, task: Object) -> list[str]:
 
 def owned(job: Object, kind: str, name: str, api_version: str = "v1") -> Object:
     """The beginning of an object that goes with its Job."""
-    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [owner_reference(job)]}
+    meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [reference(job)]}
     return {"apiVersion": api_version, "kind": kind, "metadata": meta}
 
 

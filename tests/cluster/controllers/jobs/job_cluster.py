@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, bind_all, enqueue_all
@@ -14,7 +15,7 @@ FOREVER = job_task("a", replicas=3, duration="0")
 
 def job_cluster() -> Cluster:
     """One node, the Job controller, node agents."""
-    found = Cluster(JobMachine(), NodeAgentsMachine())
+    found = Cluster(FamilyMachine(VolcanoJobRule()), NodeAgentsMachine())
     found.create(node("n1"))
     return found
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
@@ -15,7 +16,7 @@ FAILED = "the policy for PodFailed of the Job: pod j-a-0 failed with exit code 1
 
 @pytest.fixture
 def cluster() -> Cluster:
-    found = Cluster(JobMachine(aloud=True), NodeAgentsMachine())
+    found = Cluster(FamilyMachine(VolcanoJobRule(aloud=True)), NodeAgentsMachine())
     found.create(node("n1"))
     return found
 
@@ -109,7 +110,7 @@ def test_a_task_fails_when_its_containers_were_started_again_too_often(
     [("job", {"event": "PodFailed"}, "PodFailed of the Job"), ("task", {"exitCode": 3}, "exit code 3 of task a")],
 )
 def test_restart_names_the_policy_and_what_happened(where: str, of_what: Object, whose: str) -> None:
-    cluster = Cluster(JobMachine(aloud=True), NodeAgentsMachine())
+    cluster = Cluster(FamilyMachine(VolcanoJobRule(aloud=True)), NodeAgentsMachine())
     cluster.create(node("n1"))
     rule = {"action": "RestartJob", **of_what}
     task = job_task("a", replicas=2, duration="0", policies=[rule] if where == "task" else [])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from tests.actors.cluster import Cluster, enqueue_all
 from tests.cluster.controllers.jobs.job_cluster import FOREVER, fail, job_cluster, phase, pods, run, schedule, status
@@ -195,16 +196,16 @@ def test_it_can_be_scaled(cluster: Cluster) -> None:
 
 
 def test_how_long_after_its_job_a_pod_was_made_is_kept_where_somebody_listens() -> None:
-    loud, quiet = JobMachine(aloud=True), JobMachine()
-    for machine, expected in ((loud, [(0.0, 0.0, 0.0), (8.0,), ()]), (quiet, [(), (), ()])):
-        cluster = Cluster(machine, NodeAgentsMachine())
+    loud, quiet = VolcanoJobRule(aloud=True), VolcanoJobRule()
+    for rule, expected in ((loud, [(0.0, 0.0, 0.0), (8.0,), ()]), (quiet, [(), (), ()])):
+        cluster = Cluster(FamilyMachine(rule), NodeAgentsMachine())
         cluster.create(node("n1"))
         run(cluster, vcjob("j", FOREVER, min_available=1))
-        found = [machine.take_waits()]
+        found = [rule.take_waits()]
         cluster.advance(7)
         cluster.delete("Pod", "j-a-1")
         cluster.advance(2)
-        found += [machine.take_waits(), machine.take_waits()]
+        found += [rule.take_waits(), rule.take_waits()]
         assert found == expected
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pumice.cluster.controllers.jobs.machine import JobMachine
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from tests.actors.cluster import Cluster
 from tests.cluster.controllers.jobs.job_cluster import FOREVER, fail, phase, policy, run, schedule, status
@@ -11,7 +12,7 @@ from tests.kit.nodes import node
 
 
 def cluster_with(*fixes: str) -> Cluster:
-    found = Cluster(JobMachine(fixes=lambda: fixes), NodeAgentsMachine())
+    found = Cluster(FamilyMachine(VolcanoJobRule(fixes=lambda: fixes)), NodeAgentsMachine())
     found.create(node("n1"))
     return found
 

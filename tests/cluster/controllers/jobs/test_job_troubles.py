@@ -2,7 +2,8 @@
 
 import pytest
 
-from pumice.cluster.controllers.jobs.machine import MOST_FAILURES, JobMachine
+from pumice.cluster.controllers.family import FamilyMachine
+from pumice.cluster.controllers.jobs.rule import MOST_FAILURES, VolcanoJobRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.messages.commands import Create
 from pumice.core.objects.metadata import Object
@@ -171,6 +172,18 @@ def test_a_job_can_be_suspended_and_resumed(cluster: Cluster) -> None:
     assert (phase(cluster), len(pods(cluster))) == ("Running", 3)
 
 
+def test_command_for_a_job_that_has_gone_spares_its_namesake(cluster: Cluster) -> None:
+    run(cluster, vcjob("j", FOREVER))
+    cluster.delete("Job", "j")
+    cluster.create(command("TerminateJob"))
+    cluster.settle()
+    assert pods(cluster) == ["j-a-0", "j-a-1", "j-a-2"], "they are on their way out"
+    cluster.create(vcjob("j", FOREVER))
+    cluster.advance(3)
+    schedule(cluster)
+    assert (phase(cluster), cluster.all("Command")) == ("Running", [])
+
+
 def test_a_finished_job_goes_after_its_time_to_live(cluster: Cluster) -> None:
     run(cluster, vcjob("j", job_task("a"), ttl_s=60))
     cluster.advance(5)
@@ -228,12 +241,12 @@ def test_a_closed_queue_keeps_the_group_out_and_says_so(cluster: Cluster) -> Non
 
 def test_a_restart_in_any_moment_ends_the_same(cluster: Cluster) -> None:
     def lived(stop_at: int | None) -> tuple[str, int, int]:
-        found = Cluster(JobMachine(), NodeAgentsMachine())
+        found = Cluster(FamilyMachine(VolcanoJobRule()), NodeAgentsMachine())
         found.create(node("n1"))
         found.create(vcjob("j", job_task("a", replicas=3), policies=[policy("PodEvicted", "RestartJob")]))
         for turn in range(40):
             if turn == stop_at:
-                found.restart(JobMachine(), NodeAgentsMachine())
+                found.restart(FamilyMachine(VolcanoJobRule()), NodeAgentsMachine())
             match turn % 4:
                 case 0:
                     enqueue_all(found)
@@ -253,7 +266,7 @@ def test_a_restart_in_any_moment_ends_the_same(cluster: Cluster) -> None:
 def test_a_failure_nobody_saw_before_the_restart_is_seen_after_it(cluster: Cluster) -> None:
     run(cluster, vcjob("j", FOREVER, policies=[policy("PodFailed", "AbortJob")]))
     cluster.status("Pod", "j-a-0", {"phase": "Failed"})
-    cluster.restart(JobMachine(), NodeAgentsMachine())
+    cluster.restart(FamilyMachine(VolcanoJobRule()), NodeAgentsMachine())
     cluster.advance(3)
     assert phase(cluster) == "Aborted"
 

@@ -1,0 +1,314 @@
+"""The rule of Volcano's Jobs: what happened to a Job becomes an action, the action becomes requests.
+
+One action a Job and look: what else has happened waits for its answers, so that every decision is made on what the one
+before it has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from pumice.cluster.controllers.family import Agenda, ChildName, ChildWords, Key, OwnerRule, OwnFamily
+from pumice.cluster.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
+from pumice.cluster.controllers.jobs.life import FINISHED, REACTIONS, Action, Do, JobPhase, phase_of
+from pumice.cluster.controllers.jobs.policies import COMMAND_ISSUED, JOB_UNKNOWN, JobTrigger, Resolved, resolve
+from pumice.cluster.controllers.jobs.state import GroupView, JobState, gone_trigger, pod_trigger, view_of
+from pumice.cluster.controllers.pods_of import controller_of
+from pumice.cluster.kube.events import Sayings
+from pumice.cluster.timers import moment
+from pumice.config.durations import SECOND_NS, format_duration
+from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
+from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, QUEUE_NAMES, VOLCANO_JOB
+
+EXPIRE: Final = "aborted-jobs-expire"
+ENDED_STAY_ENDED: Final = "ended-pods-are-not-evicted"
+
+# --- Events
+# No decision reads them: they are written only where a client can read them.
+
+SOURCE: Final = "vc-controller-manager"
+EXECUTE: Final = "ExecuteAction"
+POLICY: Final = "PolicyApplied"
+"""The reason of an event that Volcano does not have: its events name the action alone."""
+_REFUSALS: Final = {
+    "Pod": ("FailedCreate", "Error creating pods: [{}]"),
+    "PodGroup": ("PodGroupError", "Failed to create PodGroup, err: {}"),
+    "PersistentVolumeClaim": ("PVCError", "Failed to create PVC, err: {}"),
+}
+_PLUGIN: Final = ("PluginError", "Execute plugin when job add failed, err: {}")
+
+
+class Announcements:
+    """Events about Jobs, until they are taken. `aloud`: whether there are readers."""
+
+    def __init__(self, user: str, *, aloud: bool) -> None:
+        self._sayings = Sayings(user)
+        self._aloud = aloud
+        self._requests: list[Create | Patch] = []
+
+    def take(self) -> list[Create | Patch]:
+        """Take out the requests that write the events."""
+        requests, self._requests = self._requests, []
+        return requests
+
+    def executed(self, job: Object, resolved: Resolved, now: float) -> None:
+        """An action begins, or is put off."""
+        if resolved.delay_s > 0:
+            delay = format_duration(round(resolved.delay_s * SECOND_NS))
+            self._say(job, EXECUTE, f"Execute action {resolved.action} after {delay}", now)
+        elif resolved.action is not Action.SYNC_JOB:
+            self._say(job, EXECUTE, f"Start to execute action {resolved.action} ", now)
+            if because := resolved.because():
+                self._say(job, POLICY, because, now)
+
+    def commanded(self, job: Object, action: str, now: float) -> None:
+        """A command has come, and is taken away."""
+        message = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
+        self._say(job, "CommandIssued", message, now)
+
+    def given_up(self, job: Object, now: float) -> None:
+        """Announce that a Job was tried too often."""
+        self._say(job, EXECUTE, f"Job failed on action {Action.SYNC_JOB} for retry limit reached", now)
+
+    def refused(self, job: Object, kind: str, why: str, now: float) -> None:
+        """The api will not have what the Job needs, or a plugin cannot make it."""
+        reason, message = _REFUSALS.get(kind, _PLUGIN)
+        self._say(job, reason, message.format(why), now, warning=True)
+
+    def _say(self, job: Object, reason: str, message: str, now: float, *, warning: bool = False) -> None:
+        if self._aloud:
+            self._requests.append(self._sayings.say(job, reason, message, now, source=SOURCE, warning=warning))
+
+
+MOST_FAILURES: Final = 15
+"""Tries after which a Job whose pods or PodGroup the api refuses is terminated (Volcano's --max-requeue-num)."""
+
+_BACKOFF_FIRST_S: Final = 0.005
+_BACKOFF_MOST_S: Final = 1000.0
+"""Fifteen tries take 164 s (client-go's DefaultTypedControllerRateLimiter, as Volcano's controller has it)."""
+_VIEWED: Final[Object] = {}
+
+
+class VolcanoJobRule(OwnerRule):
+    """Rule of Volcano's Jobs, by their names as in Volcano: a Job finds the pods of the one before it.
+
+    `aloud`: whether to say in events what is done, and to keep how long it took to make pods. `fixes`: the defects of
+    Volcano that are mended now (`pumice.config.fixes`).
+    """
+
+    owner = JOB_OF_OTHERS
+    owner_type = VOLCANO_JOB
+    children = (GROUP_OF_JOB, POD_OF_JOB)
+    others = (QUEUE_NAMES, "PriorityClass")
+    commands = frozenset(Action)
+    adopts = ""
+    heard_in_turn = "Pod"
+    reporter = SOURCE
+    user = USER
+
+    def __init__(self, *, aloud: bool = False, fixes: Callable[[], Collection[str]] = tuple) -> None:
+        self._fixes = fixes
+        self._aloud = aloud
+        self._said = Announcements(USER, aloud=aloud)
+        self._waits: list[float] = []
+        self._states: dict[str, JobState] = {}
+
+    def mark_of(self, owner: Object) -> str:
+        """Return namespace and name."""
+        return f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
+
+    def parent_of(self, child: Object) -> str | None:
+        """Return namespace and name of the Job that controls a child; None: no Job does."""
+        reference = controller_of(child, VOLCANO_JOB)
+        return None if reference is None else f"{child['metadata']['namespace']}/{reference['name']}"
+
+    def kept(self, child: Object) -> Object:
+        """Return nothing: the rule keeps a view of each child."""
+        return _VIEWED
+
+    def words(self, owner: Object, child: Object) -> ChildWords:
+        """Return no words: a Job's pods are not spoken of."""
+        return ChildWords()
+
+    # --- what changed
+
+    def owner_changed(self, mark: str, old: Object | None, new: Object) -> bool:
+        """A Job has come (`old` is None) or has changed."""
+        state = self._state(mark)
+        state.job = new
+        known = old is not None and old["spec"] == new["spec"]
+        if old is not None and known and phase_of(section(old, "status")) == phase_of(section(new, "status")):
+            return False
+        return state.happened(JobTrigger())
+
+    def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
+        """A pod or PodGroup has come, has changed, or has gone (`new` is None)."""
+        state = self._state(mark)
+        if name[0] == "PodGroup":
+            trigger = self._group(state, name[1][1], new)
+        else:
+            trigger = self._pod_gone(state, name[1][1]) if new is None else self._pod(state, new)
+        if state.job is None and not state.pods:
+            del self._states[mark]
+        return trigger is not None and state.happened(trigger)
+
+    def other_changed(self, owner: Object, kind: str, other: Object, *, fresh: bool) -> bool:
+        """A queue or a priority class has changed."""
+        state = self._states[self.mark_of(owner)]
+        if kind == "PriorityClass":
+            state.wanted = None
+            return False
+        # Jobs without their queue were not carried out, and nothing else wakes them
+        return fresh and owner["spec"].get("queue") == other["metadata"]["name"] and state.happened(JobTrigger())
+
+    def commanded(self, mark: str, action: str, now: float) -> bool:
+        """A Command for a Job was taken away and is to be carried out."""
+        state = self._states[mark]
+        if state.job is not None:
+            self._said.commanded(state.job, action, now)
+        return state.happened(JobTrigger(COMMAND_ISSUED, action))
+
+    def forget(self, mark: str) -> None:
+        """The Job was removed; its pods are known to the next of that name."""
+        state = self._states.pop(mark)
+        if state.pods:
+            self._states[mark] = JobState(state.key, pods=state.pods, tasks=state.tasks, succeeded=state.succeeded)
+
+    def _state(self, mark: str) -> JobState:
+        state = self._states.get(mark)
+        if state is None:
+            namespace, _, name = mark.partition("/")
+            state = self._states[mark] = JobState((namespace, name))
+        return state
+
+    def _pod(self, state: JobState, pod: Object) -> JobTrigger | None:
+        new = view_of(pod)
+        if new is None:
+            return None
+        old = state.pod(new.name)
+        if old is not None and old.uid != new.uid:
+            old = None
+        # its state at the deletion: on its way out it reaches a last phase like any other
+        new.ended = new.ended if not new.deleting or old is None else old.ended
+        new.deleting = new.deleting or (old is not None and old.deleting)
+        state.put(new)
+        return pod_trigger(state, old, new)
+
+    def _pod_gone(self, state: JobState, name: str) -> JobTrigger | None:
+        old = state.pod(name)
+        if old is None:
+            return None
+        state.remove(old)
+        spared = old.ended and ENDED_STAY_ENDED in self._fixes()
+        return JobTrigger() if spared else gone_trigger(old)
+
+    def _group(self, state: JobState, name: str, group: Object | None) -> JobTrigger | None:
+        known = state.group
+        if group is None:
+            if known is None or known.name != name:
+                return None
+            state.group = None
+            return JobTrigger()
+        phase: str = section(group, "status").get("phase") or ""
+        state.group = GroupView(name, phase, group["spec"])
+        if known is not None and known.phase == phase:
+            return None
+        return JobTrigger(JOB_UNKNOWN) if phase == "Unknown" else JobTrigger()
+
+    # --- what to do
+
+    def work(self, family: OwnFamily, now: float) -> Agenda:
+        """Return the requests for an owner that is not being deleted."""
+        job, agenda = family.owner, Agenda()
+        state = self._states[self.mark_of(job)]
+        state.ring(now)
+        expires = self._expires(job)
+        if expires is not None and expires <= now:
+            agenda.first.append(Delete("Job", *state.key, uid=job["metadata"]["uid"], user=USER))
+        elif expires is not None:
+            agenda.due = expires
+        if state.triggers:
+            agenda.requests = self._act(state, job, family.world, now)
+        for at in (state.next_due(), now if state.triggers else None):
+            if at is not None:
+                agenda.no_later_than(at)
+        agenda.last += self._said.take()
+        return agenda
+
+    def _expires(self, job: Object) -> float | None:
+        status, ttl = section(job, "status"), job["spec"].get("ttlSecondsAfterFinished")
+        phase = phase_of(status)
+        # Volcano's `isJobFinished` (garbagecollector.go) leaves Aborted out
+        finished = phase in FINISHED or (phase is JobPhase.ABORTED and EXPIRE in self._fixes())
+        return parse_time(status["state"].get("lastTransitionTime")) + ttl if finished and ttl is not None else None
+
+    def _act(
+        self, state: JobState, job: Object, world: Mapping[str, Mapping[Key, Object]], now: float
+    ) -> list[ApiRequest]:
+        """The first thing that is more than a sync, else a sync; what is left waits for the next look."""
+        resolved = Resolved(Action.SYNC_JOB, JobTrigger())
+        while state.triggers and resolved.action is Action.SYNC_JOB:
+            trigger = next(iter(state.triggers))
+            del state.triggers[trigger]
+            state.moved_on(trigger)
+            found = resolve(job, trigger)
+            if found.delay_s > 0:
+                state.delay(found, now)
+                self._said.executed(job, found, now)
+            else:
+                resolved = found
+        self._said.executed(job, resolved, now)
+        reaction = REACTIONS[(phase_of(section(job, "status")), resolved.action)]
+        if resolved.action is not Action.SYNC_JOB:
+            state.done(resolved)
+        if reaction.do is not Do.SYNC:
+            return kill(state, job, reaction, resolved, now, keep_group=KEEP_GROUP in self._fixes())
+        if ("", job["spec"].get("queue")) not in world["Queue"]:
+            return []  # the queue's coming is news
+        quietly = SCALES_QUIETLY in self._fixes()
+        requests = sync(state, job, reaction, world["PriorityClass"], now, scales_quietly=quietly)
+        if words := plugin_trouble(state, job):
+            self._failed(state, job, "plugin", words, now)
+        elif not any(isinstance(request, Create) for request in requests):
+            state.failures = 0  # nothing is missing: what is refused later is another trouble
+        return requests
+
+    def made(self, owner: Object, child: Object) -> None:
+        """A child was created."""
+        if self._aloud and child["kind"] == "Pod":
+            born, job_born = (each["metadata"].get("creationTimestamp") for each in (child, owner))
+            self._waits.append(parse_time(born) - parse_time(job_born))
+
+    def take_waits(self) -> tuple[float, ...]:
+        """Seconds from a Job to each of its pods that were created since this was asked last. Source: Volcano
+        `ObserveJobToPodCreationLatency`, by the objects' own times, as there.
+        """
+        waits, self._waits = tuple(self._waits), []
+        return waits
+
+    def refused(self, mark: str, child: Object, why: str, now: float) -> bool:
+        """A child was refused; the Job is tried again, later and later."""
+        state = self._states.get(mark)
+        if state is not None and state.job is not None:
+            words = f"{child['kind']} {child['metadata']['name']}: {why}"
+            self._failed(state, state.job, child["kind"], words, now)
+        return True
+
+    def _failed(self, state: JobState, job: Object, kind: str, words: str, now: float) -> None:
+        """Say so on the Job, try again later and later, give the Job up after too many times."""
+        # one failure a try, however many pods of a gang are refused
+        if state.retry_at is not None:
+            return
+        if not state.failures:
+            self._said.refused(job, kind, words, now)
+        state.trouble = words
+        state.failures += 1
+        if state.failures > MOST_FAILURES:
+            self._said.given_up(job, now)
+            state.failures = 0
+            state.happened(JobTrigger(COMMAND_ISSUED, Action.TERMINATE_JOB))
+            return
+        delay_s = min(_BACKOFF_FIRST_S * 2 ** (state.failures - 1), _BACKOFF_MOST_S)
+        state.retry_at = moment(now + delay_s)
