@@ -104,8 +104,8 @@ class Family(Protocol):
         ...
 
     def kind(self, task: Task) -> Hashable:
-        """Return what the family reads of a task beside its template."""
-        ...
+        """Return what the family reads of a task beside its template; by default nothing."""
+        return None
 
     @property
     def present(self) -> BoolArray:
@@ -152,7 +152,8 @@ class Family(Protocol):
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
         """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
-        ...
+        if not leaves:
+            self.add(row, task, notes)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """Choose devices and count them: what is written on the pod (Allocate). Where Volcano writes its copy of the
@@ -174,9 +175,9 @@ class Family(Protocol):
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
         """Return what the pod has of the node's scalars by its notes, in milli-units: it replaces the pod's request in
-        the sums of queues (AddQueueResource).
+        the sums of queues (AddQueueResource). By default nothing: the request counts.
         """
-        ...
+        return {}
 
     def note_scores(self, task: Task, rows: Rows) -> None:
         """The filter looked at these: where the scorer has its score from then, and `encoded` tells it, keep it."""

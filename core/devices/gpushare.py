@@ -5,15 +5,14 @@ Source: Volcano `api/devices/nvidia/gpushare`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from pumice.core.devices.columns import MOST_CARDS, CardUsers, NodeCards, column_of
 from pumice.core.devices.family import (
     ALL,
     DeviceError,
@@ -30,6 +29,7 @@ from pumice.core.objects.metadata import section
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from pumice.core.devices.columns import IntArray
     from pumice.core.devices.family import Around, BoolArray, FloatArray, Rows
     from pumice.core.objects.node import NodeSpec
     from pumice.core.objects.pod import Task
@@ -42,47 +42,34 @@ NUMBER: Final = "volcano.sh/gpu-number"
 INDEX: Final = "volcano.sh/gpu-index"
 PREDICATE_TIME: Final = "volcano.sh/predicate-time"
 UNHEALTHY: Final = "volcano.sh/gpu-unhealthy-ids"
-IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Cards:
-    """The cards of nodes: `each` MiB of every card [N], `there` bool [N, C] the healthy ones of `count` [N] cards. A
-    node that never had a card has no devices.
+@dataclass(frozen=True)
+class Cards(NodeCards):
+    """The cards of nodes: `each` MiB of every card [N], `there` bool [N, C] the healthy ones. A node that never had a
+    card has no devices.
     """
 
     each: IntArray
     there: BoolArray
-    count: IntArray
-
-    @property
-    def present(self) -> BoolArray:
-        """The nodes that have devices [N]."""
-        found: BoolArray = self.count > 0
-        return found
 
 
 def cards_of(specs: Sequence[NodeSpec]) -> Cards:
     """The cards of nodes, in their order."""
     found = [_of_node(spec) for spec in specs]
-    most = max((count for _, count, _ in found), default=0)
-    there = np.zeros((len(specs), most), dtype=np.bool_)
-    for row, (_, count, unhealthy) in enumerate(found):
-        there[row, :count] = True
-        there[row, [card for card in unhealthy if 0 <= card < count]] = False
+    health = [[card not in unhealthy for card in range(min(count, MOST_CARDS))] for _, count, unhealthy in found]
     each = np.array([memory for memory, _, _ in found], dtype=np.int64)
-    return Cards(each, there, np.array([count for _, count, _ in found], dtype=np.int64))
+    return Cards([count for _, count, _ in found], each, column_of(health, int) > 0)
 
 
-def _of_node(spec: NodeSpec) -> tuple[int, int, list[int]]:
+def _of_node(spec: NodeSpec) -> tuple[int, int, frozenset[int | None]]:
     """(MiB of each card, cards, unhealthy ones)."""
     capacity = section(section(spec.node, "status"), "capacity")
     count = amount(capacity, NUMBER)
     if MEMORY not in capacity or count <= 0:
-        return 0, 0, []
+        return 0, 0, frozenset()
     listed = spec.annotations.get(UNHEALTHY)
-    ids = [] if listed is None else [whole_number(text) for text in listed.split(",")]
-    return amount(capacity, MEMORY) // count, count, [card for card in ids if card is not None]
+    return amount(capacity, MEMORY) // count, count, frozenset(map(whole_number, listed.split(",") if listed else ()))
 
 
 def memory_asked(template: PodTemplate) -> int:
@@ -110,7 +97,7 @@ def indices(text: str | None) -> tuple[int, ...]:
     return tuple(card for card in ids if card is not None) if None not in ids else ()
 
 
-class GpuShare(Family):
+class GpuShare(CardUsers[int], Family):
     """Cards that pods share. `by_memory`, `by_number`: which of the two requests count.
 
     `overfull_is_full`: a card with more in use than it has gives nothing (a fix).
@@ -132,17 +119,15 @@ class GpuShare(Family):
     def __init__(
         self, names: Sequence[str], cards: Cards, *, by_memory: bool, by_number: bool, overfull_is_full: bool = False
     ) -> None:
-        self._names, self._overfull_is_full = names, overfull_is_full
+        super().__init__(names, cards.there.shape)
+        self._overfull_is_full, self._present = overfull_is_full, cards.present
         self._cards, self._by_memory, self._by_number = cards, by_memory, by_number
-        self._users: dict[tuple[int, int], dict[str, int]] = {}
-        self._used: IntArray = np.zeros(cards.there.shape, dtype=np.int64)
-        self._taken: BoolArray = np.zeros(cards.there.shape, dtype=np.bool_)
         self._asked: dict[int, tuple[int, int]] = {}
 
     @property
     def present(self) -> BoolArray:
         """The nodes that have any [N]."""
-        return self._cards.present
+        return self._present
 
     def _asks(self, template: PodTemplate) -> tuple[int, int]:
         found = self._asked.get(template.number)
@@ -154,10 +139,6 @@ class GpuShare(Family):
         """Return whether the pod asks for such devices (HasDeviceRequest)."""
         memory, number = self._asks(task.template)
         return (self._by_memory and memory > 0) or (self._by_number and number > 0)
-
-    def kind(self, task: Task) -> Hashable:
-        """Nothing beside the template."""
-        return None
 
     # --- what fits
 
@@ -175,13 +156,14 @@ class GpuShare(Family):
         """Cards with so much left. Volcano counts without sign (share.go, getDevicesIdleGPUMemory), so that a card with
         less than nothing left has plenty, unless the fix is on.
         """
-        left = self._cards.each[rows, None] - self._used[rows]
+        left = self._cards.each[rows, None] - self.memory[rows]
         roomy = left >= memory if self._overfull_is_full else (left >= memory) | (left < 0)
         found: BoolArray = self._cards.there[rows] & roomy
         return found
 
     def _idle(self, rows: Rows | int) -> BoolArray:
-        return self._cards.there[rows] & ~self._taken[rows]
+        idle: BoolArray = self._cards.there[rows] & (self.sharers[rows] == 0)
+        return idle
 
     def refusal(self, task: Task, row: int) -> Refusal:
         """Return what is said of a node where the pod does not fit."""
@@ -191,12 +173,12 @@ class GpuShare(Family):
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
         """Card -> what speaks against it by itself, for people; empty where it would do."""
         memory, number = self._asks(task.template)
-        size, found = int(self._cards.each[row]), dict[str, list[str]]()
-        for card in range(self._cards.count[row]):
+        size, found = int(self._cards.each[row]), self._cards.left_out(row)
+        for card in range(min(self._cards.claimed[row], MOST_CARDS)):
             reasons = [] if self._cards.there[row, card] else ["unhealthy"]
             if self._by_memory and memory > 0 and not reasons:
-                reasons += short_of("MiB", size - int(self._used[row, card]), size, memory)
-            if self._by_number and number > 0 and self._taken[row, card]:
+                reasons += short_of("MiB", size - int(self.memory[row, card]), size, memory)
+            if self._by_number and number > 0 and self.sharers[row, card]:
                 reasons.append("in use")
             found[f"card {card}"] = reasons
         return found
@@ -221,29 +203,22 @@ class GpuShare(Family):
         if any(self._asks(task.template)):
             self._take(row, task, indices(notes.get(INDEX)))
 
-    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
-        if not leaves:
-            self.add(row, task, notes)
-
     def _give(self, row: int, task: Task, cards: Sequence[int]) -> None:
         memory, _ = self._asks(task.template)
+        self._take(row, task, cards)
         for card in self._here(row, cards):
             self._users.setdefault((row, card), {})[task.uid] = memory
-            self._recount(row, card)
+            self._shift(row, card, memory, 0, 1)
 
     def _take(self, row: int, task: Task, cards: Sequence[int]) -> None:
         for card in self._here(row, cards):
-            self._users.get((row, card), {}).pop(task.uid, None)
-            self._recount(row, card)
+            memory = self._users.get((row, card), {}).pop(task.uid, None)
+            if memory is not None:
+                self._shift(row, card, memory, 0, -1)
 
     def _here(self, row: int, cards: Sequence[int]) -> list[int]:
         there = self._cards.there[row]
         return [card for card in cards if 0 <= card < len(there) and there[card]]
-
-    def _recount(self, row: int, card: int) -> None:
-        users = self._users.get((row, card), {})
-        self._used[row, card], self._taken[row, card] = sum(users.values()), bool(users)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """Choose cards and count them: of those with enough memory the first, of the idle ones as many as are asked
@@ -271,7 +246,7 @@ class GpuShare(Family):
         if not self.present[row]:
             return None
         memory, there = int(self._cards.each[row]), np.flatnonzero(self._cards.there[row]).tolist()
-        pods = {card: {uid: around.whole(uid) for uid in self._users.get((row, card), {})} for card in there}
+        pods = {card: {uid: around.whole(uid) for uid in self._users_of(row, card)} for card in there}
         devices = {str(card): {"ID": card, "PodMap": pods[card], "Memory": memory} for card in there}
         return {"Name": self._names[row], "Device": devices}
 
@@ -280,16 +255,8 @@ class GpuShare(Family):
         self._take(row, task, indices(notes.get(INDEX)))
         return PREDICATE_TIME, INDEX
 
-    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """Nothing: the request counts."""
-        return {}
-
     def trial(self, row: int) -> GpuShare:
         """A copy that has only that node, as row 0: what is done to it stays there."""
-        twin, here = copy(self), slice(row, row + 1)
-        cards = self._cards
-        twin._cards = Cards(cards.each[here], cards.there[here], cards.count[here])
-        twin._names = self._names[here]
-        twin._users = {(0, card): dict(users) for (at, card), users in self._users.items() if at == row}
-        twin._used, twin._taken = self._used[here].copy(), self._taken[here].copy()
+        twin = self._alone(row)
+        twin._cards, twin._present = self._cards.alone(row), self._present[row : row + 1]
         return twin

@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
+from pumice.core.devices.columns import MOST_CARDS, NodeCards, column_of, numbers_alike
 from pumice.core.devices.family import amount
 from pumice.core.objects.metadata import section
 
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.core.devices.ascend.settings import ChipModel
+    from pumice.core.devices.columns import IntArray
     from pumice.core.devices.family import BoolArray
     from pumice.core.objects.node import NodeSpec
 
-IntArray = npt.NDArray[np.int64]
 NETWORK: Final = "NetworkID"
 _INT32: Final = 2**31
 _NUMBERS: Final = ("count", "devmem", "devcore", "index", "numa")
@@ -58,8 +57,8 @@ class Chip(NamedTuple):
     told: bytes = b"{}"
 
 
-@dataclass(frozen=True, slots=True)
-class Chips:
+@dataclass(frozen=True)
+class Chips(NodeCards):
     """`count`, `memory`, `cores` int64 [N, C], `there` bool [N, C]; `chips`: of each node, `alike`: the same number for
     nodes that differ by their chips' names only.
     """
@@ -69,39 +68,22 @@ class Chips:
     cores: IntArray
     there: BoolArray
     chips: list[tuple[Chip, ...]]
-    present: BoolArray
     alike: list[int]
-
-    def alone(self, row: int) -> Chips:
-        """One node of them."""
-        at = slice(row, row + 1)
-        return Chips(
-            self.count[at],
-            self.memory[at],
-            self.cores[at],
-            self.there[at],
-            self.chips[at],
-            self.present[at],
-            self.alike[at],
-        )
 
 
 def chips_of(specs: Sequence[NodeSpec], model: ChipModel) -> Chips:
     """The chips of one model on nodes, in their order."""
-    chips = [_of_node(spec, model) for spec in specs]
-    shape = len(specs), max(map(len, chips), default=0)
-    there = np.zeros(shape, dtype=np.bool_)
-    count, memory, cores = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    for row, each in enumerate(chips):
-        if each:
-            there[row, : len(each)] = True
-            count[row, : len(each)] = [chip.sharers for chip in each]
-            memory[row, : len(each)] = [chip.memory for chip in each]
-            cores[row, : len(each)] = [chip.cores for chip in each]
-    numbers: dict[tuple[object, ...], int] = {}
-    alike = [numbers.setdefault(tuple(chip[1:-1] for chip in each), len(numbers)) for each in chips]
-    present = np.array([bool(each) for each in chips], dtype=np.bool_)
-    return Chips(count, memory, cores, there, chips, present, alike)
+    registered_ = [_of_node(spec, model) for spec in specs]
+    chips = [each[:MOST_CARDS] for each in registered_]
+    return Chips(
+        claimed=[len(each) for each in registered_],
+        count=column_of(chips, lambda chip: chip.sharers),
+        memory=column_of(chips, lambda chip: chip.memory),
+        cores=column_of(chips, lambda chip: chip.cores),
+        there=column_of(chips, lambda _: 1) > 0,
+        chips=chips,
+        alike=numbers_alike(tuple(chip[1:-1] for chip in each) for each in chips),
+    )
 
 
 def _of_node(spec: NodeSpec, model: ChipModel) -> tuple[Chip, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
+from pumice.core.devices.columns import CardUsers
 from pumice.core.devices.family import (
     ALL,
     DeviceError,
@@ -17,21 +17,21 @@ from pumice.core.devices.family import (
     Notes,
     Refusal,
     Rows,
-    int32,
     is_all,
     numbers_of,
     short_of,
 )
 from pumice.core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
-from pumice.core.devices.vgpu.codec import Assigned, encoded, phrase
+from pumice.core.devices.vgpu.codec import Assigned, allocating, encoded, fields_in, part_of, phrase
 from pumice.core.devices.vgpu.settings import VgpuSettings
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pumice.core.devices.ascend.chips import Chip, Chips, IntArray
+    from pumice.core.devices.ascend.chips import Chip, Chips
     from pumice.core.devices.ascend.settings import ChipModel
+    from pumice.core.devices.columns import IntArray
     from pumice.core.devices.family import Around, BoolArray, FloatArray
     from pumice.core.objects.pod import Task
 
@@ -176,24 +176,18 @@ def held(text: str) -> tuple[Assigned, ...]:
     """Return what a pod has by its annotation. The first chip of every later container has a name that no chip has, as
     in Volcano, which does not tell containers apart here.
     """
-    found: list[Assigned] = []
-    for part in text.split(":"):
-        if "," in part:
-            items = part.split(",")
-            if len(items) < _FIELDS:
-                return ()
-            found.append(Assigned(items[0], items[1], int32(items[2]), int32(items[3])))
-    return tuple(found)
+    listed = [*fields_in(text)]
+    return tuple(map(part_of, listed)) if all(len(fields) >= _FIELDS for fields in listed) else ()
 
 
-class HamiNpu(AskedByTemplate, Family):
+class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
     """Virtual NPUs of HAMi's. `models`: all that there are; a pod that is released loses its annotations of any of
     them.
 
     Two fixes: with `likes_unused` the policy spread prefers unused chips; with `keeps_lock` the node is
     locked under the name that HAMi's device plugin takes away once the pod has its chips.
 
-    `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]. The policy counts for assignments on nodes that were
+    The policy counts for assignments on nodes that were
     scored in this session. A pod that loses its node in the same session keeps its chips, for Volcano reads which they
     were off a copy of the pod that was never updated.
     """
@@ -209,15 +203,12 @@ class HamiNpu(AskedByTemplate, Family):
         likes_unused: bool = False,
         keeps_lock: bool = False,
     ) -> None:
-        self.name = model.word
-        self._names, self.chips, self._model, self._policy = names, chips, model, policy
+        super().__init__(names, chips.memory.shape)
+        self.name, self._present = model.word, chips.present
+        self.chips, self._model, self._policy = chips, model, policy
         self._likes_unused, self._keeps_lock = likes_unused, keeps_lock
         self._settings = VgpuSettings(number=model.number, memory=model.memory, cores="")
         self._written = [name for each in models for name in of_model(each.word)]
-        self.sharers: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
-        self.memory: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
-        self.cores: IntArray = np.zeros(chips.memory.shape, dtype=np.int64)
-        self._users: dict[tuple[int, int], dict[str, Assigned]] = {}  # by row and chip: what each pod has
         self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
         self._was_scored = np.zeros(len(names), dtype=np.bool_)
 
@@ -244,11 +235,7 @@ class HamiNpu(AskedByTemplate, Family):
     @property
     def present(self) -> BoolArray:
         """The nodes that have any [N]."""
-        return self.chips.present
-
-    def kind(self, task: Task) -> Hashable:
-        """Nothing beside the template."""
-        return None
+        return self._present
 
     def _usage(self, row: int) -> list[ChipUsage]:
         count = len(self.chips.chips[row])
@@ -322,7 +309,8 @@ class HamiNpu(AskedByTemplate, Family):
             return {}
         memory = memory_asked(asked, self._model, chips[0].memory)
         partial = [] if allowed(asked, self._model, memory) else ["several chips are had whole only"]
-        return {chip.uuid: partial + chip_against(chip, used, memory) for chip, used in zip(chips, usage, strict=True)}
+        against = {chip.uuid: chip_against(chip, used, memory) for chip, used in zip(chips, usage, strict=True)}
+        return self.chips.left_out(row) | {uuid: partial + reasons for uuid, reasons in against.items()}
 
     def _score(self, task: Task, row: int) -> float:
         given = self._chosen(task, row, self._policy)
@@ -338,14 +326,9 @@ class HamiNpu(AskedByTemplate, Family):
         """
         if not is_all(rows):
             return np.array([self._score(task, row) for row in numbers_of(rows, len(self.present))])
-        scores = np.zeros(len(self.present))
         fits = self.fitting(task)
-        known: dict[Hashable, float] = {}
-        state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
-        for row in fits.nonzero()[0].tolist():
-            like = self.chips.alike[row], state[row].tobytes()
-            found = known.get(like)
-            scores[row] = known[like] = self._score(task, row) if found is None else found
+        there: list[int] = fits.nonzero()[0].tolist()
+        scores = self._scores_of(there, self.chips.alike, lambda row: self._score(task, row))
         self._was_scored |= fits
         return scores
 
@@ -362,24 +345,14 @@ class HamiNpu(AskedByTemplate, Family):
             users = self._users.setdefault((row, chip), {})
             if task.uid not in users:
                 users[task.uid] = device
-                self._shift(row, chip, device, 1)
+                self._shift(row, chip, device.memory, device.cores, 1)
 
     def remove(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
         """Take back what `add` counted (SubResource)."""
         for chip, device in self._held(row, notes):
             users = self._users.get((row, chip), {})
             if users.pop(task.uid, None) is not None:
-                self._shift(row, chip, device, -1)
-
-    def _shift(self, row: int, chip: int, device: Assigned, sign: int) -> None:
-        self.sharers[row, chip] += sign
-        self.memory[row, chip] += sign * device.memory
-        self.cores[row, chip] += sign * device.cores
-
-    def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
-        if not leaves:
-            self.add(row, task, notes)
+                self._shift(row, chip, device.memory, device.cores, -1)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """Choose devices and count them: what is written on the pod (Allocate)."""
@@ -390,12 +363,11 @@ class HamiNpu(AskedByTemplate, Family):
         devices = [[device for _, device in each] for each in given]
         text = f"{encoded(devices)};" if devices else ""
         to_allocate, allocated, runtime = of_model(self.name)
-        moment = str(int(now))
-        said = {to_allocate: text, allocated: text, PREDICATE_TIME: moment, runtime: self._cuts(devices)}
+        said = {to_allocate: text, allocated: text, PREDICATE_TIME: str(int(now)), runtime: self._cuts(devices)}
         self.add(row, task, said)
         if self.locks is not None and not self._keeps_lock:
             self.locks.drop(row, self.name)
-        return {**said, NODE: self._names[row], TIME: moment, BIND_PHASE: "allocating", BIND_TIME: moment}
+        return {**said, **allocating("hami.io", self._names[row], now)}
 
     def _lock(self, row: int, task: Task) -> None:
         where = f"node {self._names[row]} locked for {task.name}"
@@ -420,10 +392,6 @@ class HamiNpu(AskedByTemplate, Family):
         given = notes.get(BIND_PHASE) == "success"
         return written if not given and any(name in notes for name in written) else ()
 
-    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """Nothing: the request counts."""
-        return {}
-
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
@@ -440,14 +408,12 @@ class HamiNpu(AskedByTemplate, Family):
             "Score": 0,
             "PodMap": {
                 uid: {"Used": 1, "Usedmem": each.memory, "Usedcores": each.cores}
-                for uid, each in self._users.get((row, chip), {}).items()
+                for uid, each in self._users_of(row, chip).items()
             },
         }
 
     def trial(self, row: int) -> HamiNpu:
         """A copy that has only that node, as row 0: what is done to it stays there. No policy counts in it."""
-        twin, at = copy(self), slice(row, row + 1)
-        twin.chips, twin._names, twin._policy = self.chips.alone(row), self._names[at], ""
-        twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
-        twin._users = {(0, chip): dict(users) for (where, chip), users in self._users.items() if where == row}
+        twin = self._alone(row)
+        twin.chips, twin._present, twin._policy = self.chips.alone(row), self._present[row : row + 1], ""
         return twin

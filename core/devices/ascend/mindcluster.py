@@ -332,10 +332,6 @@ class MindClusterNpu(Family):
         self.remove(row, task, notes)
         return PREDICATE_TIME, CORE
 
-    def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """Nothing: the request counts."""
-        return {}
-
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
         """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         return npu_body(self._names[row], self.nodes[row], around.whole, around.idle(row), self._frame)

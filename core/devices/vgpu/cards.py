@@ -6,25 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import numpy.typing as npt
-
+from pumice.core.devices.columns import MOST_CARDS, NodeCards, column_of, numbers_alike
 from pumice.core.devices.family import amount
 from pumice.core.devices.vgpu.codec import HAMI, MIG, REGISTER, Registered, registered
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER, Geometry, VgpuSettings
 from pumice.core.objects.metadata import section
 
 if TYPE_CHECKING:
-    from pumice.core.devices.family import BoolArray
+    from pumice.core.devices.columns import IntArray
     from pumice.core.objects.node import NodeSpec
 
-IntArray = npt.NDArray[np.int64]
 NEEDED: Final = (NUMBER, CORES, MEMORY)
 """A node without one of these counts as having no cards."""
 
 
-@dataclass(frozen=True, slots=True)
-class VgpuCards:
+@dataclass(frozen=True)
+class VgpuCards(NodeCards):
     """`memory` MiB, `split` (most sharers) and `kind` (number of the type in `types`, -1: no card) int64 [N, C].
 
     `cards` and `kinds` (as `kind`): of each node; `alike`: the same number for nodes that differ by their cards' names
@@ -38,47 +35,32 @@ class VgpuCards:
     cards: list[tuple[Registered, ...]]
     mode: list[str]
     ways: list[tuple[tuple[Geometry, ...], ...]]
-    present: BoolArray
     alike: list[int]
     kinds: list[list[int]]
 
-    def alone(self, row: int) -> VgpuCards:
-        """One node of them."""
-        at = slice(row, row + 1)
-        return VgpuCards(
-            memory=self.memory[at],
-            split=self.split[at],
-            kind=self.kind[at],
-            types=self.types,
-            cards=self.cards[at],
-            mode=self.mode[at],
-            ways=self.ways[at],
-            present=self.present[at],
-            alike=self.alike[at],
-            kinds=self.kinds[at],
-        )
+    of_all = ("types",)
 
 
 def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
     """The cards of nodes, in their order."""
-    cards = [_of_node(spec) for spec in specs]
-    shape = len(specs), max(map(len, cards), default=0)
-    memory, split = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    kind = np.full(shape, -1, dtype=np.int64)
+    registered_ = [_of_node(spec) for spec in specs]
+    cards = [each[:MOST_CARDS] for each in registered_]
     types: dict[str, int] = {}
-    for row, each in enumerate(cards):
-        if each:
-            memory[row, : len(each)] = [card.memory for card in each]
-            split[row, : len(each)] = [card.split for card in each]
-            kind[row, : len(each)] = [types.setdefault(card.type, len(types)) for card in each]
+    kinds = [[types.setdefault(card.type, len(types)) for card in each] for each in cards]
     shared = [_mode(each, settings) for each in cards]
-    modes, ways = [mode for mode, _ in shared], [way for _, way in shared]
-    present = np.array([bool(each) for each in cards], dtype=np.bool_)
-    numbers: dict[tuple[object, ...], int] = {}
-    shapes = [(mode, *(card[1:] for card in each)) for mode, each in zip(modes, cards, strict=True)]
-    alike = [numbers.setdefault(each, len(numbers)) for each in shapes]
-    kinds = [[types[card.type] for card in each] for each in cards]
-    return VgpuCards(memory, split, kind, list(types), cards, modes, ways, present, alike, kinds)
+    shapes = ((mode, *(card[1:] for card in each)) for (mode, _), each in zip(shared, cards, strict=True))
+    return VgpuCards(
+        claimed=[len(each) for each in registered_],
+        memory=column_of(cards, lambda card: card.memory),
+        split=column_of(cards, lambda card: card.split),
+        kind=column_of(kinds, int, missing=-1),
+        types=list(types),
+        cards=cards,
+        mode=[mode for mode, _ in shared],
+        ways=[way for _, way in shared],
+        alike=numbers_alike(shapes),
+        kinds=kinds,
+    )
 
 
 def _of_node(spec: NodeSpec) -> tuple[Registered, ...]:

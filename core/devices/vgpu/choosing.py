@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from pumice.core.devices.columns import CardUsers
 from pumice.core.devices.family import Notes, short_of
 from pumice.core.devices.vgpu import slices
 from pumice.core.devices.vgpu.asking import MODE, NVIDIA, READ, CardRequest, group_of, likes
@@ -18,7 +19,7 @@ from pumice.core.messages.queue_tables import CardTable, PodOnCard
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from pumice.core.devices.vgpu.cards import IntArray, VgpuCards
+    from pumice.core.devices.vgpu.cards import VgpuCards
     from pumice.core.devices.vgpu.exclusive import Rules
     from pumice.core.devices.vgpu.settings import Geometry, VgpuSettings
     from pumice.core.objects.pod import Task
@@ -37,8 +38,8 @@ class CardUsage:
     pod: str = ""
 
 
-class CardOccupancy:
-    """`sharers`, `memory` (MiB) and `cores` (per cent) in use are int64 [N, C]. `once`: a slice of MIG is one
+class CardOccupancy(CardUsers[CardUsage]):
+    """What pods have of cards; cores are in per cent. `once`: a slice of MIG is one
     container's; without it Volcano gives it to all that are placed before it hears of the first.
     """
 
@@ -52,12 +53,9 @@ class CardOccupancy:
         *,
         once: bool = False,
     ) -> None:
-        self._once = once
-        self.cards, self._names, self._settings, self._policy = cards, names, settings, policy
-        self.sharers: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
-        self.memory: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
-        self.cores: IntArray = np.zeros(cards.memory.shape, dtype=np.int64)
-        self._users: dict[tuple[int, int], dict[str, CardUsage]] = {}
+        super().__init__(names, cards.memory.shape)
+        self._once, self._present = once, cards.present
+        self.cards, self._settings, self._policy = cards, settings, policy
         self._cuts: dict[tuple[int, int], slices.Cut] = {}
         self._asked: dict[int, tuple[CardRequest, ...] | None] = {}
         self.prefers: Callable[[Task, int], int] | None = None  # the card of a node that a pod put there gets first
@@ -108,7 +106,7 @@ class CardOccupancy:
         self.reserve(row, task)
 
     def _has(self, row: int, card: int, task: Task) -> bool:
-        return task.uid in self._users.get((row, card), {})
+        return task.uid in self._users_of(row, card)
 
     def _counts_each(self, row: int) -> bool:
         """Return whether every slice of a pod counts."""
@@ -118,7 +116,7 @@ class CardOccupancy:
         """The cards that a pod uses are its rules' own, where cards are not cut."""
         if not self._sliced[row]:
             count = len(self.cards.cards[row])
-            used = [card for card in range(count) if task.uid in self._users.get((row, card), ())]
+            used = [card for card in range(count) if task.uid in self._users_of(row, card)]
             self._changes[row] += 1
             self.reserved.enter(row, task, used)
 
@@ -144,7 +142,7 @@ class CardOccupancy:
         return self._cuts.get((row, card)) or slices.Cut()
 
     def _has_group(self, row: int, card: int, group: str) -> bool:
-        users = self._users.get((row, card), {}).values()
+        users = self._users_of(row, card).values()
         return any(each.group == group and (each.memory > 0 or each.cores > 0) for each in users)
 
     def _note_users(self, row: int, task: Task, notes: Notes) -> None:
@@ -177,9 +175,7 @@ class CardOccupancy:
 
     def _shift(self, row: int, card: int, memory: int, cores: int, sign: int) -> None:
         self._changes[row] += 1
-        self.sharers[row, card] += sign
-        self.memory[row, card] += sign * memory
-        self.cores[row, card] += sign * cores
+        super()._shift(row, card, memory, cores, sign)
 
     def _devices(self, row: int, notes: Mapping[str, str]) -> list[tuple[int, Assigned]]:
         """(card, what was assigned of it): the first card whose uuid is in the name."""

@@ -5,13 +5,14 @@ Source: Volcano `api/devices/nvidia/vgpu/utils.go`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from pumice.core.devices.family import int32
 from pumice.core.objects.metadata import parse_bool
 
+DOMAIN: Final = "volcano.sh"
 REGISTER: Final = "volcano.sh/node-vgpu-register"
 HANDSHAKE: Final = "volcano.sh/node-vgpu-handshake"
 IDS: Final = "volcano.sh/vgpu-ids-new"
@@ -49,10 +50,7 @@ class Assigned(NamedTuple):
 def registered(text: str) -> tuple[Registered, ...]:
     """The cards that a node registered; none when the entry of one of them is too short."""
     cards: list[Registered] = []
-    for part in text.split(":") if ":" in text else ():
-        if "," not in part:
-            continue
-        items = part.split(",")
+    for items in fields_in(text) if ":" in text else ():
         if len(items) < _FIELDS:
             return ()
         # Volcano reads 64 bits: no card has 2**31 MiB, and sums of such would not fit a column
@@ -69,12 +67,24 @@ def assigned(text: str) -> tuple[tuple[Assigned, ...], ...]:
 
 
 def _of_container(text: str) -> tuple[Assigned, ...]:
-    found: list[Assigned] = []
-    for part in text.split(":"):
-        if "," in part:
-            uuid, kind, memory, cores = [*part.split(","), "", "", ""][:4]
-            found.append(Assigned(uuid, kind, int32(memory), int32(cores)))
-    return tuple(found)
+    return tuple(part_of([*fields, "", "", ""]) for fields in fields_in(text))
+
+
+def fields_in(text: str) -> Iterator[list[str]]:
+    """Yield the fields of each card, or of what is had of one, in an annotation."""
+    yield from (part.split(",") for part in text.split(":") if "," in part)
+
+
+def part_of(fields: Sequence[str]) -> Assigned:
+    """Return what is had of a card, by the first four fields."""
+    uuid, kind, memory, cores = fields[:4]
+    return Assigned(uuid, kind, int32(memory), int32(cores))
+
+
+def allocating(domain: str, node: str, now: float) -> dict[str, str]:
+    """Return what device plugins wait for on a pod: its node, and that it is to get its devices there."""
+    said = {"vgpu-node": node, "vgpu-time": str(int(now)), "bind-phase": "allocating", "bind-time": str(int(now))}
+    return {f"{domain}/{name}": value for name, value in said.items()}
 
 
 def phrase(device: Assigned) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from copy import copy
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,13 +25,13 @@ from pumice.core.devices.vgpu.choosing import CardRow, Choosing, Wanted, has_roo
 from pumice.core.devices.vgpu.codec import (
     ASSIGNED,
     BIND_PHASE,
-    BIND_TIME,
+    DOMAIN,
     HANDSHAKE,
     IDS,
     NODE,
     REGISTER,
-    TIME,
     TO_ALLOCATE,
+    allocating,
     assigned,
     encoded,
     phrase,
@@ -69,7 +68,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     @property
     def present(self) -> BoolArray:
         """The nodes that have any [N]."""
-        return self.cards.present
+        return self._present
 
     def kind(self, task: Task) -> Hashable:
         """The annotations that say which cards will do."""
@@ -158,7 +157,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         other = [] if wish == mode else [f"the node shares cards by {mode}, asks {wish}"]
         if asked is None:
             return {card.uuid: other for card in cards}
-        return {card.uuid: other + self._card_against(asked, wanted, row, at, tried) for at, card in enumerate(cards)}
+        against = (other + self._card_against(asked, wanted, row, at, tried) for at in range(len(cards)))
+        return self.cards.left_out(row) | {card.uuid: reasons for card, reasons in zip(cards, against, strict=True)}
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Return how full the chosen cards get, or how many have no other user, float64 [len(rows)] (ScoreNode). Where
@@ -166,18 +166,11 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         """
         if not is_all(rows):
             return np.array([score or 0.0 for score in self._scored(task, numbers_of(rows, len(self.present)))])
-        scores = np.zeros(len(self.present))
         wanted = self._wanted(task)
         alone = bool(self._sliced.any() or wanted.apart or wanted.rules)
-        known: dict[Hashable, float] = {}
-        state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
-        for row in np.flatnonzero(self.present).tolist():
-            like: Hashable = row if alone else (self.cards.alike[row], state[row].tobytes())
-            found = known.get(like)
-            if found is None:
-                found = known[like] = self._scored(task, (row,))[0] or 0.0
-            scores[row] = found
-        return scores
+        alike: Sequence[int] = range(len(self.present)) if alone else self.cards.alike
+        rows_there: list[int] = np.flatnonzero(self.present).tolist()
+        return self._scores_of(rows_there, alike, lambda row: self._scored(task, (row,))[0] or 0.0)
 
     # --- who has what
 
@@ -197,8 +190,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
             raise DeviceError(REFUSAL.text)
         self.take_lock(row, task, self.name, f"node {name} locked for {task.name} {self.name} lockname")
         self._cuts.update({(row, card): cut for card, cut in tried.cuts.items()})
-        ids, moment = encoded(found[0]), str(int(now))
-        said = {NODE: name, TIME: moment, IDS: ids, TO_ALLOCATE: ids, BIND_PHASE: "allocating", BIND_TIME: moment}
+        ids = encoded(found[0])
+        said = {IDS: ids, TO_ALLOCATE: ids, **allocating(DOMAIN, name, now)}
         notes.update(said)
         self._note_users(row, task, notes)
         self.reserve(row, task)
@@ -238,7 +231,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         self._noted.update({row: score for row, score in scored if score is not None})
 
     def _card(self, row: int, card: int) -> dict[str, Any]:
-        known, users = self.cards.cards[row][card], self._users.get((row, card), {})
+        known, users = self.cards.cards[row][card], self._users_of(row, card)
         cut, ways = self._cut(row, card), self._ways(row, card)
         return {
             "ID": card,
@@ -261,11 +254,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
 
     def trial(self, row: int) -> Vgpu:
         """A copy that has only that node, as row 0: what is done to it stays there."""
-        twin, at = copy(self), slice(row, row + 1)
+        twin, at = self._alone(row), slice(row, row + 1)
         twin._changes, twin._scores, twin._noted, twin.reserved = [0], {}, {}, self.reserved.alone(row)
-        twin.cards, twin._names, twin._sliced = self.cards.alone(row), self._names[at], self._sliced[at]
-        twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
-        users = [(card, users) for (where, card), users in self._users.items() if where == row]
-        twin._users = {(0, card): {uid: copy(usage) for uid, usage in each.items()} for card, each in users}
+        twin.cards, twin._present, twin._sliced = self.cards.alone(row), self._present[at], self._sliced[at]
         twin._cuts = {(0, card): cut.copy() for (where, card), cut in self._cuts.items() if where == row}
         return twin

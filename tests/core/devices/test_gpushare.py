@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.devices.columns import MOST_CARDS
 from pumice.core.devices.family import Around, DeviceError
 from pumice.core.devices.gpushare import cards_of, indices, memory_asked, number_asked
 from pumice.core.objects.node import read_node
@@ -151,4 +152,18 @@ def test_cards_of_a_node_are_read_from_its_capacity(capacity: dict[str, str], ea
     made = node("n0")
     made["status"]["capacity"] = capacity
     found = cards_of([read_node(made)])
-    assert (found.each.tolist(), found.count.tolist(), found.present.tolist()) == ([each], [count], [count > 0])
+    assert (found.each.tolist(), list(found.claimed), found.present.tolist()) == ([each], [count], [count > 0])
+
+
+def test_node_that_says_it_has_very_many_cards_counts_the_first() -> None:
+    """A column for each would take all memory."""
+    vast = node("n0")
+    vast["status"]["capacity"] = {"volcano.sh/gpu-memory": str(10**13), "volcano.sh/gpu-number": str(10**12)}
+    family = shared(vast, by_memory=False)
+    fits, refused = asking("a", {"gpu_number": MOST_CARDS}), asking("b", {"gpu_number": 10**12})
+    assert family.fits(fits, 0)
+    assert family.assign(0, fits, {}, 0.0)[INDEX] == ",".join(map(str, range(MOST_CARDS)))
+    assert not family.fits(refused, 0)
+    against = family.against(refused, 0)
+    assert against.pop("999,999,999,744 more cards") == ["only the first 256 of a node count"]
+    assert set(map(tuple, against.values())) == {("in use",)}

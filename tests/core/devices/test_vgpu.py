@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.core.devices.columns import MOST_CARDS
 from pumice.core.devices.family import DeviceError
 from pumice.core.devices.vgpu import Vgpu, read_rules, settings_of
 from pumice.core.devices.vgpu.asking import CardRequest
@@ -308,3 +309,11 @@ def test_the_table_says_how_much_of_which_card_is_in_use() -> None:
 @pytest.mark.parametrize("said", [{"gpuMemoryFactor": "x"}, {"knownMigGeometries": 7}, {"knownMigGeometries": ["x"]}])
 def test_what_cannot_be_read_is_as_if_nothing_were_said(said: dict[str, Any]) -> None:
     assert settings_of(said) == settings_of(None)
+
+
+def test_node_that_registers_very_many_cards_has_the_first() -> None:
+    family = virtual(vgpu_node("n0", [(8, 10, "NVIDIA")] * (MOST_CARDS + 44)))
+    assert family.sharers.shape == (1, MOST_CARDS)
+    against = family.against(asking("a", {"vgpu_number": MOST_CARDS + 1}), 0)
+    assert against["44 more cards"] == ["only the first 256 of a node count"]
+    assert len(against) == MOST_CARDS + 1

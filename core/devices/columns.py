@@ -1,0 +1,105 @@
+"""Cards as columns over nodes, and who has how much of them: the common part of families whose devices are cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pumice.core.devices.family import BoolArray, FloatArray
+
+IntArray = npt.NDArray[np.int64]
+C = TypeVar("C")
+U = TypeVar("U")
+
+MOST_CARDS: Final = 256
+"""So many cards of a node count; the largest machines have some 16. Every node has a place for each card of the node
+that has the most: one that says that it has 10^12 would take all memory.
+"""
+
+
+@dataclass(frozen=True)
+class NodeCards:
+    """A record of columns [N, C] and of lists [N]. `claimed`: how many cards each node says that it has."""
+
+    claimed: Sequence[int]
+
+    of_all: ClassVar[tuple[str, ...]] = ()
+    """Fields that are not by node."""
+
+    @property
+    def present(self) -> BoolArray:
+        """The nodes that have cards [N]."""
+        return np.array(self.claimed, dtype=np.int64) > 0
+
+    def alone(self, row: int) -> Any:
+        """One node of them."""
+        names = [each.name for each in fields(self) if each.name not in self.of_all]
+        return replace(self, **{name: getattr(self, name)[row : row + 1] for name in names})
+
+    def left_out(self, row: int) -> dict[str, list[str]]:
+        """Return what speaks against the cards of a node that do not count, for people."""
+        more = self.claimed[row] - MOST_CARDS
+        return {f"{more:,} more cards": [f"only the first {MOST_CARDS} of a node count"]} if more > 0 else {}
+
+
+def column_of(cards: Sequence[Sequence[C]], number: Callable[[C], int], missing: int = 0) -> IntArray:
+    """Return a number of each card, int64 [N, C]."""
+    column = np.full((len(cards), max(map(len, cards), default=0)), missing, dtype=np.int64)
+    for row, each in enumerate(cards):
+        if each:
+            column[row, : len(each)] = [number(card) for card in each]
+    return column
+
+
+def numbers_alike(shapes: Iterable[Hashable]) -> list[int]:
+    """Return the same number for nodes of the same shape."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(each, len(numbers)) for each in shapes]
+
+
+class CardUsers(Generic[U]):
+    """Who has how much of which card. `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]; users are pods by
+    uid, by node and card.
+    """
+
+    def __init__(self, names: Sequence[str], shape: tuple[int, ...]) -> None:
+        self._names = names
+        self.sharers: IntArray = np.zeros(shape, dtype=np.int64)
+        self.memory: IntArray = np.zeros(shape, dtype=np.int64)
+        self.cores: IntArray = np.zeros(shape, dtype=np.int64)
+        self._users: dict[tuple[int, int], dict[str, U]] = {}
+
+    def _users_of(self, row: int, card: int) -> Mapping[str, U]:
+        return self._users.get((row, card), {})
+
+    def _shift(self, row: int, card: int, memory: int, cores: int, sign: int) -> None:
+        self.sharers[row, card] += sign
+        self.memory[row, card] += sign * memory
+        self.cores[row, card] += sign * cores
+
+    def _alone(self: _Users, row: int) -> _Users:
+        """A copy that has only that node, as row 0."""
+        twin, at = copy(self), slice(row, row + 1)
+        twin._names = self._names[at]
+        twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
+        users = [(card, users) for (where, card), users in self._users.items() if where == row]
+        twin._users = {(0, card): {uid: copy(each) for uid, each in of_card.items()} for card, of_card in users}
+        return twin
+
+    def _scores_of(self, rows: Iterable[int], alike: Sequence[Hashable], score: Callable[[int], float]) -> FloatArray:
+        """The scores [N] of some rows, 0 for others; alike nodes whose cards are used equally are scored once."""
+        scores, known = np.zeros(len(self._names)), dict[Hashable, float]()
+        state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
+        for row in rows:
+            like = alike[row], state[row].tobytes()
+            found = known.get(like)
+            scores[row] = known[like] = score(row) if found is None else found
+        return scores
+
+
+_Users = TypeVar("_Users", bound=CardUsers[Any])
