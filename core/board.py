@@ -15,6 +15,7 @@ from pumice.core.objects.hyper_node import read_hyper_node
 from pumice.core.objects.metadata import section
 from pumice.core.state.dimensions import MEMORY, PODS
 from pumice.core.state.hypernodes import TOP, build_tree
+from pumice.core.state.tasks import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -213,7 +214,11 @@ def _resident(view: View, task: Task) -> BoardPod:
 
 
 def _pods(view: View) -> dict[str, int]:
-    counts: list[int] = view.jobs.counts.sum(axis=1).tolist()
+    """Count pods by status, those of other schedulers included, which are in no job before they have a node."""
+    tasks, counts = view.tasks, view.jobs.counts.sum(axis=1).tolist()
+    for row in np.flatnonzero(tasks.job[: tasks.rows.used] == NOWHERE).tolist():
+        if tasks.handles[row] is not None:  # a freed row has none
+            counts[tasks.status_at[row]] += 1
     return {each.label: counts[each] for each in TaskStatus if counts[each]}
 
 

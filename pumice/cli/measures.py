@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
+from pumice.cli.options import Format
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
@@ -59,12 +60,18 @@ class TableFile:
 
 @speaking
 def measures(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The journal that `pumice run` wrote.")],
     table: Annotated[
         TableRows, typer.Option("--table", metavar="jobs|queues|series", help="Which rows --csv and --parquet write.")
     ] = TableRows.JOBS,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write a table as CSV; - is stdout.")
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="Write a table as CSV; - is stdout. With a file, -o json prints the result too.",
+        ),
     ] = None,
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Write a table as Parquet (pumice[tables]).")
@@ -78,8 +85,13 @@ def measures(
     if str(parquet) == "-":
         raise UsageError("expected a file: Parquet is not written to stdout", path="--parquet -")
     target = TableFile(table, csv, parquet)
+    if str(csv) == "-" and not terminal.tables:
+        source = context.get_parameter_source("output")
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError("stdout takes CSV or JSON, not both: name a file, or leave -o out", path="--csv -")
+        terminal.format = Format.TABLE  # what is asked for here counts more than PUMICE_OUTPUT
+    jobs: list[JobRow] = []
     if csv is None and parquet is None:
-        jobs: list[JobRow] = []
         found = anyio.run(_measured, file, jobs.append)
         terminal.emit(found.result(jobs), lambda console: show(console, found, jobs))
         return Exit.DONE
@@ -88,8 +100,10 @@ def measures(
         if output is not None and str(output) != "-":
             demand_output(output)
     with _writer(target) as writer:
-        count = anyio.run(_written, file, target, writer)
-    terminal.say(f"{count} rows of {target.rows} written to {csv or parquet}")
+        found, count = anyio.run(_written, file, target, writer, None if terminal.tables else jobs)
+    terminal.say(f"{counted(count, 'row')} of {target.rows} written to {csv or parquet}")
+    if not terminal.tables:
+        terminal.emit(found.result(jobs), lambda console: None)
     return Exit.DONE
 
 
@@ -98,8 +112,10 @@ async def _measured(file: Path, each: Callable[[JobRow], None] | None) -> Measur
         return await measure(journal, each)
 
 
-async def _written(file: Path, target: TableFile, writer: TableWriter) -> int:
-    """Job rows as they end; the others when all is known."""
+async def _written(
+    file: Path, target: TableFile, writer: TableWriter, jobs: list[JobRow] | None
+) -> tuple[Measures, int]:
+    """Write job rows as they end, the others when all is known. `jobs`: where job rows are kept as well."""
     count = 0
 
     def write(row: Any) -> None:
@@ -107,7 +123,13 @@ async def _written(file: Path, target: TableFile, writer: TableWriter) -> int:
         count += 1
         writer.write(row)
 
-    found = await _measured(file, write if target.rows is TableRows.JOBS else None)
+    def note(row: JobRow) -> None:
+        if jobs is not None:
+            jobs.append(row)
+        if target.rows is TableRows.JOBS:
+            write(row)
+
+    found = await _measured(file, note)
     rows: Iterable[Any] = ()
     if target.rows is TableRows.QUEUES:
         rows = queue_resources(found)
@@ -115,7 +137,7 @@ async def _written(file: Path, target: TableFile, writer: TableWriter) -> int:
         rows = points(found)
     for row in rows:
         write(row)
-    return count
+    return found, count
 
 
 @contextmanager

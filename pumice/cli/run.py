@@ -122,6 +122,9 @@ def run(
     no_default_scheduler: Annotated[bool | None, _switch("no_default_scheduler")] = None,
     no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,
     no_agents: Annotated[bool | None, _switch("no_agents")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, max=1, help="Number of processes: a run is one.")
+    ] = 1,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,

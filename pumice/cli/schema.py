@@ -32,16 +32,16 @@ def schema(
     *,
     terminal: Terminal,
 ) -> int:
-    """Without a name, list the commands and the versions of their results; `-o json` prints all schemas."""
-    if command is None:
-        names = () if terminal.tables else FORMS
-        terminal.emit(SchemaResult(schemas={name: json_schema(name) for name in names}), show)
-        return Exit.DONE
-    if command not in FORMS:
+    """Without a name, list the commands and the versions of their results; `-o json` prints schemas by command."""
+    if command is not None and command not in FORMS:
         near = nearest_names(command, FORMS)
         problem = f"no command {command!r} prints JSON" + (f"; near: {', '.join(near)}" if near else "")
         raise UsageError(problem, path="COMMAND")
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(json_schema(command)), indent=2).decode() + "\n")
+    if command is not None and terminal.tables:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(json_schema(command)), indent=2).decode() + "\n")
+        return Exit.DONE
+    names = () if terminal.tables else FORMS if command is None else (command,)
+    terminal.emit(SchemaResult(schemas={name: json_schema(name) for name in names}), show)
     return Exit.DONE
 
 

@@ -219,21 +219,21 @@ class Measures:
             began=self.began,
             horizon_s=self.horizon_s,
             summary=self.summary,
-            queues=self.queues,
+            queues={each.queue: each for each in self.queues},
             jobs=jobs,
             resources=resources,
         )
 
 
-class MeasuresResult(Result, kw_only=True, tag="measures/1"):
-    """Measures of a run in `horizon_s` seconds from `began` on (seconds since the epoch): a row for each queue and job,
-    the whole run in one `summary`, and its `resources` by name.
+class MeasuresResult(Result, kw_only=True, tag="measures/2"):
+    """Measures of a run in `horizon_s` seconds from `began` on (seconds since the epoch): a row for each queue, by
+    name, and for each job, the whole run in one `summary`, and its `resources` by name.
     """
 
     began: float
     horizon_s: float
     summary: MeasuresSummary
-    queues: list[QueueRow]
+    queues: dict[str, QueueRow]
     jobs: list[JobRow]
     resources: dict[str, ResourceSummary]
 

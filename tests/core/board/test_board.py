@@ -51,6 +51,12 @@ def test_what_is_used_releasing_being_bound_and_nominated() -> None:
     assert read.layout.columns()[resource["nvidia.com/gpu"]].tolist() == [4.0, 4.0]
 
 
+def test_pods_of_other_schedulers_are_counted() -> None:
+    view = view_of(node("n0"), pod("mine", group="g"), pod("other", scheduler="other"), pod("gone", scheduler="other"))
+    view.apply("DELETED", pod("gone", scheduler="other"))
+    assert BoardReader().read(view, 1).pods == {"Pending": 2}
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), max_size=30))
 def test_used_is_the_sum_of_the_pods(placed: list[tuple[int, int]]) -> None:
     pods = [pod(f"p{number}", cpu=f"{cpu}00m", node=f"n{on}") for number, (on, cpu) in enumerate(placed)]

@@ -70,6 +70,16 @@ def test_parquet_holds_what_csv_holds(file: Path, tmp_path: Path, table: str) ->
             assert line[name] == ("" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value))
 
 
+def test_json_beside_csv_is_printed_or_refused(file: Path, tmp_path: Path) -> None:
+    said = pumice("measures", file, "--csv", tmp_path / "jobs.csv", "-o", "json")
+    assert (said.code, said.json) == (0, pumice("measures", file, "-o", "json").json)
+    assert said.json["schema"] == "measures/2"
+    assert said.json["queues"]["default"]["jobs"] == len(said.json["jobs"])
+    assert (tmp_path / "jobs.csv").read_text().count("\n") == 1 + len(said.json["jobs"])
+    said = pumice("measures", file, "--csv", "-", "-o", "json")
+    assert (said.code, "not both" in said.err) == (2, True)
+
+
 def test_two_files_at_once_are_refused(file: Path, tmp_path: Path) -> None:
     said = pumice("measures", file, "--csv", tmp_path / "a", "--parquet", tmp_path / "b")
     assert (said.code, "exclude" in said.err) == (2, True)

@@ -194,6 +194,12 @@ def test_names_of_jobs_stand_beside_the_version() -> None:
     assert estimates["additionalProperties"] == {"$ref": "#/$defs/Estimate"}
 
 
+def test_one_schema_as_json_has_a_version_of_its_own() -> None:
+    said = pumice("schema", "queue", "-o", "json").json
+    assert (said["schema"], [*said["schemas"]]) == ("schema/1", ["queue"])
+    assert said["schemas"]["queue"]["$id"] == "urn:pumice:queue/1"
+
+
 def test_without_a_name_it_lists_commands_and_versions() -> None:
     lines = pumice("schema", "-o", "table", env={"COLUMNS": "200"}).out.splitlines()
     assert [line.split()[0] for line in lines] == ["command", *FORMS]
