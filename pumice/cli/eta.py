@@ -87,7 +87,7 @@ def eta(
     asked = frozenset(job if "/" in job else f"default/{job}" for job in jobs) if jobs else None
     found = estimated(source, runs, sampling, terminal, asked)
     terminal.emit(Estimates(found), lambda console: show(console, found, asked))
-    return Exit.DONE
+    return Exit.USAGE if terminal.errors else Exit.DONE
 
 
 def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | None) -> None:

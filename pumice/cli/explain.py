@@ -29,9 +29,10 @@ from pumice.questions.explain.advice.advise import Advice, advise
 from pumice.questions.explain.asked import SETTLED, accounted, last_job, recorded, submitted_again, with_owners
 from pumice.questions.explain.ended import end_among, end_in
 from pumice.questions.explain.refused import RefusedBind, refused_among
-from pumice.questions.explain.scene import Scene, jobs_of, pods_of, present
-from pumice.questions.explain.server import Server, ServerError, ask, fetch
+from pumice.questions.explain.scene import EXPLAINED, Scene, jobs_of, pods_of, present
+from pumice.questions.explain.server import Server, ServerError, ask, fetch, next_cycle
 from pumice.questions.replay.plugins import demand_plugins
+from pumice.questions.whatif.naming import identity_named
 
 DIFFERS: Final = (
     "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "
@@ -41,13 +42,15 @@ OBSERVED: Final = (
     "cycle {} was the cluster's own scheduler's, seen from outside: {} was {} there; what follows is what would be "
     "decided here"
 )
-KINDS: Final = {"pod": "pod", "pods": "pod", "podgroup": "podgroup", "pg": "podgroup", "job": "job", "vcjob": "job"}
 
 
 @speaking
 def explain(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="pod, podgroup or job.")],
-    name: Annotated[str, typer.Argument(metavar="NS/NAME", help="Name of the object. Default namespace: default.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"Kind of the object: {', '.join(EXPLAINED)}.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NS/NAME", help="Name of the object. Left out where KIND is KIND/NAME or KIND/NS/NAME."),
+    ] = None,
     db: Db = None,
     server: ServerUrl = None,
     token: Token = None,
@@ -81,7 +84,7 @@ def explain(
     asked = server_of(server, token, token_file, certificate, terminal)
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
-    known, whole, file = _known(kind), name if "/" in name else f"default/{name}", None
+    (known, whole), file = _object_named(kind, name), None
     ended, again, code = None, None, Exit.DONE
     if asked is not None or manifests:
         if cycle is not None:
@@ -112,10 +115,10 @@ def _present(
     """Return the state that a server shows now, or manifests as of `now`; the exit code says whether all could be
     used."""
     if server is None:
-        objects, whole, now, _ = take_manifests(manifests, (), now, terminal)
+        (objects, whole, now, _), cycle = take_manifests(manifests, (), now, terminal), 1
     else:
-        objects, whole, now = fetch(server), True, time.time()
-    return present(objects, settings, now, terminal.warn), Exit.DONE if whole else Exit.USAGE
+        objects, whole, now, cycle = fetch(server), True, time.time(), next_cycle(server)
+    return present(objects, settings, now, terminal.warn, cycle), Exit.DONE if whole else Exit.USAGE
 
 
 def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
@@ -132,12 +135,14 @@ def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
     return replace(scene, refused={tasks[pod].uid: RefusedBind(**told[pod]) for pod in told if pod in tasks})
 
 
-def _known(kind: str) -> str:
-    """Return the kind that is meant."""
-    known = KINDS.get(kind.lower())
-    if known is None:
-        raise UsageError(f"cannot explain a {kind!r}; known: {', '.join(sorted(set(KINDS.values())))}", path="KIND")
-    return known
+def _object_named(kind: str, name: str | None) -> tuple[str, str]:
+    """Return the kind and the "namespace/name" that are meant. Raises UsageError, InputError."""
+    if name is None and "/" not in kind:
+        raise UsageError("expected a name, found none", path="NS/NAME")
+    known, namespace, bare = identity_named(kind if name is None else f"{kind}/{name}")
+    if known.lower() not in EXPLAINED:
+        raise UsageError(f"cannot explain a {known}; known: {', '.join(EXPLAINED)}", path="KIND")
+    return known.lower(), f"{namespace}/{bare}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pumice.cli.inputs import in_force, take_manifests, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, present, scene_of
-from pumice.questions.explain.server import Server, fetch
+from pumice.questions.explain.server import Server, fetch, next_cycle
 from pumice.questions.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
 from pumice.questions.oneshot.prepare import obstacles
 from pumice.questions.replay.plugins import demand_plugins
@@ -96,10 +96,10 @@ def scene_from(
             raise UsageError("this shows the present; a recorded cycle is in a journal: --db", path="--cycle")
         _, settings = in_force(config, server, plugins_dir, lenient, terminal.warn)
         if server is not None:
-            objects, now = fetch(server), time.time()
+            objects, now, cycle = fetch(server), time.time(), next_cycle(server)
         else:
-            objects, _, now, _ = take_manifests(manifests or (), (), None, terminal)
-        scene = present(objects, settings, now, terminal.warn)
+            (objects, _, now, _), cycle = take_manifests(manifests or (), (), None, terminal), 1
+        scene = present(objects, settings, now, terminal.warn, cycle)
     for sentence in obstacles(scene.config, objects):
         terminal.warn(sentence)
     gc.freeze()

@@ -82,7 +82,7 @@ def whatif(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Exit code 1 when something differs."""
+    """Exit code 1 when something differs, 2 when an object could not be used."""
     to_be_made(save_as)
     refuse_beside_search(until_starts, (save_as, against, horizon), like, within, budget, (workers, dask))
     horizon_s = seconds_of(horizon or HORIZON, "--horizon")
@@ -95,7 +95,8 @@ def whatif(
     if until_starts is not None:
         works = spread(workers, dask, plugins_dir)
         wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed, works)
-        return search(changed(fork, changes), wanted, terminal)
+        code = search(changed(fork, changes), wanted, terminal)
+        return Exit.USAGE if terminal.errors else code
     if not changes:
         raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
     with (
@@ -108,7 +109,7 @@ def whatif(
     tell_left_out(found, terminal)
     keep(save_as, changed(fork, changes), horizon_s, seed)
     terminal.emit(found.result(), lambda console: show(console, found))
-    return Exit.DONE if found.same else Exit.DIFFERS
+    return Exit.USAGE if terminal.errors else Exit.DONE if found.same else Exit.DIFFERS
 
 
 def spread(workers: int, dask: str | None, plugins_dir: Path | None) -> Executors | None:
@@ -117,9 +118,9 @@ def spread(workers: int, dask: str | None, plugins_dir: Path | None) -> Executor
 
 
 def tell_left_out(found: FutureDifference, terminal: Terminal) -> None:
-    """Objects that the api would not have."""
+    """Name the objects that the api refuses."""
     for who, why in found.before.refused:
-        terminal.warn(f"{who} is left out: {why}")
+        terminal.error(f"{who} is left out: {why}")
 
 
 def keep(file: Path | None, fork: Fork, horizon_s: float, seed: int) -> None:

@@ -35,7 +35,7 @@ from pumice.questions.explain.advice.advise import advise
 from pumice.questions.explain.asked import SETTLED, accounted, recorded, with_owners
 from pumice.questions.explain.ended import end_in
 from pumice.questions.explain.refused import refused_in
-from pumice.questions.explain.scene import Scene, near, scene_of
+from pumice.questions.explain.scene import EXPLAINED, Scene, near, scene_of
 from pumice.questions.history.rewind import Rewound, demand_volcano, newest_cycle, rewind_file
 from pumice.questions.oneshot.supposing import supposed
 from pumice.questions.replay.plugins import demand_plugins, in_force
@@ -239,7 +239,6 @@ ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "waitclasses": ("cycle",),
 }
 """Query parameters of each resource; the others have none."""
-EXPLAINED: Final = ("job", "pod", "podgroup")
 
 
 class QuestionError(RequestError):

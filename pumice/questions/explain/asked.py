@@ -9,6 +9,7 @@ from typing import Final
 
 import anyio
 
+from pumice.belonging import owner_of
 from pumice.config.errors import ConfigError
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
@@ -21,7 +22,7 @@ from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.oneshot.expand import expanded
 from pumice.storage import codec
-from pumice.storage.journal import API, CYCLE, DECISION
+from pumice.storage.journal import API, CYCLE, DECISION, Stored
 from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
@@ -87,14 +88,18 @@ def with_owners(scene: Scene, db: Path) -> Scene:
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
     """Return the last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
+    owned = OwnedGroups(name)
+    kinds = (CYCLE, DECISION) if kind in ("pod", "podgroup") else (CYCLE, DECISION, API)
     async with await SqliteJournal.open(db, read_only=True) as journal:
         current = newest = found = after = 0
-        while batch := await journal.read(after, (CYCLE, DECISION)):
+        while batch := await journal.read(after, kinds):
             for stored in batch:
                 if stored.kind == CYCLE:
                     record = read_as(stored, CycleRecord)
                     current, newest = record.cycle, newest_of_volcano(record)
-                elif _is_about(read_as(stored, Bind | Evict), kind, name):
+                elif stored.kind == API:
+                    owned.note(stored)
+                elif _is_about(read_as(stored, Bind | Evict), kind, name, owned):
                     found = current
             after = batch[-1].sequence
     if not newest:
@@ -102,7 +107,24 @@ async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
     return found, newest
 
 
-def _is_about(decision: Bind | Evict, kind: str, name: str) -> bool:
+class OwnedGroups:
+    """PodGroups that were made for an object "namespace/name", itself or through a ReplicaSet, as a journal tells."""
+
+    def __init__(self, name: str) -> None:
+        self._bare = name.rpartition("/")[2].encode()
+        self._owners = {name}
+        self.groups = set[str]()
+
+    def note(self, stored: Stored) -> None:
+        """Note a change of an object, if it says who owns it."""
+        if self._bare not in stored.payload:
+            return
+        change = read_as(stored, Mutation)
+        if change.kind in ("PodGroup", "ReplicaSet") and owner_of(codec.unpack(change.blob)) in self._owners:
+            (self.groups if change.kind == "PodGroup" else self._owners).add(f"{change.namespace}/{change.name}")
+
+
+def _is_about(decision: Bind | Evict, kind: str, name: str, owned: OwnedGroups) -> bool:
     if kind == "pod":
         return f"{decision.namespace}/{decision.name}" == name
-    return decision.job == name or (kind == "job" and decision.job.startswith(f"{name}-"))
+    return decision.job == name or decision.job in owned.groups

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pumice.belonging import owner_of
+from pumice.cluster.controllers.deployments import TEMPLATE_HASH
 from pumice.config.errors import RequestError, nearest_keys
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.decisions import Bind, Evict
@@ -21,6 +22,9 @@ from pumice.questions.explain.refused import RefusedBind
 from pumice.questions.history.rewind import Rewound
 from pumice.questions.oneshot.supposing import over_http
 from pumice.storage.history import RecordedCycle
+
+EXPLAINED: Final = ("pod", "podgroup", "job", "deployment", "replicaset", "statefulset", "daemonset")
+"""Kinds of objects whose pods can be explained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,14 @@ def scene_of(past: Rewound) -> Scene:
 
 
 def present(
-    objects: Sequence[dict[str, Any]], settings: SchedulerConfig, now: float, warn: Callable[[str], None]
+    objects: Sequence[dict[str, Any]],
+    settings: SchedulerConfig,
+    now: float,
+    warn: Callable[[str], None],
+    cycle: int = 1,
 ) -> Scene:
-    """Return the input of the next cycle, as far as a server or a dump shows it: operations in flight are unknown.
-    Objects that cannot be read are left out with a warning.
+    """Return the input of the next cycle, which has that number, as far as a server or a dump shows it: operations in
+    flight are unknown. Objects that cannot be read are left out with a warning.
     """
     view, taken = View(), list[dict[str, Any]]()
     for obj in objects:
@@ -78,7 +86,7 @@ def present(
         else:
             taken.append(obj)
     options = SessionOptions(node_usage=usage_of(objects))
-    clock, ask = CycleClock(1, now, 0), partial(over_http, taken)
+    clock, ask = CycleClock(cycle, now, 0), partial(over_http, taken)
     return Scene(view, settings, clock, Carry(), options=options, objects=lambda: taken, ask=ask)
 
 
@@ -88,7 +96,19 @@ def jobs_of(view: View, kind: str, name: str) -> list[str]:
         task = view.tasks.by_key.get(name)
         job = "" if task is None else task.job or stranger_of(task)
         return [job] if job in view.jobs.by_key else []
-    return [key for key, job in view.jobs.by_key.items() if name in (key, made_for(job) if kind == "job" else key)]
+    return [
+        key for key, job in view.jobs.by_key.items() if name == key or (kind != "podgroup" and _made(job, kind, name))
+    ]
+
+
+def _made(job: Job, kind: str, name: str) -> bool:
+    """Return whether the PodGroup was made for the object. A Deployment owns it through a ReplicaSet, whose name is
+    the Deployment's and the hash of the template, which its pods carry.
+    """
+    owner = made_for(job)
+    if kind != "deployment":
+        return owner == name
+    return any(owner == f"{name}-{task.labels.get(TEMPLATE_HASH)}" for task in job.tasks.values())
 
 
 def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
@@ -111,7 +131,7 @@ def near(view: View, kind: str, name: str) -> str:
     """Return suggestions for a name that does not exist; a job is known by its PodGroup, and by its own name if the
     group was made for it."""
     known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
-    if kind == "job":
+    if kind not in ("pod", "podgroup"):
         known |= set(map(made_for, view.jobs.by_key.values()))
     names = nearest_keys(name, known)
     return f"; near: {', '.join(names)}" if names else ""

@@ -107,6 +107,15 @@ def mean_cycle_ms(server: Server) -> float | None:
     return float(told[f"{LATENCY}_sum"]) / count if count else None
 
 
+def next_cycle(server: Server) -> int:
+    """Return the number of its next cycle; 1 where the server is no Pumice, or has had none. Raises ServerError,
+    ConfigError."""
+    with _client(server) as client, _told(server.url):
+        answer = client.get(f"{ADVICE}/courses")
+        cycles: list[list[float]] = _json(answer).get("cycles") or []
+    return int(cycles[-1][0]) + 1 if answer.status_code == OK and cycles else 1
+
+
 @contextmanager
 def _client(server: Server) -> Generator[httpx.Client]:
     headers = {"Accept": "application/json"}

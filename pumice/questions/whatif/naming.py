@@ -100,7 +100,7 @@ def kind_named(word: str) -> Kind:
         return found_row
     near = nearest_names(lower, [row.singular for row in KINDS.values()])
     hint = f", did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"nobody knows the kind {word!r}{hint}")
+    raise InputError(f"there is no kind {word!r}{hint}")
 
 
 def identity_named(text: str) -> Identity:

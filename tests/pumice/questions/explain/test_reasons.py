@@ -213,3 +213,22 @@ def test_what_a_pod_and_its_job_both_say_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(yaml.safe_dump_all([node("n0", cpu="4"), job]), "utf-8")
     told = pumice("explain", "-f", tmp_path / "all.yaml", "job", "j", "--budget", "0.1", "-o", "json").json
     assert told["message"].count("Not enough valid pods of each task") == 1
+
+
+def test_deployment_is_explained_by_its_pods_in_manifests_and_in_a_journal(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x", cpu="7")["spec"]}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    file, db = tmp_path / "c.yaml", tmp_path / "j.db"
+    file.write_text(yaml.safe_dump_all([node("n0", cpu="8"), queue("default"), web]))
+    assert pumice("run", "-f", file, "--db", db, "--time", "virtual", "--until", "3s").code == 0
+    for source in (("-f", file), ("--db", db)):
+        for named in (("deployment", "default/web"), ("deploy/web",)):
+            told = pumice("explain", *source, *named, "-o", "json").json
+            assert (told["kind"], told["name"]) == ("deployment", "default/web")
+            assert len(told["tasks"]) == 2
+    assert pumice("explain", "-f", file, "statefulset", "web").code == 2
