@@ -1,13 +1,6 @@
 """Two plugins of one's own: one looks at nodes one by one, one at all of them at once.
 
-    pumice run --plugins-dir examples/plugins --config scheduler.conf
-
-with, in scheduler.conf:
-
-    - name: quiet-racks
-      arguments: {onError: fail, label: example.com/rack, most: 4}
-    - name: young-nodes
-      arguments: {weight: 5}
+pumice decide -f cluster.yaml -f queues/ -f work.yaml --plugins-dir plugins --config racks.conf
 """
 
 from __future__ import annotations
@@ -32,7 +25,7 @@ class QuietRacks:
     name = "quiet-racks"
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        self._label = str(arguments.get("label", "example.com/rack"))
+        self._label = str(arguments.get("label", "rack"))
         self._most = int(arguments.get("most", 4))
 
     def on_session_open(self, session: Session) -> None:

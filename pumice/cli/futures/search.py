@@ -19,7 +19,7 @@ from pumice.questions.oneshot.supposing import unasked
 from pumice.questions.whatif.naming import found
 from pumice.questions.whatif.search.defragment import StartAnswer, plans
 from pumice.questions.whatif.search.searches import advised, searched
-from pumice.questions.whatif.search.starting import StartQuestion, known_job
+from pumice.questions.whatif.search.starting import StartQuestion, known_job, runs_in_part
 from pumice.results import Result
 from pumice.units import counted, time_span
 from pumice.work import CHANGE, OBJECT, WorkBudget, WorkOverError
@@ -42,11 +42,13 @@ class SearchOptions:
 
 
 class StartsWith(Result, kw_only=True, tag="whatif/1"):
-    """With which changes a job starts within so many seconds. `starts_s`: when it does as it is, null: it does not.
+    """With which changes a job starts within so many seconds. `whole`: it runs with some of its pods, and starts in
+    full when all of them are on nodes. `starts_s`: when it does as it is, null: it does not.
     `tried`: so many futures; `complete`: the work for trying was not over before everything was tried.
     """
 
     job: str
+    whole: bool
     within_s: float
     starts_s: float | None
     answers: list[StartAnswer]
@@ -72,6 +74,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
             job,
             asked.within_s,
             asked.seed,
+            runs_in_part(fork, job),
             lambda job, seconds: advance(1),
             executor=executor,
             work=work,
@@ -88,6 +91,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
     complete = starts_s is not None or not question.spent()
     told = StartsWith(
         job=job,
+        whole=question.whole,
         within_s=asked.within_s,
         starts_s=starts_s,
         answers=answers,
@@ -105,10 +109,15 @@ def show_answers(
     """A sentence each, with when the job starts then."""
     for sentence in unasked(question.fork.config):
         console.print(sentence)
+    does, not_done = (
+        ("has all its pods", "runs with some of its pods, and does not get all")
+        if question.whole
+        else ("starts", "does not start")
+    )
     if starts_s is not None:
-        console.print(f"{question.job} starts after {time_span(starts_s)} as it is.")
+        console.print(f"{question.job} {does} after {time_span(starts_s)} as it is.")
         return
-    console.print(f"{question.job} does not start within {time_span(question.within_s)}. It would with:")
+    console.print(f"{question.job} {not_done} within {time_span(question.within_s)}. It would with:")
     for answer in answers:
         console.print(f"- {_what(answer)}: after {time_span(answer.starts_s)} ({_how_sure(answer)})")
     if not answers:

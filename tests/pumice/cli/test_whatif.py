@@ -169,6 +169,17 @@ def test_a_change_that_is_longer_than_a_line_is_told_in_full(tmp_path: Path) -> 
     assert f"""[\"{thing}\"]=3'""" in out
 
 
+def test_search_for_a_job_that_runs_in_part_asks_for_all_its_pods(tmp_path: Path) -> None:
+    objects = [node("n0", cpu="2"), queue("default"), *gang("g", pods=3, min_member=2, cpu="1", nodes=["n0", "n0"])]
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump_all(objects))
+    question = ("whatif", "-f", tmp_path / "c.yaml", "--until-starts", "g", "--within", "10s")
+    said = pumice(*question, "-o", "json")
+    assert (said.code, said.json["whole"], said.json["starts_s"]) == (1, True, None)
+    assert [(each["code"], each["amount"]) for each in said.json["answers"]][0] == ("Nodes", 1)
+    words = "default/g runs with some of its pods, and does not get all within 10s. It would with:"
+    assert pumice(*question, "-o", "table").out.splitlines()[0] == words
+
+
 def test_what_starts_anyway_needs_no_search(cluster: Path) -> None:
     said = pumice("whatif", "-f", cluster, "--until-starts", "g", "-o", "table")
     assert (said.code, said.out) == (0, "default/g starts after 30s as it is.\n")

@@ -24,7 +24,7 @@ tiers:
   - name: {name}
     arguments: {arguments}
 """
-RACKS = [node(f"n{i}", labels={"example.com/rack": "ab"[i % 2]}) for i in range(4)]
+RACKS = [node(f"n{i}", labels={"rack": "ab"[i % 2]}) for i in range(4)]
 
 
 @pytest.fixture(autouse=True)

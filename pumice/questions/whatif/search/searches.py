@@ -47,16 +47,18 @@ def advised(question: StartQuestion) -> Iterator[StartAnswer]:
     if job is None or view.jobs.by_key[job].spec is None:
         return
     bench = Bench.of(with_pods(scene, job) or scene, job, question.work)
-    search, told = searched_on(bench, job), 0
+    search, told = searched_on(bench, job), set[str]()
     if search is None:
         return
     for found in search.found:
         words = in_words(found.changes, [""] * len(found.changes))
+        if words in told:  # alike nodes may be named alike
+            continue
         starts_s = question.starts(ForkChange(words, _made(fork, bench, found.changes)))
         if starts_s is not None:
-            told += 1
+            told.add(words)
             yield StartAnswer("Change", len(found.changes), (question.job,), (words,), starts_s, False, search.tried)
-        if told == MOST:
+        if len(told) == MOST:
             return
 
 

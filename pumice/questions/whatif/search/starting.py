@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.cluster.kernel.fork import Fork
@@ -21,6 +21,7 @@ from pumice.core.session.trail.trail import NullTrail
 from pumice.errors import InputError
 from pumice.executors import died
 from pumice.questions.whatif.changes import ForkChange, changed
+from pumice.questions.whatif.naming import ENDED, Belongings, belongings, running
 from pumice.storage import codec
 from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle, of_step
 
@@ -29,24 +30,26 @@ if TYPE_CHECKING:
     from pumice.core.session.trail.records import Ending
     from pumice.core.state.jobs import Job
 
-ENDED: Final = ("Succeeded", "Failed")
-
 
 class StartWatch:
-    """Looks for a job ("namespace/name") to have its minimum of pods on nodes."""
+    """Looks for a job ("namespace/name") to have its minimum of pods on nodes, or all of them (`whole`)."""
 
-    def __init__(self, job: str) -> None:
+    def __init__(self, job: str, *, whole: bool = False) -> None:
         self.job = job
+        self.whole = whole
         self.seen: set[str] = set()
         self.groups: set[str] = set()
         self._minima: dict[str, int] = {}
         self._placed: defaultdict[str, set[str]] = defaultdict(set)
+        self._waiting: defaultdict[str, set[str]] = defaultdict(set)
         self._owners: dict[str, str] = {}
 
     @property
     def started(self) -> bool:
-        """Return whether a group of the job has its minimum of pods on nodes now."""
+        """Return whether a group of the job has its minimum of pods on nodes now, or all its pods."""
         placed = self._placed
+        if self.whole and any(self._waiting[group] for group in self.groups):
+            return False
         return any(len(placed[group]) >= self._minima.get(group, 1) for group in self.groups if placed[group])
 
     def note(self, mutation: Mutation, at: float) -> None:
@@ -72,15 +75,15 @@ class StartWatch:
         if self.job in (job, group, own):
             self.groups.add(group)
         gone = mutation.type == "DELETED" or section(pod, "status").get("phase") in ENDED
-        if gone or not section(pod, "spec").get("nodeName"):
-            self._placed[group].discard(own)
-        else:
-            self._placed[group].add(own)
+        has_node = bool(section(pod, "spec").get("nodeName"))
+        for pods, is_one in ((self._placed, has_node), (self._waiting, not has_node)):
+            (pods[group].add if is_one and not gone else pods[group].discard)(own)
 
 
 @dataclass
 class StartQuestion:
-    """Does the job start within so many seconds? `tries` counts the trials, `told` is called for each.
+    """Does the job start within so many seconds? `tries` counts the trials, `told` is called for each. `whole`: it runs
+    already, and starts in full when all its pods are on nodes.
 
     `work` is what may be done for what is tried; WorkOverError ends such a future in the middle. As it is, without any
     change, the job is followed to the end, so that the answer is not "does not start" when only the work ran out.
@@ -92,6 +95,7 @@ class StartQuestion:
     job: str
     within_s: float
     seed: int = 0
+    whole: bool = False
     told: Callable[[str, float | None], None] = lambda words, starts_s: None
     tries: int = 0
     known: dict[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], "float | None"])
@@ -118,7 +122,7 @@ class StartQuestion:
             if words not in self.known and words not in self._ahead:
                 with suppress(InputError):
                     asked = changed(self.fork, [change]), self.job, self.within_s, self.seed
-                    self._ahead[words] = executor.submit(lived_start, *asked, self.work.units)
+                    self._ahead[words] = executor.submit(lived_start, *asked, self.work.units, self.whole)
 
     def starts(self, *changes: ForkChange) -> float | None:
         """Return when the job starts with these changes, in seconds; None: it does not, or they cannot be made. Each
@@ -137,7 +141,7 @@ class StartQuestion:
         future = self._ahead.pop(words, None)
         if future is None or died(future.exception()):
             left = self.work.units - self.work.used if changes else inf
-            found = lived_start(changed(self.fork, changes), self.job, self.within_s, self.seed, left)
+            found = lived_start(changed(self.fork, changes), self.job, self.within_s, self.seed, left, self.whole)
         else:
             found = future.result()
         self.work.add(found.used)
@@ -175,9 +179,13 @@ def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | No
     return lived_start(fork, job, within_s, seed).starts_s
 
 
-def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: float = inf) -> LivedStart:
-    """Live through the future until the job starts, or the work reaches so many `units`."""
-    watch, work = StartWatch(job), WorkBudget(units)
+def lived_start(
+    fork: Fork, job: str, within_s: float, seed: int = 0, units: float = inf, whole: bool = False
+) -> LivedStart:
+    """Live through the future until the job starts, in full where that is asked (`whole`), or the work reaches so many
+    `units`.
+    """
+    watch, work = StartWatch(job, whole=whole), WorkBudget(units)
     at: list[float] = []
     nodes = sum(obj["kind"] == "Node" for obj in fork.objects)
 
@@ -197,6 +205,14 @@ def lived_start(fork: Fork, job: str, within_s: float, seed: int = 0, units: flo
     with suppress(WorkOverError):
         Life(fork, seed, note, decided, CountedSteps(work, nodes)).run(within_s, advance)
     return LivedStart(at[0] if at else None, work.used)
+
+
+def runs_in_part(fork: Fork, job: str) -> bool:
+    """Return whether the job has its minimum of pods on nodes already, and others without a node."""
+    one, objects = belongings(fork.objects).get(job, Belongings()), fork.objects
+    pods = [pod for place in one.pods if section(pod := objects[place], "status").get("phase") not in ENDED]
+    minimum = min((minimum_of(objects[place]) for place in one.groups), default=1)
+    return minimum <= len(running(objects, one)) < len(pods)
 
 
 def known_job(fork: Fork, name: str) -> str:
