@@ -95,8 +95,7 @@ def whatif(
     if until_starts is not None:
         works = spread(workers, dask, plugins_dir)
         wanted = SearchOptions(until_starts, seconds_of(within, "--within"), budget, like or (), seed, works)
-        code = search(changed(fork, changes), wanted, terminal)
-        return Exit.USAGE if terminal.errors else code
+        return search(changed(fork, changes), wanted, terminal)
     if not changes:
         raise UsageError("nothing is changed: name a change, such as --add-nodes 4:like=NODE or --submit job.yaml")
     with (

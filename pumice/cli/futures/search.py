@@ -58,7 +58,7 @@ class StartsWith(Result, kw_only=True, tag="whatif/1"):
 
 
 def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
-    """Exit code 0 when the job starts as it is, else 1."""
+    """Exit code 0 when the job starts as it is, else 1; 2 when an object could not be used."""
     work = WorkBudget.of_seconds(asked.seconds)
     work.add(len(fork.objects) * (OBJECT + CHANGE))
     job = known_job(fork, asked.job)
@@ -100,7 +100,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
         supposed=unasked(fork.config),
     )
     terminal.emit(told, lambda console: show_answers(console, question, starts_s, answers, complete=complete))
-    return Exit.DONE if starts_s is not None else Exit.DIFFERS
+    return Exit.USAGE if terminal.errors else Exit.DONE if starts_s is not None else Exit.DIFFERS
 
 
 def show_answers(

@@ -175,7 +175,8 @@ def test_search_for_a_job_that_runs_in_part_asks_for_all_its_pods(tmp_path: Path
     question = ("whatif", "-f", tmp_path / "c.yaml", "--until-starts", "g", "--within", "10s")
     said = pumice(*question, "-o", "json")
     assert (said.code, said.json["whole"], said.json["starts_s"]) == (1, True, None)
-    assert [(each["code"], each["amount"]) for each in said.json["answers"]][0] == ("Nodes", 1)
+    first = said.json["answers"][0]
+    assert (first["code"], first["amount"]) == ("Nodes", 1)
     words = "default/g runs with some of its pods, and does not get all within 10s. It would with:"
     assert pumice(*question, "-o", "table").out.splitlines()[0] == words
 
