@@ -86,11 +86,15 @@ def _refuse(session: Session, rows: JobRows) -> None:
     """Reject jobs that have their turns while nothing changes: one of each sort is asked for, the others get its
     answer.
     """
-    columns, sorts = session.snapshot.jobs, dict[tuple[float, ...], list[int]]()
-    keys = zip(columns.queue.take(rows).tolist(), *columns.minimum.take(rows, axis=1).tolist(), strict=True)
-    for row, key in zip(rows.tolist(), keys, strict=True):
-        sorts.setdefault(key, []).append(row)
-    for same in sorts.values():
+    if not len(rows):
+        return
+    columns = session.snapshot.jobs
+    marks = np.concatenate((columns.queue.take(rows)[None], columns.minimum.take(rows, axis=1)))
+    order = np.lexsort(marks)  # stable: the first of each sort is the one whose turn comes first
+    sorted_marks = marks.take(order, axis=1)
+    begins = np.logical_or.reduce(sorted_marks[:, 1:] != sorted_marks[:, :-1]).nonzero()[0] + 1
+    for sort in np.split(rows.take(order), begins):
+        same: list[int] = sort.tolist()
         job = session.jobs.handle(same[0])
         plugin = session.points.job_enqueueable.rejecter(job)
         if plugin is None:

@@ -16,6 +16,8 @@ from pumice.proof.bench import (
     pipeline,
     preempt,
     replay,
+    serial,
+    small,
     spread,
     steady,
     storm,
@@ -50,5 +52,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "replay": Scenario("a journal decided again, and a restart from it", replay.DEFAULTS, replay.measure),
     "openb": Scenario("the openb trace in one cycle", openb.DEFAULTS, openb.measure),
     "whatif": Scenario("two futures of a full cluster, an hour ahead", whatif.DEFAULTS, whatif.measure),
+    "small": Scenario("cycles with nothing or one pod to place", small.DEFAULTS, small.measure),
+    "serial": Scenario("creates over HTTP, by one client and sixteen", serial.DEFAULTS, serial.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }
