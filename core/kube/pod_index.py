@@ -49,6 +49,7 @@ class PodClasses:
         self._by_label: dict[tuple[str, str], list[PodClass]] = {}
         self._by_namespace: dict[str, list[PodClass]] = {}
         self._seen: dict[str, dict[str, Task]] = {}  # node name -> the pods counted there
+        self._number = -1  # of the snapshot in which they were counted
 
     def of(self, task: Task) -> PodClass:
         """The class of a pod, made when it is the first of its kind."""
@@ -63,9 +64,10 @@ class PodClasses:
 
     def count_opening(self, placed: Placed) -> None:
         """Let `rows` tell what this session began with."""
-        seen = self._seen
-        for name, row in placed.nodes.row.items():
-            before, after = seen.get(name), placed.residents.get(name)
+        seen, now, at = self._seen, placed.snapshot, placed.nodes.row
+        changed, self._number = now.residents.since(self._number), now.residents.number
+        for name in at if changed is None else at.keys() & changed:
+            row, before, after = at[name], seen.get(name), now.node_tasks.get(name)
             if before is after:
                 continue
             for tasks, sign in ((before, -1), (after, 1)):

@@ -137,6 +137,22 @@ class JobColumns(Struct, frozen=True):
         )  # fmt: skip
 
 
+class ResidentChanges(Struct, frozen=True):
+    """The nodes whose dictionary of tasks differs from that of an earlier snapshot of the view. `number`: of this one;
+    `recent`: the names that each of the last snapshots found changed, this one's last.
+    """
+
+    number: int
+    recent: tuple[frozenset[str], ...]
+
+    def since(self, number: int) -> frozenset[str] | None:
+        """Return the names that changed after that snapshot; None where that is not known any more."""
+        count = self.number - number
+        if not 0 <= count <= len(self.recent):
+            return None
+        return frozenset[str]().union(*self.recent[len(self.recent) - count :])
+
+
 class Snapshot(Struct, frozen=True):
     """Everything a cycle may read.
 
@@ -152,6 +168,7 @@ class Snapshot(Struct, frozen=True):
     jobs: JobColumns
     queues: list[Queue]
     node_tasks: dict[str, dict[str, Task]]
+    residents: ResidentChanges
     objects: dict[str, dict[str, Object]]
     promised: Mapping[str, Promised]
     derived: DerivedColumns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from pumice.core.state.dimensions import Dimensions
 from pumice.core.state.echoes import Echoes, only_echoes
 from pumice.core.state.jobs import NO_QUEUE, JobTable
 from pumice.core.state.nodes import NodeTable
-from pumice.core.state.snapshot import AssumedPods
+from pumice.core.state.snapshot import AssumedPods, ResidentChanges
 from pumice.core.state.sources import limits_of
 from pumice.core.state.tasks import NOWHERE, TaskTable
 from pumice.core.state.volumes import VolumeCounts
@@ -170,6 +170,10 @@ class Groups:
 # --- Tasks of nodes
 
 
+RECENT: Final = 8
+"""Snapshots whose changes are remembered: a session that skips some still need not look at every node."""
+
+
 class NodeTasks:
     """`node_tasks`: node name -> pod key -> task, nodes not yet seen included; a node's tasks in the order in which
     they last changed. A dict that a snapshot has seen is never changed again: it is copied first.
@@ -180,11 +184,17 @@ class NodeTasks:
         self._tasks = tasks
         self._nodes = nodes
         self.unshared: dict[str, None] = {}  # node names whose dict no snapshot has seen
+        self.changes = ResidentChanges(0, ())
+        self._shared: dict[str, dict[str, Task]] = {}
 
     def share(self) -> dict[str, dict[str, Task]]:
-        """For a snapshot."""
+        """For a snapshot; never change it. `changes` says from now on what is new in it."""
+        if self.unshared:
+            self._shared = dict(self.node_tasks)
+        before = self.changes
+        self.changes = ResidentChanges(before.number + 1, (*before.recent[1 - RECENT :], frozenset(self.unshared)))
         self.unshared.clear()
-        return dict(self.node_tasks)
+        return self._shared
 
     def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
         """Count a task that is counted on no node."""

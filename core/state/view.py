@@ -468,6 +468,7 @@ class View(ViewTables):
             jobs=self.jobs.columns(),
             queues=queues,
             node_tasks=self.residents.share(),
+            residents=self.residents.changes,
             objects=objects,
             promised=self._assumed.share(),
             derived=self._derived.lend(Material(nodes, queues, dimensions, objects), self._versions()),

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from pumice.core.kube.placed import placed_pods
 from pumice.core.kube.pod_index import pod_index
 from pumice.core.kube.selectors import label_selector
@@ -68,3 +71,32 @@ def test_classes_are_counted_anew_where_pods_changed() -> None:
     assert counts(view, "web") == [0, 1]
     assert counts(view, "db") == [0, 1]
     assert counts(view, "none") == [0, 0]
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 5), st.integers(-1, 2), st.booleans(), st.integers(0, 11)), max_size=12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(CHANGES)
+def test_placed_pods_kept_and_read_anew_are_the_same(changes: list[tuple[int, int, bool, int]]) -> None:
+    """Whichever sessions were opened between the changes, however many snapshots nobody asked anything of."""
+    view = view_of(*(node(f"n{number}") for number in range(3)))
+    for name, place, alone, skipped in changes:
+        old = view.tasks.by_key.get(f"default/p{name}")
+        if place < 0:
+            if old is not None:
+                view.apply("DELETED", pod(f"p{name}"))
+            continue
+        app = {"app": "a" if alone else "b"}
+        new = pod(f"p{name}", node=f"n{place}", labels=app, affinity=ALONE if alone else None, phase="Running")
+        view.apply("ADDED" if old is None else "MODIFIED", new)
+        for _ in range(skipped):
+            view.snapshot()
+        fresh = view_of(*(node(f"n{number}") for number in range(3)))
+        for task in view.tasks.by_key.values():
+            there = view.tasks.resides[task.row]
+            fresh.apply(
+                "ADDED", pod(task.name, node=there, labels=task.labels, affinity=task.template.affinity or None)
+            )
+        assert special(view) == special(fresh)
+        assert [counts(view, each) for each in "ab"] == [counts(fresh, each) for each in "ab"]
