@@ -182,7 +182,7 @@ def tidy(session: nox.Session) -> None:
 
 @nox.session
 def documents(session: nox.Session) -> None:
-    """Draw the picture of the actors, and write the lists of settings, fixes, actions and plugins again."""
+    """Draw the picture of the actors, and write the lists of settings, fixes, actions, plugins and kinds again."""
     _run(session, "python", "-m", "docs.making.draw_actors")
     _run(session, "python", "-m", "docs.making.write_settings")
     _run(session, "python", "-m", "docs.making.write_fixes")

@@ -98,6 +98,18 @@ def test_the_page_of_features_lists_what_is_built() -> None:
     assert all(f"| {what} | " in text for what in ("actions", "plugins"))
 
 
+def test_page_of_workloads_says_what_each_rule_does() -> None:
+    text = list_built.WORKLOADS.read_text("utf-8")
+    assert text == list_built.looked_after(text), "run `nox -s documents`"
+
+
+def test_readme_of_controllers_names_each_module() -> None:
+    room = Path("cluster/controllers")
+    modules = {path.name + "/" * path.is_dir() for path in room.iterdir() if path.suffix in ("", ".py")}
+    text = (room / "README.md").read_text("utf-8")
+    assert [name for name in sorted(modules) if name[:2] != "__" and f"`{name}`" not in text] == []
+
+
 def anchors(path: Path) -> set[str]:
     """The anchors of a document's headings, as a forge makes them."""
     words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(path.read_text("utf-8")))

@@ -189,6 +189,11 @@ VOLCANO: Final = Dialect(
 class CronRule(OwnerRule):
     """Rule of CronJobs, Kubernetes' and Volcano's."""
 
+    summary = (
+        "schedules as robfig/cron reads them, timeZone, concurrencyPolicy, startingDeadlineSeconds, history limits, "
+        "suspend"
+    )
+
     def __init__(self, dialect: Dialect) -> None:
         self.owner, self.children = dialect.owner, (dialect.child,)
         self.owner_type = (dialect.job_version, "CronJob")

@@ -267,6 +267,7 @@ def pod_for(owner: Object, revision: Object, node: str) -> Object:
 class DaemonSetRule(OwnerRule):
     """Rule of DaemonSets."""
 
+    summary = "one pod a node that selector, affinity and taints allow; maxUnavailable, maxSurge, OnDelete, revisions"
     owner = "DaemonSet"
     owner_type = ("apps/v1", "DaemonSet")
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)

@@ -246,6 +246,10 @@ _OWN: Final = (LAST_APPLIED, REVISION, HISTORY, DESIRED, MAX_REPLICAS, "deprecat
 class DeploymentRule(OwnerRule):
     """Rule of Deployments."""
 
+    summary = (
+        "a ReplicaSet for each template; RollingUpdate (maxSurge, maxUnavailable) and Recreate, pause, history and "
+        "rollback, proportional scaling, progress deadline"
+    )
     owner = "Deployment"
     owner_type = ("apps/v1", "Deployment")
     children = ("ReplicaSet",)

@@ -91,6 +91,8 @@ class OwnerRule(ABC):
     own; it returns whether the owner is to be looked at, and the `mark` names the owner.
     """
 
+    summary: str
+    """What is done for an owner, for the page about workloads (docs/workloads.md)."""
     owner: str
     """The kind of the owners."""
     owner_type: tuple[str, str]
@@ -160,6 +162,12 @@ class OwnerRule(ABC):
     def forget(self, mark: str) -> None:
         """The owner was removed."""
         return
+
+    def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterable[str]:
+        """Return a sentence for each child that is made only when others have come so far. `exists`: whether there is
+        an object of a kind and name in the owner's namespace.
+        """
+        return ()
 
     def words(self, owner: Object, child: Object) -> ChildWords:
         """Return the events about a child: for pods those of most of Kubernetes' controllers, for other kinds none."""

@@ -5,7 +5,7 @@ Source: Volcano `controllers/jobflow`, `controllers/jobtemplate`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -166,9 +166,13 @@ BY_FLOW: Final = "volcano.sh/createdByJobFlow"
 API_VERSION: Final = "flow.volcano.sh/v1alpha1"
 
 
+_SUMMARY: Final = "Jobs in their turn; phases and words are Volcano v1.15.1's"
+
+
 class JobFlowRule(OwnerRule):
     """Rule of JobFlows: Jobs from templates, each made when those it depends on are done."""
 
+    summary = _SUMMARY
     owner = "JobFlow"
     owner_type = (API_VERSION, "JobFlow")
     children = (JOB,)
@@ -183,6 +187,21 @@ class JobFlowRule(OwnerRule):
     def forget(self, mark: str) -> None:
         """The owner was removed."""
         self._said.pop(mark, None)
+
+    def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterator[str]:
+        """Yield the Jobs that depend on others, and those whose template does not exist; a flow without a name owns
+        none.
+        """
+        for each in section(owner, "spec").get("flows") or ():
+            name = each.get("name") or ""
+            if not name or exists(JOB, job_name(owner, name)):
+                continue
+            targets: list[str] = section(each, "dependsOn").get("targets") or []
+            if not exists(TEMPLATE, name):
+                yield f"JobTemplate {name} is not among the objects: no Job is made of it"
+            elif targets:
+                before = " and ".join(targets)
+                yield f"Job {job_name(owner, name)} is made when those of {before} are Completed (dependsOn)"
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""
@@ -250,6 +269,7 @@ class JobFlowRule(OwnerRule):
 class JobTemplateRule(OwnerRule):
     """Rule of JobTemplates: the stored list of Jobs that were made from each."""
 
+    summary = _SUMMARY
     owner = TEMPLATE
     owner_type = (API_VERSION, TEMPLATE)
     children = ()

@@ -27,10 +27,23 @@ class KeptNumber:
     api_version: str
     reporter: str
     plain: bool
+    summary: str
 
 
-REPLICATION_CONTROLLERS: Final = KeptNumber("ReplicationController", "v1", "replication-controller", plain=True)
-REPLICA_SETS: Final = KeptNumber("ReplicaSet", "apps/v1", "replicaset-controller", plain=False)
+REPLICATION_CONTROLLERS: Final = KeptNumber(
+    "ReplicationController",
+    "v1",
+    "replication-controller",
+    plain=True,
+    summary="as many pods as are wanted; a pod whose labels no longer match is let go",
+)
+REPLICA_SETS: Final = KeptNumber(
+    "ReplicaSet",
+    "apps/v1",
+    "replicaset-controller",
+    plain=False,
+    summary="as many pods as are wanted, adopted where the selector finds them",
+)
 
 
 class ReplicationRule(OwnerRule):
@@ -42,7 +55,7 @@ class ReplicationRule(OwnerRule):
     def __init__(self, kept: KeptNumber) -> None:
         self.owner = kept.kind
         self.owner_type = (kept.api_version, kept.kind)
-        self.reporter = kept.reporter
+        self.reporter, self.summary = kept.reporter, kept.summary
         self._plain = kept.plain
 
     def belongs(self, owner: Object) -> Belongs | None:

@@ -5,8 +5,9 @@ Source: Kubernetes' statefulset controller.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
@@ -214,6 +215,10 @@ CLAIM: Final = "PersistentVolumeClaim"
 class StatefulSetRule(OwnerRule):
     """Rule of StatefulSets."""
 
+    summary = (
+        "in order or Parallel, volumeClaimTemplates and what becomes of the claims, ordinals, partition, OnDelete, "
+        "revisions"
+    )
     owner = "StatefulSet"
     owner_type = ("apps/v1", "StatefulSet")
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
@@ -232,6 +237,19 @@ class StatefulSetRule(OwnerRule):
             return ChildWords()
         who = f"Pod {child['metadata'].get('name', '')} in StatefulSet {owner['metadata']['name']}"
         return ChildWords(f"create {who} successful", f"create {who} failed error: ", f"delete {who} successful")
+
+    def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterator[str]:
+        """Yield the pods that come one after the other, unless they may come together."""
+        spec, name = section(owner, "spec"), owner["metadata"]["name"]
+        if spec.get("podManagementPolicy") == "Parallel":
+            return
+        first = first_ordinal(owner)
+        number = next(each for each in count(first) if not exists("Pod", f"{name}-{each}"))
+        after = first + int(spec.get("replicas") or 0) - number - 1
+        if number > first and after >= 0:
+            more = f", and {after} more one after the other" if after else ""
+            before, pod = f"{name}-{number - 1}", f"{name}-{number}"
+            yield f"pod {pod} is made when {before} runs and is ready{more} (podManagementPolicy OrderedReady)"
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""

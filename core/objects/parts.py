@@ -24,7 +24,7 @@ POD_PLACED: Final = "Pod:placed"
 POD_OF_JOB: Final = "Pod:of-job"
 """Pods of Volcano's Jobs."""
 POD_OF_WORKLOAD: Final = "Pod:of-workload"
-"""Pods of the kinds of Kubernetes that make pods: ReplicaSets, Jobs of batch/v1 and so on."""
+"""Pods that a controller of any other kind has: ReplicaSets, Jobs of batch/v1 and so on."""
 POD_OF_NOBODY: Final = "Pod:of-nobody"
 """Pods without a controller: their labels, and whether they are on their way out."""
 POD_WITH_CLAIMS: Final = "Pod:with-claims"
@@ -49,16 +49,6 @@ QUEUE_FAMILIES: Final = "Queue:families"
 
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
-WORKLOADS: Final = frozenset(
-    (
-        ("apps/v1", "DaemonSet"),
-        ("apps/v1", "ReplicaSet"),
-        ("apps/v1", "StatefulSet"),
-        ("batch/v1", "Job"),
-        ("v1", "ReplicationController"),
-    )
-)
-"""Controllers of pods, as owner references name them."""
 SCHEDULERS: Final = ("volcano", "default-scheduler")
 _GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 _MADE: Final = "podgroup-"
@@ -115,7 +105,7 @@ def _pod(pod: Object) -> Views:
         (  # kept for every pod
             EVERY if spec.get("nodeName") else None,
             EVERY if controller == VOLCANO_JOB else None,
-            EVERY if controller in WORKLOADS else None,
+            EVERY if controller is not None and controller != VOLCANO_JOB else None,
             None if controller else (frozenset(text_map(meta.get("labels")).items()), "deletionTimestamp" in meta),
             EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
             _grouping(meta, spec),

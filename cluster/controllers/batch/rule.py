@@ -255,6 +255,10 @@ class JobOutcome:
 class JobRule(OwnerRule):
     """Rule of batch/v1 Jobs."""
 
+    summary = (
+        "completions, parallelism, Indexed, backoffLimit (and per index), podFailurePolicy, successPolicy, suspend, "
+        "activeDeadlineSeconds, ttlSecondsAfterFinished, podReplacementPolicy"
+    )
     owner = "Job.batch"
     owner_type = ("batch/v1", "Job")
     children = (POD_OF_WORKLOAD, POD_OF_NOBODY)

@@ -6,12 +6,13 @@ before it has done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, ChildName, ChildWords, Key, OwnerRule, OwnFamily
 from pumice.cluster.controllers.jobs.actions import KEEP_GROUP, SCALES_QUIETLY, USER, kill, plugin_trouble, sync
 from pumice.cluster.controllers.jobs.life import FINISHED, REACTIONS, Action, Do, JobPhase, phase_of
+from pumice.cluster.controllers.jobs.pods import pod_name
 from pumice.cluster.controllers.jobs.policies import COMMAND_ISSUED, JOB_UNKNOWN, JobTrigger, Resolved, resolve
 from pumice.cluster.controllers.jobs.state import GroupView, JobState, gone_trigger, pod_trigger, view_of
 from pumice.cluster.controllers.pods_of import controller_of
@@ -98,6 +99,9 @@ class VolcanoJobRule(OwnerRule):
     Volcano that are mended now (`pumice.config.fixes`).
     """
 
+    summary = (
+        "a PodGroup and the pods of its tasks; policies, dependsOn, plugins, volumes, Commands, ttlSecondsAfterFinished"
+    )
     owner = JOB_OF_OTHERS
     owner_type = VOLCANO_JOB
     children = (GROUP_OF_JOB, POD_OF_JOB)
@@ -218,6 +222,20 @@ class VolcanoJobRule(OwnerRule):
         return JobTrigger(JOB_UNKNOWN) if phase == "Unknown" else JobTrigger()
 
     # --- what to do
+
+    def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterator[str]:
+        """Yield the tasks that depend on others."""
+        name, phase = owner["metadata"]["name"], phase_of(section(owner, "status"))
+        if phase in FINISHED or phase is JobPhase.ABORTED:
+            return
+        tasks = [task for task in section(owner, "spec").get("tasks") or () if task.get("name")]
+        there = {task["name"] for task in tasks if exists("Pod", pod_name(name, task["name"], 0))}
+        for task in tasks:
+            depends, replicas = section(task, "dependsOn"), int(task.get("replicas") or 0)
+            targets: list[str] = depends.get("name") or []
+            if replicas and task["name"] not in there and there.intersection(targets):
+                before = (" or " if depends.get("iteration") == "any" else " and ").join(targets)
+                yield f"the {replicas} pods of task {task['name']} are made when those of {before} run (dependsOn)"
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""

@@ -8,8 +8,9 @@ cycle's; that pods come with it at once is so that the one cycle which is asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from pumice.belonging import group_of
@@ -20,7 +21,7 @@ from pumice.cluster.controllers.groups import PodGroupMachine, needs_group
 from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.controllers.jobs.status import troubled
 from pumice.cluster.controllers.pods_of import controller_of
-from pumice.cluster.kernel.roster import MAKERS, families, flow_rules, workload_rules
+from pumice.cluster.kernel.roster import MAKERS, RULES, families, flow_rules, workload_rules
 from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
@@ -29,7 +30,6 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import VOLCANO_JOB, kind_of
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.oneshot.between import object_key
-from pumice.questions.oneshot.later import made_later
 from pumice.questions.oneshot.moment import format_moment
 from pumice.questions.oneshot.prepare import (
     GivenObjects,
@@ -71,6 +71,20 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
 
 def _is_expanded(obj: Object) -> bool:
     return stored_as(obj) in MAKERS or (obj["kind"] == "Pod" and needs_group(obj))
+
+
+def made_later(objects: Mapping[Identity, Object]) -> list[str]:
+    """Return a sentence for each owner that has some of its children and gets others when these have come so far."""
+    told = list[str]()
+    for (kind, namespace, name), owner in objects.items():
+        if (rule := RULES.get(kind)) is not None:
+            exists = partial(_has, objects, namespace)
+            told += [f"{kind} {namespace}/{name}: {said}" for said in rule.made_later(owner, exists)]
+    return told
+
+
+def _has(objects: Mapping[Identity, Object], namespace: str, kind: str, name: str) -> bool:
+    return (kind, namespace, name) in objects
 
 
 class _Bench:

@@ -106,7 +106,7 @@ EPHEMERAL = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}
         (pod("x"), POD_UNGROUPED),
         (owned(pod("x", group="g"), "ReplicaSet", "apps/v1"), POD_OF_WORKLOAD),
         (owned(pod("x", group="g"), "Job", "batch/v1"), POD_OF_WORKLOAD),
-        (owned(pod("x", group="g"), "Job", "mine.example/v1"), None),
+        (owned(pod("x", group="g"), "Job", "mine.example/v1"), POD_OF_WORKLOAD),
     ],
 )
 def test_who_hears_of_a_pod(obj: Object, part: str | None) -> None:

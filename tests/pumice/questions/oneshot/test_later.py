@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pumice.core.objects.metadata import Object
-from pumice.questions.oneshot.later import made_later
+from pumice.questions.oneshot.expand import made_later
 
 
 def test_of_sets_and_flows_that_nobody_would_admit_as_much_is_said_as_can_be() -> None:
