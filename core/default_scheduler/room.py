@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
-from pumice.core.session.points.ready import RowsCheck
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.dimensions import PODS
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
@@ -36,12 +37,12 @@ class RoomFilter:
         self.after_evictions = False
         self.evicted: set[int] = set()  # rows of nodes whose victims of this cycle are still there
 
-    def prepare(self, session: Session, task: Task) -> RoomCheck:
+    def prepare(self, session: Session, task: Task) -> Check:
         """One for each template."""
-        return RoomCheck(session, task, self)
+        return ColumnRule(RoomCodes(session, task, self))
 
 
-class RoomCheck(RowsCheck):
+class RoomCodes:
     """Every resource that is short is named, as in Kubernetes."""
 
     def __init__(self, session: Session, task: Task, room: RoomFilter) -> None:
@@ -54,7 +55,7 @@ class RoomCheck(RowsCheck):
         texts = ("Too many pods", "node(s) had pods that are being preempted", *short)
         self._reasons = [Reason(NAME, Code.UNSCHEDULABLE, text) for text in texts]
 
-    def reject(self, rows: Rows, /) -> IntArray:
+    def __call__(self, rows: Rows, /) -> IntArray:
         """Reason number per row, int32 [len(rows)]."""
         full = self._session.kube.pods[rows] >= self._session.nodes.max_pods[rows]
         evicted = np.zeros(self._session.nodes.count, dtype=np.bool_)

@@ -66,6 +66,10 @@ class Placed:
         """A pod was taken off a node (RemovePod)."""
         self.log.append((task, node, -1))
 
+    def version(self) -> int:
+        """Return a number that rises with every pod that comes or goes."""
+        return len(self.log)
+
     def special_at_opening(self) -> list[Move]:
         """The pods with host ports, claims or inter-pod affinity that were on a node when the session opened."""
         if self._special is None:

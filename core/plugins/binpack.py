@@ -12,8 +12,7 @@ from pumice.core.session.points.nodes import TEMPLATE_ONLY
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.columns import ColumnScore
-    from pumice.core.session.points.ready import ReadyScore
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
 
 WEIGHT: Final = Argument("binpack.weight", INTEGER, 1, "What its scores count; 0 leaves the scorer out.")
@@ -34,7 +33,7 @@ class FillScorer:
         self._weights = weights
         self._factor = FULL * weight
 
-    def prepare(self, session: Session, task: Task) -> ColumnScore | ReadyScore:
+    def prepare(self, session: Session, task: Task) -> Score:
         """For the task's template."""
         names = session.dims.names
         asked = [

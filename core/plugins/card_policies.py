@@ -34,7 +34,7 @@ from pumice.core.devices.vgpu.asking import UNSAID, USE
 from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import RowsScore
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.state.dimensions import CPU
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     from pumice.core.devices.milli import IntArray
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.nodes import FloatArray, RowArray, Rows
+    from pumice.core.session.points.nodes import FloatArray, RowArray
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
 
     Scores = tuple[FloatArray, IntArray | None]
@@ -291,17 +292,6 @@ class CardColumns:
                 yield CardClass(ask.cpu, ask.milli, ask.cards, wish.models)
 
 
-class CardScore(RowsScore):
-    """One class of pods at work."""
-
-    def __init__(self, kept: KeptScores, wish: CardWish, weight: int) -> None:
-        self._kept, self._wish, self._weight = kept, wish, weight
-
-    def score(self, rows: Rows, /) -> FloatArray:
-        """Raw score per row, shape [len(rows)]."""
-        return self._kept.of(self._wish)[rows] * self._weight
-
-
 class CardScorer:
     """Scores nodes by a policy. Cards are looked for when a pod is first scored: deviceshare may come later in the
     tiers.
@@ -331,9 +321,10 @@ class CardScorer:
             columns.family.prefers = lambda task, row: kept.card(columns.wish_of(task), row, pick)
         return kept
 
-    def prepare(self, session: Session, task: Task) -> CardScore:
+    def prepare(self, session: Session, task: Task) -> Score:
         """Return what scores nodes for the task (PreScore)."""
-        return CardScore(self.kept, self.columns.wish_of(task), self._plugin.weight)
+        kept, wish, weight = self.kept, self.columns.wish_of(task), self._plugin.weight
+        return ColumnRule(lambda rows: kept.of(wish)[rows] * weight)
 
 
 def _models(task: Task) -> Hashable:

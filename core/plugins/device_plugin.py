@@ -17,7 +17,7 @@ from pumice.core.life.task import ALLOCATED_STATUSES, TaskStatus
 from pumice.core.messages.decisions import BindContext
 from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import RowsCheck, RowsScore
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pumice.core.devices.family import Family, Notes
     from pumice.core.objects.pod import Task
     from pumice.core.session.points.nodes import FloatArray, NodeScorer, Rows
+    from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
@@ -140,14 +141,14 @@ class Assignments:
 # --- Filter and scorer
 
 
-class DeviceCheck(RowsCheck):
-    """The filter for one task: of several kinds of devices the first that does not suffice is named."""
+class DeviceCodes:
+    """The filter's answers for one task: of several kinds of devices the first that does not suffice is named."""
 
     def __init__(self, plugin: str, session: Session, families: Sequence[Family], task: Task) -> None:
         self._plugin, self._session, self._families, self._task = plugin, session, families, task
         self._rows = np.arange(session.nodes.count)
 
-    def reject(self, rows: Rows, /) -> IntArray:
+    def __call__(self, rows: Rows, /) -> IntArray:
         """Reason number per row (`Session.reasons`), 0 where the node passes."""
         asked = self._rows[rows]
         if self._session.points.unforeseeable:
@@ -163,10 +164,10 @@ class DeviceCheck(RowsCheck):
                 codes[places] = [self._code(family, row) for row in asked[places].tolist()]
         return codes
 
-    def reject_one(self, row: int, /) -> int:
-        """Reason number of one row: what each family says of the node, as in `reject`. It is asked for every node that
-        something is placed on; without this and `score_one`, through columns of one, an allocation of cards takes 1.2
-        times as long (`bench cards`).
+    def one(self, row: int, /) -> int:
+        """Reason number of one row: what each family says of the node, as of many. It is asked for every node that
+        something is placed on; without this and that of the scores, through columns of one, an allocation of cards
+        takes 1.2 times as long (`bench cards`).
         """
         if self._session.points.unforeseeable:
             self._note(slice(row, row + 1))
@@ -185,14 +186,14 @@ class DeviceCheck(RowsCheck):
         return self._session.reasons.intern(Reason(self._plugin, Code.ERROR if is_error else Code.UNSCHEDULABLE, text))
 
 
-class DeviceScore(RowsScore):
-    """The scores for one task: the nodes' own, rounded, times the weight."""
+class DeviceScores:
+    """The scorer's answers for one task: the nodes' own, rounded, times the weight."""
 
     def __init__(self, families: Sequence[Family], task: Task, weight: int) -> None:
         self._families, self._task, self._weight = families, task, weight
 
-    def score(self, rows: Rows, /) -> FloatArray:
-        """Raw score per row, shape [len(rows)]."""
+    def __call__(self, rows: Rows, /) -> FloatArray:
+        """Score per row, shape [len(rows)]."""
         total = self._families[0].scores(self._task, rows)
         for family in self._families[1:]:
             total = total + family.scores(self._task, rows)
@@ -200,8 +201,8 @@ class DeviceScore(RowsScore):
         scores: FloatArray = np.floor(total + 0.5) * self._weight
         return scores
 
-    def score_one(self, row: int, /) -> float:
-        """Score of one row, found in the same way as by `DeviceCheck.reject_one`."""
+    def one(self, row: int, /) -> float:
+        """Score of one row, found in the same way as by `DeviceCodes.one`."""
         total = sum([family.score(self._task, row) for family in self._families])
         return floor(total + 0.5) * float(self._weight)
 
@@ -224,19 +225,19 @@ class Looking:
 class DeviceFilter(Looking):
     """Passes the nodes that have the devices a pod asks for."""
 
-    def prepare(self, session: Session, task: Task) -> DeviceCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None: the pod asks for no devices."""
         families = self.concerned(task)
-        return DeviceCheck(self.name, session, families, task) if families else None
+        return ColumnRule(DeviceCodes(self.name, session, families, task)) if families else None
 
 
 class DeviceScorer(Looking):
     """Scores how well nodes' devices would be used."""
 
-    def prepare(self, session: Session, task: Task) -> DeviceScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """None: the pod asks for no devices."""
         families = self.concerned(task)
-        return DeviceScore(families, task, self._weight) if families else None
+        return ColumnRule(DeviceScores(families, task, self._weight)) if families else None
 
 
 # --- Dry runs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,7 +16,7 @@ from pumice.core.devices.vgpu import read_rules
 from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.device_plugin import DevicePlugin
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import RowsScore
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import NODES
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from pumice.core.devices.gpushare import Cards
     from pumice.core.devices.vgpu import Rules, VgpuCards, VgpuSettings
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.nodes import FloatArray, NodeScorer, Rows
+    from pumice.core.session.points.nodes import FloatArray, NodeScorer
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
@@ -71,23 +73,6 @@ def _residents(session: Session, row: int) -> list[Resident]:
     ]
 
 
-class NpuScore(RowsScore):
-    """One task's: what a node gets depends on its rivals."""
-
-    normalised = True
-
-    def __init__(self, family: MindClusterNpu, task: Task, weight: int) -> None:
-        self._family, self._task, self._weight = family, task, weight
-
-    def score(self, rows: Rows, /) -> FloatArray:
-        """Raw score per row, shape [len(rows)]."""
-        return self._family.rank(self._task, rows)
-
-    def finish(self, raw: FloatArray, /) -> FloatArray:
-        """NormalizeScore over the candidates' raw scores, times the weight."""
-        return shares(raw, HIGH) * self._weight
-
-
 class NpuScorer:
     """Scores nodes by MindCluster's NPUs. Every pod is scored, also one that asks for no NPUs."""
 
@@ -97,9 +82,9 @@ class NpuScorer:
         self._family, self._weight = family, weight
         self.reads = Reads(kind=family.kind)
 
-    def prepare(self, session: Session, task: Task) -> NpuScore | None:
-        """Return what scores nodes for the task (PreScore)."""
-        return NpuScore(self._family, task, self._weight)
+    def prepare(self, session: Session, task: Task) -> Score:
+        """Raw scores are ranks: what a node gets depends on its rivals."""
+        return ColumnRule(partial(self._family.rank, task), finish=lambda raw: shares(raw, HIGH) * self._weight)
 
 
 # --- Arguments

@@ -14,13 +14,13 @@ from pumice.config.arguments import INTEGER, NAMES, NUMBER, SWITCH, Argument, at
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE, Resource
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
-from pumice.core.session.points.ready import WholeScore
+from pumice.core.session.points.rules import of_candidates
 from pumice.core.state.dimensions import floats
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.session.jobs import SubJob
-    from pumice.core.session.points.nodes import NodeScore
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
     from pumice.core.state.hypernodes import Domain, HyperNodeTree, RowArray
     from pumice.core.state.jobs import Job
@@ -249,12 +249,17 @@ class Scores:
     # --- nodes
     # ------------------------------------------------------------------------------------------------------------
 
-    def prepare(self, session: Session, task: Task) -> NodeScore | None:
-        """BatchNodeOrder: by the domain the group occupies, or by how full the domains of the node are."""
-        return MomentaryScore(self)
+    def prepare(self, session: Session, task: Task) -> Score | None:
+        """BatchNodeOrder: by the domain the group occupies, or by how full the domains of the node are.
 
-    def of_nodes(self, task: Task, rows: RowArray) -> FloatArray:
-        """Total score of these candidates, now."""
+        It depends on the very task and on what its group occupies: asked anew at every choice, never kept.
+        """
+        return of_candidates(session.nodes.count, self.of_nodes, Volatility.MOMENT)
+
+    def of_nodes(self, rows: RowArray) -> FloatArray:
+        """Total score of these candidates for the task that is being placed, now."""
+        task = self._session.searches.current
+        assert task is not None
         job = self._session.job_of(task)
         if job is None:
             return np.zeros(len(rows))
@@ -318,22 +323,6 @@ class Scores:
                 found[self._tree.domains[name].rows] = self._occupancy.index[name]
             self._column_at[tier] = found
         return found
-
-
-class MomentaryScore(WholeScore):
-    """A score that depends on the very task and on what its group occupies: asked anew at every choice, never kept."""
-
-    volatility = Volatility.MOMENT
-
-    def __init__(self, scores: Scores) -> None:
-        super().__init__(scores.session.nodes.count)
-        self._scores = scores
-
-    def of(self, rows: RowArray) -> FloatArray:
-        """The scores of the candidates for the task that is being placed."""
-        task = self._scores.session.searches.current
-        assert task is not None
-        return self._scores.of_nodes(task, rows)
 
 
 # --- Gradients of domains

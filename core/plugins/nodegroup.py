@@ -11,7 +11,7 @@ from pumice.config.arguments import SWITCH, Argument
 from pumice.core.objects.metadata import section
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.points.rules import Check, ColumnRule, Score
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import NODES
@@ -149,18 +149,18 @@ class NodeGroups(GroupFilter):
     def __init__(self, session: Session, affinities: QueueAffinities, *, strict: bool) -> None:
         super().__init__(session, affinities)
         self._strict = strict
-        self._checks: dict[str | None, ReadyCheck] = {}
+        self._checks: dict[str | None, Check] = {}
 
-    def prepare(self, session: Session, task: Task) -> ReadyCheck:
+    def prepare(self, session: Session, task: Task) -> Check:
         """The answer for the task's queue."""
         queue = self.kind(task)
         if queue is None:
             reason = Reason(NAME, Code.ERROR, f"job {task.job} not found in session")
-            return ReadyCheck(np.full(session.nodes.count, session.reasons.intern(reason), dtype=np.int32))
+            return ColumnRule(np.full(session.nodes.count, session.reasons.intern(reason), dtype=np.int32))
         if queue not in self._checks:
             affinity = self._affinities.of(queue)
             codes = self.per_group(lambda group: float(self._code(affinity, group)))
-            self._checks[queue] = ReadyCheck(codes.astype(np.int32))
+            self._checks[queue] = ColumnRule(codes.astype(np.int32))
         return self._checks[queue]
 
     def _code(self, affinity: QueueAffinity | None, group: str | None) -> int:
@@ -182,9 +182,9 @@ class GroupScores(GroupFilter):
     def __init__(self, session: Session, affinities: QueueAffinities, *, ordered: bool) -> None:
         super().__init__(session, affinities)
         self._ordered = ordered
-        self._scores: dict[str, ReadyScore | None] = {}
+        self._scores: dict[str, Score | None] = {}
 
-    def prepare(self, session: Session, task: Task) -> ReadyScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """The scores for the task's queue, None when it has no affinity."""
         queue = self.kind(task)
         if queue is None:
@@ -194,10 +194,10 @@ class GroupScores(GroupFilter):
             self._scores[queue] = None if affinity is None else self._score(affinity)
         return self._scores[queue]
 
-    def _score(self, affinity: QueueAffinity) -> ReadyScore:
+    def _score(self, affinity: QueueAffinity) -> Score:
         ordered = self._ordered
         raw = self.per_group(lambda group: 0.0 if group is None else affinity.score(group, ordered=ordered))
-        return ReadyScore(raw)
+        return ColumnRule(raw)
 
 
 class NodeGroup(BuiltInPlugin):

@@ -15,20 +15,19 @@ from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import section
 from pumice.core.plugins.plugin import BuiltInPlugin
-from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import RowCheck, RowScore
+from pumice.core.session.points.nodes import Volatility
+from pumice.core.session.points.per_node import PerNodeFilter, PerNodeScorer
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import memory
 from pumice.core.state.sources import NODES
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.points.per_node import NodeLook
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
@@ -219,6 +218,15 @@ class Placements:
             return NumaOutcome(Reason(NAME, Code.ERROR, problem)) if policy and problem else UNCONCERNED
         return self._by_container(task, topology, self.cells.free[row].get(CPU))
 
+    def refusal(self, task: Task, node: NodeLook) -> Reason | None:
+        """Return why the node does not have the CPUs that the pod asks for, None when it has."""
+        return self.outcome(task, node.row).refusal
+
+    def spread(self, task: Task, node: NodeLook) -> float:
+        """Return how many cells of the node the pod's CPUs would come from."""
+        cpus, topology = self.outcome(task, node.row).cpus, self.cells.topologies.get(node.row)
+        return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
+
     def _problem(self, topology: Topology | None, policy: str, row: int) -> str | None:
         """Return why the node takes no part; a pod that asks for a policy is refused for that."""
         if topology is None:
@@ -269,42 +277,6 @@ class Placements:
         return self._given
 
 
-class NumaCheck(RowCheck):
-    """The filter for one task."""
-
-    def __init__(self, session: Session, placements: Placements, task: Task) -> None:
-        super().__init__(session.nodes.count)
-        self._session, self._placements, self._task = session, placements, task
-
-    def reject_one(self, row: int, /) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        refusal = self._placements.outcome(self._task, row).refusal
-        return 0 if refusal is None else self._session.reasons.intern(refusal)
-
-
-class NumaScore(RowScore):
-    """The scores for one task: the fewer cells its CPUs are spread over, the better, among the candidates."""
-
-    normalised = True
-
-    def __init__(self, session: Session, placements: Placements, task: Task, weight: int) -> None:
-        super().__init__(session.nodes.count)
-        self._placements, self._task, self._weight = placements, task, weight
-
-    def score_one(self, row: int, /) -> float:
-        """Return the score by the number of cells."""
-        cpus, topology = self._placements.outcome(self._task, row).cpus, self._placements.cells.topologies.get(row)
-        return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
-
-    def finish(self, raw: FloatArray, /) -> FloatArray:
-        """NormalizeScore over the candidates' raw scores, times the weight."""
-        most = float(raw.max()) if len(raw) else 0.0
-        # No candidate takes CPUs of any cell: all are equally good.
-        if most == 0.0:
-            return np.full(len(raw), float(FULL * self._weight))
-        return (FULL - np.floor(FULL * raw / most)) * self._weight
-
-
 class NumaAware(BuiltInPlugin):
     """Gives pods whole CPUs. Only pods of quality Guaranteed take part."""
 
@@ -318,48 +290,40 @@ class NumaAware(BuiltInPlugin):
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._weight = WEIGHT.of(arguments)
         self._placements: Placements | None = None
-        self.reads = Reads(kind=self._kind)
-
-    def _kind(self, task: Task) -> Hashable:
-        return policy_of(task)
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer and event handlers."""
         carry: dict[str, Any] = session.carry.plugins.setdefault(self.name, {})
         placements = self._placements = Placements(session, Cells(session, carry))
-        session.points.predicate.add(self.name, [NumaFilter(placements, self.reads)])
-        session.points.batch_node_order.add(self.name, [NumaScorer(placements, self.reads, self._weight)])
+        node_filter = PerNodeFilter(
+            self.name,
+            placements.refusal,
+            volatility=Volatility.ROW,
+            kind=policy_of,
+            concerns=lambda task: placements.concerns(task.template),
+        )
+        scorer = PerNodeScorer(
+            self.name,
+            placements.spread,
+            volatility=Volatility.ROW,
+            kind=policy_of,
+            concerns=lambda task: bool(policy_of(task)) and placements.concerns(task.template),
+            finish=self._finish,
+        )
+        session.points.predicate.add(self.name, [node_filter])
+        session.points.batch_node_order.add(self.name, [scorer])
         session.points.handle(placements.allocate, placements.deallocate)
         session.tellers.numa.append(placements.cells.told)
+
+    def _finish(self, raw: FloatArray) -> FloatArray:
+        """NormalizeScore over the candidates' raw scores, times the weight: the fewer cells, the better."""
+        most = float(raw.max()) if len(raw) else 0.0
+        # No candidate takes CPUs of any cell: all are equally good.
+        if most == 0.0:
+            return np.full(len(raw), float(FULL * self._weight))
+        return (FULL - np.floor(FULL * raw / most)) * self._weight
 
     def on_session_close(self, session: Session) -> None:
         """Take what was placed off what is free in the next session."""
         if self._placements is not None:
             self._placements.cells.keep(self._placements.placed())
-
-
-class NumaFilter(NamedTuple):
-    """Passes the nodes whose cells have the CPUs that a pod asks for."""
-
-    placements: Placements
-    reads: Reads
-    name: str = NAME
-
-    def prepare(self, session: Session, task: Task) -> NumaCheck | None:
-        """None: NUMA plays no part for the pod."""
-        return NumaCheck(session, self.placements, task) if self.placements.concerns(task.template) else None
-
-
-class NumaScorer(NamedTuple):
-    """Scores nodes by how few cells a pod's CPUs would come from."""
-
-    placements: Placements
-    reads: Reads
-    weight: int
-    name: str = NAME
-
-    def prepare(self, session: Session, task: Task) -> NumaScore | None:
-        """None: the pod asks for no policy."""
-        if not (policy_of(task) and self.placements.concerns(task.template)):
-            return None
-        return NumaScore(session, self.placements, task, self.weight)

@@ -16,9 +16,9 @@ from pumice.config.arguments import MAPPING, Argument, ArgumentKind
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
-from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.columns import Clause, Clauses
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads
-from pumice.core.session.points.ready import ReadyScore
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.vocabulary import Vocabulary
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.resources import Resource
-    from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
+    from pumice.core.session.points.columns import At, RowReader, V
     from pumice.core.session.points.nodes import BoolArray, FloatArray
+    from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.session import Session
 
 # --- Arguments
@@ -224,14 +225,14 @@ class StrategyScorer:
     def __init__(self, configured: dict[str, Strategy], weight: int, sra: Sra) -> None:
         self._configured, self._weight, self._sra = configured, weight, sra
 
-    def prepare(self, session: Session, task: Task) -> ColumnScore | ReadyScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """For the task's template and annotations."""
         extra = self._sra_scores(session, task) if self._sra.weight > 0 else None
         if self._weight > 0:
             return self._fit(session, task, extra)
-        return None if extra is None else ReadyScore(extra)
+        return None if extra is None else ColumnRule(extra)
 
-    def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> ColumnScore | ReadyScore:
+    def _fit(self, session: Session, task: Task, extra: FloatArray | None) -> Score:
         strategies = self._strategies(session, task)
         terms = [
             FillTerm(dimension, request, float(strategy.weight), strategy.kind == LEAST)
@@ -322,7 +323,7 @@ class Proportional:
         self._shares = shares
         self._kept: list[ScarceResource] | None = None
 
-    def prepare(self, session: Session, task: Task) -> ColumnCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None where nothing is to be kept from this task. The first resource by name is the reason."""
         request = task.template.request
         # Shares are kept for such pods, so they may use them.
@@ -333,7 +334,7 @@ class Proportional:
         nodes = session.nodes
         cpu, memory = (CellColumn(nodes.idle[each], nodes.idle_at[each]) for each in (CPU, MEMORY))
         clauses = [Clause(LeavesTooLittle(kept, cpu, memory, request), kept.code) for kept in self._kept]
-        return ColumnCheck(clauses) if clauses else None
+        return ColumnRule(Clauses(*clauses)) if clauses else None
 
     def _find(self, session: Session) -> list[ScarceResource]:
         nodes = session.nodes

@@ -13,7 +13,7 @@ from pumice.core.objects.pod import TASK_SPEC
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.nodes import Reads, Volatility
-from pumice.core.session.points.ready import RowsScore
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import ALLOCATABLE
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
     from pumice.core.state.sources import Allocatable
@@ -242,18 +243,16 @@ def names_scalar(nodes: Allocatable, name: str) -> BoolArray:
     return np.array([name in (resource.scalars or ()) for resource in nodes.each], dtype=np.bool_)
 
 
-class BucketScore(RowsScore):
+class BucketScores:
     """weight * 100 * points / largest bucket, points being the bucket's tasks on the node, less the job's tasks there
     that repel this one, plus what of the bucket would still fit on it. 0 where the task itself does not fit.
     """
-
-    volatility = Volatility.GLOBAL  # every placement of the bucket changes it everywhere
 
     def __init__(self, session: Session, task: Task, job: JobBuckets, bucket: Bucket, weight: int) -> None:
         self._nodes, self._names = session.nodes, session.dims.names
         self._task, self._job, self._bucket, self._weight = task, job, bucket, weight
 
-    def score(self, rows: Rows, /) -> FloatArray:
+    def __call__(self, rows: Rows, /) -> FloatArray:
         """float64 [len(rows)]."""
         room = self._nodes.idle[:, rows] + self._nodes.releasing[:, rows]
         points = self._ties()[rows] + len(self._bucket.tasks) - self._left_out(room)
@@ -330,13 +329,14 @@ class BucketScorer:
             return None
         return task.job, bucket.index, role_of(task) if job.is_uniform(bucket) else task.uid
 
-    def prepare(self, session: Session, task: Task) -> BucketScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """None for a task outside of any bucket: 0 everywhere."""
         job = self._jobs.get(task.job)
         bucket = None if job is None else job.bucket_of(task)
         if job is None or bucket is None:
             return None
-        return BucketScore(session, task, job, bucket, self._weight)
+        # Every placement of the bucket changes it everywhere.
+        return ColumnRule(BucketScores(session, task, job, bucket, self._weight), Volatility.GLOBAL)
 
 
 # --- Orders

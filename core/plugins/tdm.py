@@ -14,7 +14,7 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.orders import JobColumn
-from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.points.rules import Check, ColumnRule, Score
 from pumice.core.session.points.votes import Vote
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.vocabulary import Vocabulary
@@ -144,7 +144,7 @@ class RevocableNodes:
         self._zones = [spec.revocable_zone for spec in session.nodes.specs]
         self._problems = [zones.problem(zone) if zone else "" for zone in self._zones]
         self._session = session
-        self._codes: dict[bool, ReadyCheck] = {}
+        self._codes: dict[bool, Check] = {}
 
     @property
     def any(self) -> bool:
@@ -155,7 +155,7 @@ class RevocableNodes:
 class RevocableFilter(RevocableNodes):
     """A closed zone takes no task; an open one only tasks that may be revoked."""
 
-    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """The answer for tasks of this kind."""
         if not self.any:
             return None
@@ -164,7 +164,7 @@ class RevocableFilter(RevocableNodes):
             codes = [
                 self._code(zone, problem, allowed) for zone, problem in zip(self._zones, self._problems, strict=True)
             ]
-            self._codes[allowed] = ReadyCheck(np.array(codes, dtype=np.int32))
+            self._codes[allowed] = ColumnRule(np.array(codes, dtype=np.int32))
         return self._codes[allowed]
 
     def _code(self, zone: str, problem: str, allowed: bool) -> int:
@@ -176,12 +176,12 @@ class RevocableFilter(RevocableNodes):
 class RevocableScorer(RevocableNodes):
     """100 for open revocable nodes, for tasks that may be revoked."""
 
-    def prepare(self, session: Session, task: Task) -> ReadyScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """The scores for tasks of this kind."""
         if not self.any or not task.revocable_zone:
             return None
         lines = zip(self._zones, self._problems, strict=True)
-        return ReadyScore(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
+        return ColumnRule(np.array([FULL_SCORE if zone and not problem else 0.0 for zone, problem in lines]))
 
 
 # --- Budgets

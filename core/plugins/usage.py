@@ -13,7 +13,7 @@ from pumice.config.arguments import INTEGER, MAPPING, Argument
 from pumice.core.objects.node_usage import ANNOTATION, KIND, usage_of
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
-from pumice.core.session.points.ready import ReadyCheck, ReadyScore
+from pumice.core.session.points.rules import Check, ColumnRule, Score
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.derived import derived, memory
 from pumice.core.state.sources import NODES
@@ -110,10 +110,10 @@ class BusyNodes:
         codes[loads.fresh & (memory > limits[1])] = session.reasons.intern(MEMORY_EXCEEDED)
         # Written last: where both loads are too high, cpu is the reason.
         codes[loads.fresh & (cpu > limits[0])] = session.reasons.intern(CPU_EXCEEDED)
-        self._check = ReadyCheck(codes) if codes.any() else None
+        self._check: Check | None = ColumnRule(codes) if codes.any() else None
         self._ends_at = float(loads.expires_at[codes != 0].min()) if self._check else 0.0
 
-    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """The answer; None when no node is too busy. It holds until the first measurement that refuses is too old."""
         if self._check:
             session.wake(self._ends_at)
@@ -130,9 +130,9 @@ class IdleNodes:
         cpu = (100 - loads.cpu) / 100 * float(cpu_weight)
         memory = (100 - loads.memory) / 100 * float(memory_weight)
         raw = (cpu + memory) / float(cpu_weight + memory_weight) * float(100 * weight)
-        self._score = ReadyScore(_known(raw))
+        self._score: Score = ColumnRule(_known(raw))
 
-    def prepare(self, session: Session, task: Task) -> ReadyScore:
+    def prepare(self, session: Session, task: Task) -> Score:
         """The score."""
         return self._score
 

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from pumice.core.messages.decisions import MOST, NOWHERE, BindContext, FailedAnswers
 from pumice.core.objects.pod import Task
+from pumice.core.plugins.earlier_forms import rule_of
 from pumice.core.session.points.all_points import lifted_filters, lifted_scorers
-from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, Volatility
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads
 from pumice.core.session.points.orders import JobColumn, QueueKey, TaskKey, comparing, comparing_keys
 from pumice.core.session.points.point import Point
-from pumice.core.session.points.ready import ReadyCheck, RowCheck, RowScore, each
+from pumice.core.session.points.rules import A, ByNode, ColumnRule, numbers
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
 from pumice.core.session.reasons import Code, FitFailure, Reason
@@ -24,7 +25,8 @@ from pumice.core.session.reasons import Code, FitFailure, Reason
 if TYPE_CHECKING:
     from pumice.core.plugins.plugin import Plugin, PluginBuilder
     from pumice.core.session.points.all_points import Handler
-    from pumice.core.session.points.nodes import FloatArray, NodeCheck, NodeFilter, NodeScore, NodeScorer, Rows
+    from pumice.core.session.points.nodes import FloatArray, NodeFilter, NodeScorer, Rows
+    from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
@@ -257,43 +259,63 @@ def _hashable(answer: T) -> T:
 class GuardedFilter(Guarded):
     """A user's NodeFilter. FitFailure is a verdict and passes through."""
 
-    def prepare(self, session: Session, task: Task) -> GuardedCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """PreFilter. When it fails: nothing to say, or (`onError: fail`) no node will do."""
         failures = self._failures
 
-        def ask() -> GuardedCheck | None:
-            check = self._inner.prepare(session, task)
-            return None if check is None else GuardedCheck(check, failures, session)
+        def ask() -> Check | None:
+            given = self._inner.prepare(session, task)
+            return None if given is None else guarded_check(rule_of(given, "reject"), failures, session)
 
-        def instead(sentence: str) -> None:
-            if failures.refuses:
-                raise FitFailure(failures.reason(sentence))
-
-        return failures.attempt("prepare", ask, instead)
+        return failures.attempt("prepare", ask, _no_node(failures))
 
 
-class GuardedCheck:
-    """A user's NodeCheck."""
+def _no_node(failures: PluginFailures) -> Callable[[str], None]:
+    def instead(sentence: str) -> None:
+        if failures.refuses:
+            raise FitFailure(failures.reason(sentence))
 
-    def __init__(self, inner: NodeCheck, failures: PluginFailures, session: Session) -> None:
-        self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
+    return instead
+
+
+class GuardedRule(ColumnRule[A]):
+    """A user's rule. Its answers are not kept for good: how often it failed is counted by question."""
+
+    @property
+    def is_static(self) -> bool:
+        """Never."""
+        return False
+
+
+def guarded_check(inner: Check, failures: PluginFailures, session: Session) -> Check:
+    """Return a user's filter, prepared for a task."""
+    ask = inner.pre_filter
+    pre_filter = None if ask is None else lambda: failures.attempt("pre_filter", ask, _no_node(failures))
+    return GuardedRule(GuardedCodes(inner, failures, session), inner.volatility, pre_filter=pre_filter)
+
+
+class GuardedCodes:
+    """The reason numbers of a user's filter."""
+
+    def __init__(self, inner: Check, failures: PluginFailures, session: Session) -> None:
         self._inner, self._failures, self._session = inner, failures, session
 
-    def reject(self, rows: Rows, /) -> IntArray:
-        """int32 [len(rows)]. A per-node filter fails node by node, others as a whole."""
-        if isinstance(self._inner, RowCheck):
-            return np.array([self.reject_one(row) for row in each(self._session.nodes.count, rows)], dtype=np.int32)
+    def __call__(self, rows: Rows, /) -> IntArray:
+        """int32 [len(rows)]. A per-node function fails node by node, others as a whole."""
+        if isinstance(self._inner.answer, ByNode):
+            return np.array([self.one(row) for row in numbers(self._session.nodes.count, rows)], dtype=np.int32)
         count = _count(self._session, rows)
         return self._failures.attempt(
             "reject",
-            lambda: self._checked(self._inner.reject(rows), count),
+            lambda: self._checked(self._inner.many(rows), count),
             lambda sentence: np.full(count, self._instead(sentence), dtype=np.int32),
         )
 
-    def reject_one(self, row: int, /) -> int:
+    def one(self, row: int, /) -> int:
         """The reason number of one row."""
+        ask = _one_of(self._inner)
         return self._failures.attempt(
-            "reject_one", lambda: int(self._checked(np.array([self._inner.reject_one(row)]), 1)[0]), self._instead, row
+            "reject_one", lambda: int(self._checked(np.array([ask(row)]), 1)[0]), self._instead, row
         )
 
     def _instead(self, sentence: str) -> int:
@@ -320,46 +342,59 @@ class GuardedCheck:
 class GuardedScorer(Guarded):
     """A user's NodeScorer."""
 
-    def prepare(self, session: Session, task: Task) -> GuardedScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """PreScore. When it fails: no contribution."""
 
-        def ask() -> GuardedScore | None:
-            score = self._inner.prepare(session, task)
-            return None if score is None else GuardedScore(score, self._failures, session)
+        def ask() -> Score | None:
+            given = self._inner.prepare(session, task)
+            return None if given is None else guarded_score(rule_of(given, "score"), self._failures, session)
 
         return self._failures.attempt("prepare", ask, lambda _: None)
 
 
-class GuardedScore:
-    """A user's NodeScore: 0 in place of what it failed to say, or said with something that is not a finite number."""
+def guarded_score(inner: Score, failures: PluginFailures, session: Session) -> Score:
+    """Return a user's scorer, prepared for a task: 0 in place of what it failed to say, or said with something that is
+    not a finite number.
+    """
+    constant, scores = inner.constant, GuardedScores(inner, failures, session)
+    return GuardedRule(
+        scores,
+        inner.volatility,
+        finish=None if inner.finish is None else scores.finish,
+        constant=None if constant is None else float(_finite(constant, ())),
+    )
 
-    def __init__(self, inner: NodeScore, failures: PluginFailures, session: Session) -> None:
-        self.volatility: Volatility = getattr(inner, "volatility", Volatility.GLOBAL)
-        self.normalised = bool(getattr(inner, "normalised", False))
-        constant = getattr(inner, "constant", None)
-        self.constant = None if constant is None else float(_finite(constant, ()))
+
+class GuardedScores:
+    """The scores of a user's scorer."""
+
+    def __init__(self, inner: Score, failures: PluginFailures, session: Session) -> None:
         self._inner, self._failures, self._session = inner, failures, session
 
-    def score(self, rows: Rows, /) -> FloatArray:
-        """float64 [len(rows)], a new array. A per-node scorer fails node by node, others as a whole."""
-        if isinstance(self._inner, RowScore):
-            return np.array([self.score_one(row) for row in each(self._session.nodes.count, rows)], dtype=np.float64)
+    def __call__(self, rows: Rows, /) -> FloatArray:
+        """float64 [len(rows)], a new array. A per-node function fails node by node, others as a whole."""
+        if isinstance(self._inner.answer, ByNode):
+            return np.array([self.one(row) for row in numbers(self._session.nodes.count, rows)], dtype=np.float64)
         count = _count(self._session, rows)
         return self._failures.attempt(
-            "score", lambda: _finite(self._inner.score(rows), (count,)), lambda _: np.zeros(count)
+            "score", lambda: _finite(self._inner.many(rows), (count,)), lambda _: np.zeros(count)
         )
 
-    def score_one(self, row: int, /) -> float:
+    def one(self, row: int, /) -> float:
         """The score of one row."""
-        return self._failures.attempt(
-            "score_one", lambda: float(_finite(self._inner.score_one(row), ())), lambda _: 0.0, row
-        )
+        ask = _one_of(self._inner)
+        return self._failures.attempt("score_one", lambda: float(_finite(ask(row), ())), lambda _: 0.0, row)
 
     def finish(self, raw: FloatArray, /) -> FloatArray:
         """NormalizeScore."""
-        return self._failures.attempt(
-            "finish", lambda: _finite(self._inner.finish(raw), raw.shape), lambda _: np.zeros(len(raw))
-        )
+        finish: Any = self._inner.finish
+        return self._failures.attempt("finish", lambda: _finite(finish(raw), raw.shape), lambda _: np.zeros(len(raw)))
+
+
+def _one_of(inner: ColumnRule[Any]) -> Callable[[int], Any]:
+    # Not by what is kept of all nodes: a node that fails must not decide for the others.
+    answer: Any = inner.answer
+    return answer.one if isinstance(answer, ByNode) else inner.one
 
 
 def _count(session: Session, rows: Rows) -> int:
@@ -663,9 +698,9 @@ class Closed:
         # Any column will do: it gives the length, and is overwritten whole.
         codes = session.nodes.max_pods.astype("int32")
         codes[:] = session.reasons.intern(failures.reason(sentence))
-        self._check = ReadyCheck(codes)
+        self._check: Check = ColumnRule(codes)
 
-    def prepare(self, session: Session, task: Task) -> ReadyCheck:
+    def prepare(self, session: Session, task: Task) -> Check:
         """One check for every task."""
         return self._check
 

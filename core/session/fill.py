@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pumice.core.session.points.columns import ColumnScore
-from pumice.core.session.points.ready import ReadyScore
+from pumice.core.session.points.columns import Expression
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.state.derived import derived
 from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.state.sources import ALLOCATABLE
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pumice.core.session.points.columns import At, RowReader, V
     from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
     from pumice.core.state.sources import Allocatable
 
@@ -93,13 +94,13 @@ class Fill(NamedTuple):
 
 def fill_score(
     session: Session, terms: list[FillTerm], weights: float, factor: float, extra: FloatArray | None = None
-) -> ColumnScore | ReadyScore:
+) -> Score:
     """The score by columns (`Fill`) of these terms and of `extra`, float64 [N]; without terms `extra` alone."""
     nodes = session.nodes
     if not terms:
-        return ReadyScore(np.zeros(nodes.count) if extra is None else extra)
+        return ColumnRule(np.zeros(nodes.count) if extra is None else extra)
     found = [
         (term, CellColumn(nodes.used[dimension], nodes.used_at[dimension]), capacity_of(nodes, dimension))
         for term, dimension in [(term, term.dimension) for term in terms]
     ]
-    return ColumnScore(Fill(found, weights, factor, None if extra is None else cells_of(extra)))
+    return ColumnRule(Expression(Fill(found, weights, factor, None if extra is None else cells_of(extra))))

@@ -1,4 +1,4 @@
-"""Two plugins of one's own: one looks at nodes one by one, one at all of them at once.
+"""Two plugins of one's own: one by a per-node function, one by a column rule over all nodes at once.
 
 pumice decide -f cluster.yaml -f queues/ -f work.yaml --plugins-dir plugins --config racks.conf
 """
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pumice.plugins import (
+    ColumnRule,
     NodeLook,
     PluginBuilder,
     Reads,
-    ReadyScore,
     Session,
     Task,
 )
@@ -60,14 +60,14 @@ class YoungNodes:
         """Work the scores out once and register."""
         place = np.empty(session.nodes.count)
         place[session.nodes.arrival] = np.arange(session.nodes.count)
-        self._score = ReadyScore(place / max(1, session.nodes.count - 1) * 100.0 * self._weight)
+        self._score = ColumnRule(place / max(1, session.nodes.count - 1) * 100.0 * self._weight)
         session.points.node_order.add(self.name, [self])
 
     def on_session_close(self, session: Session) -> None:
         """Nothing to do."""
 
-    def prepare(self, session: Session, task: Task) -> ReadyScore:
-        """NodeScorer: the ready scores, whatever the task."""
+    def prepare(self, session: Session, task: Task) -> ColumnRule[np.float64]:
+        """NodeScorer: an array for good, whatever the task. A function over rows would be asked again."""
         return self._score
 
 

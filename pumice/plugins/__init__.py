@@ -4,26 +4,41 @@ A plugin is a class with a `name`, built anew for every cycle from its `argument
 opens it registers rules at extension points, which are typed: filters (`session.points.predicate.add`), scorers
 (`node_order`, `batch_node_order`), orders (`job_order`: a JobColumn, or two jobs compared; `task_order`: a TaskKey, or
 two tasks compared), votes, victims (`preemptable`: a Mask over many nodes' tasks, or a function of one node's), what
-binds carry (`bind_context`). A filter may be a plain function of a task and a node (NodeTest: None, or why not), a
-scorer likewise (NodeRate: a number). PerNodeFilter and PerNodeScorer around one say what it reads, so that tasks share
-answers; a NodeFilter or NodeScorer says it of all nodes at once, in one of the forms ReadyCheck, ReadyScore (once for
-all), KeptCheck, KeptScore (again when something was placed), RowsCheck, RowsScore (of the rows that are asked about),
-ColumnCheck, ColumnScore (an expression over columns). `examples/plugins` has one of each kind; core/plugins/README.md
-lists the points.
+binds carry (`bind_context`).
+
+A rule about nodes has one of two forms. A **per-node function** of a task and a node is enough for most: a filter says
+None or why not (NodeTest), a scorer a number (NodeRate). PerNodeFilter and PerNodeScorer around one say what it reads,
+so that tasks share answers.
+
+    session.points.predicate.add(self.name, lambda task, node: None if node.idle("cpu") > 500 else "nearly full")
+
+A **column rule** says it of many nodes at once, which costs nanoseconds a node: a NodeFilter or NodeScorer has `name`,
+`reads` (Reads: what of a task beside its template) and `prepare(session, task)`, which gives a ColumnRule. That is a
+function over rows with the Volatility of what it reads; an array [N] is an answer for good; Expression and Clauses are
+functions over columns that are read as plain numbers where one row is asked about.
+
+    def prepare(self, session: Session, task: Task) -> ColumnRule[np.float64]:
+        return ColumnRule(lambda rows: session.nodes.idle[0][rows] / 1000, Volatility.ROW)
+
+`examples/plugins` has a plugin of each form; core/plugins/README.md lists the points.
 
 Whatever it raises is named in the log and in the journal, and the cycle goes on: `onError: ignore` (the default) among
 its arguments does as if it had not been asked, `onError: fail` refuses what it was asked about.
 """
 
+from __future__ import annotations
+
+from typing import Any
+from warnings import warn
+
 from pumice.core.messages.decisions import BindContext
 from pumice.core.objects.pod import Task
+from pumice.core.plugins.earlier_forms import FORMS
 from pumice.core.plugins.plugin import Plugin, PluginBuilder
-from pumice.core.session.points.columns import Clause, ColumnCheck, ColumnScore
+from pumice.core.session.points.columns import Clause, Clauses, Expression
 from pumice.core.session.points.nodes import (
     FloatArray,
-    NodeCheck,
     NodeFilter,
-    NodeScore,
     NodeScorer,
     Reads,
     Rows,
@@ -32,7 +47,7 @@ from pumice.core.session.points.nodes import (
 )
 from pumice.core.session.points.orders import JobColumn, TaskKey
 from pumice.core.session.points.per_node import NodeLook, NodeRate, NodeTest, PerNodeFilter, PerNodeScorer
-from pumice.core.session.points.ready import KeptCheck, KeptScore, ReadyCheck, ReadyScore, RowsCheck, RowsScore
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.points.victims import GangEvictor, Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
 from pumice.core.session.reasons import Code, FitFailure, IntArray, Reason
@@ -43,22 +58,19 @@ __all__ = [
     "GROUP",
     "BindContext",
     "Clause",
+    "Clauses",
     "Code",
-    "ColumnCheck",
-    "ColumnScore",
+    "ColumnRule",
+    "Expression",
     "FitFailure",
     "FloatArray",
     "GangEvictor",
     "IntArray",
     "JobColumn",
-    "KeptCheck",
-    "KeptScore",
     "Mask",
-    "NodeCheck",
     "NodeFilter",
     "NodeLook",
     "NodeRate",
-    "NodeScore",
     "NodeScorer",
     "NodeTest",
     "PerNodeFilter",
@@ -66,12 +78,8 @@ __all__ = [
     "Plugin",
     "PluginBuilder",
     "Reads",
-    "ReadyCheck",
-    "ReadyScore",
     "Reason",
     "Rows",
-    "RowsCheck",
-    "RowsScore",
     "Session",
     "Task",
     "TaskBatch",
@@ -81,3 +89,12 @@ __all__ = [
     "Vote",
     "install_plugins",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A form of node rules of earlier versions, with a warning; what is prepared in one still works."""
+    if name not in FORMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    form, instead = FORMS[name]
+    warn(f"pumice.plugins.{name} is of earlier versions: write {instead} in its place", FutureWarning, stacklevel=2)
+    return form

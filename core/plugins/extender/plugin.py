@@ -17,7 +17,7 @@ from pumice.core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
 from pumice.core.plugins.extender.bodies import Bodies
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads, Volatility
-from pumice.core.session.points.ready import RowsCheck, WholeScore, each
+from pumice.core.session.points.rules import ColumnRule, numbers, of_candidates
 from pumice.core.session.points.votes import Vote, sign
 from pumice.core.session.reasons import Code, Reason
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pumice.core.plugins.extender.bodies import Body
     from pumice.core.session.points.all_points import Handler
     from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
@@ -345,23 +346,23 @@ class ExtenderFilter:
         self.reads = _reads(settings)
         self.settings, self.bodies, self.calls = settings, bodies, calls
 
-    def prepare(self, session: Session, task: Task) -> ExtenderCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """For one task; None when the extender is not interested."""
-        return ExtenderCheck(self, session, task) if self.settings.is_interested(task) else None
+        if not self.settings.is_interested(task):
+            return None
+        return ColumnRule(ExtenderCodes(self, session, task), Volatility.MOMENT)
 
 
-class ExtenderCheck(RowsCheck):
-    """For one task."""
-
-    volatility = Volatility.MOMENT
+class ExtenderCodes:
+    """The filter's answers for one task."""
 
     def __init__(self, owner: ExtenderFilter, session: Session, task: Task) -> None:
         self._owner, self._session, self._task = owner, session, task
 
-    def reject(self, rows: Rows, /) -> IntArray:
+    def __call__(self, rows: Rows, /) -> IntArray:
         """Reason numbers, 0 where the extender is content: int32 [len(rows)]."""
         owner, task = self._owner, self._owner.bodies.task(self._task)
-        asked = [{"task": task, "node": owner.bodies.node(row)} for row in each(self._session.nodes.count, rows)]
+        asked = [{"task": task, "node": owner.bodies.node(row)} for row in numbers(self._session.nodes.count, rows)]
         replies = owner.calls.ask_all("predicate", asked, PREDICATE)
         return np.array(list(map(self._code, replies)), dtype=np.int32)
 
@@ -386,22 +387,21 @@ class ExtenderScorer:
         self.reads = _reads(settings)
         self.settings, self.bodies, self.calls = settings, bodies, calls
 
-    def prepare(self, session: Session, task: Task) -> ExtenderScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """For one task; None when the extender is not interested."""
-        return ExtenderScore(self, session, task) if self.settings.is_interested(task) else None
+        if not self.settings.is_interested(task):
+            return None
+        return of_candidates(session.nodes.count, ExtenderScores(self, session, task), Volatility.MOMENT)
 
 
-class ExtenderScore(WholeScore):
-    """For one task. The extender hears of the candidates only."""
-
-    volatility = Volatility.MOMENT
+class ExtenderScores:
+    """The scorer's answers for one task. The extender hears of the candidates only."""
 
     def __init__(self, owner: ExtenderScorer, session: Session, task: Task) -> None:
-        super().__init__(session.nodes.count)
         self._owner, self._session, self._task = owner, session, task
         self._told: tuple[tuple[int, bytes], FloatArray] | None = None
 
-    def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def __call__(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """The extender's scores; -inf everywhere when there are none: then no node is the best. Who only wants to know
         what was said (a report) gets the answers that the choice got.
         """

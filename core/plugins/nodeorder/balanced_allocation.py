@@ -14,6 +14,7 @@ from pumice.core.kube.allocatable import capacity
 from pumice.core.kube.scores import scored_nonzero, scored_request
 from pumice.core.session.points.columns import ForTasks
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.state.derived import derived
 from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.state.sources import NODES
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from pumice.core.kube.rows import NodeRows
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
-    from pumice.core.session.points.columns import At, ColumnScore, Readable, RowReader, V
+    from pumice.core.session.points.columns import At, Readable, RowReader, V
     from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
@@ -223,7 +225,7 @@ class BalancedAllocation:
         self._taken = list(taken_of(session, session.kube.requested))
         self._rule = ForTasks(Balance(self._taken, self._weight, presence_of(session.nodes, self._taken)))
 
-    def prepare(self, session: Session, task: Task) -> ColumnScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """For the task's template; None when it asks for nothing."""
         template = task.template
         request = scored_request(template)
@@ -231,8 +233,9 @@ class BalancedAllocation:
         own = [request.milli_cpu, request.memory]
         # One rule serves all pods without a gpu; a pod with one needs a rule of its own.
         if not gpu:
-            return self._rule.score(own) if any(own) else None
+            return ColumnRule(self._rule.of(own)) if any(own) else None
         requested, none = session.kube.requested, np.zeros(session.nodes.count)
         gpus = next((requested[d] for d, _ in template.items if session.dims.names[d] == GPU), none)
         taken = [*self._taken, Taken(capacity(session.nodes, GPU), cells_of(gpus))]
-        return ForTasks(Balance(taken, self._weight, presence_of(session.nodes, taken))).score([*own, gpu])
+        rule = ForTasks(Balance(taken, self._weight, presence_of(session.nodes, taken)))
+        return ColumnRule(rule.of([*own, gpu]))

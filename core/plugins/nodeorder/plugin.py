@@ -5,6 +5,7 @@ Source: Volcano `plugins/nodeorder/nodeorder.go`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -24,8 +25,8 @@ from pumice.core.plugins.nodeorder.balanced_allocation import NAMES, BalancedAll
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.columns import ForTasks
-from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, ReadsLabelsInPlay
-from pumice.core.session.points.ready import KeptScore, ReadyScore
+from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads, ReadsLabelsInPlay, Volatility
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.state.derived import Like, derived
 from pumice.core.state.dimensions import CellColumn, cells_of
 from pumice.core.state.sources import NODES
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.plugins.nodeorder.balanced_allocation import Taken
-    from pumice.core.session.points.columns import At, ColumnScore, RowReader, V
-    from pumice.core.session.points.nodes import FloatArray, NodeScorer
+    from pumice.core.session.points.columns import At, RowReader, V
+    from pumice.core.session.points.nodes import FloatArray, NodeScorer, Rows
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
     from pumice.core.state.sources import NodeSpecs
 
@@ -59,33 +61,27 @@ def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray
     return sums[column.codes]
 
 
-class PodAffinityScore(KeptScore):
+class PodAffinityScores:
     """Weights of the terms that hold in a node's domains: the task's own, and those of the pods there that mean it."""
 
     def __init__(
         self, session: Session, placed: Placed, task: Task, own: list[tuple[AffinityTerm, Matching]], weight: float
     ) -> None:
-        self._nodes, self._placed, self._task, self._own, self._weight = session.nodes, placed, task, own, weight
+        self._nodes, self._task, self._own, self._weight = session.nodes, task, own, weight
         self._index = terms_index(placed, session.objects)
-        self._asked_at = -1
-        self._raw: FloatArray = np.zeros(session.nodes.count)
 
-    def current(self) -> FloatArray:
-        """Raw score per node, float64 [N], as of now: the sum of weights."""
-        # Nothing was placed or taken off since: the sums still hold.
-        if self._asked_at != len(self._placed.log):
-            self._asked_at = len(self._placed.log)
-            per_key: dict[str, FloatArray] = {}
-            for term, matching in self._own:
-                self._add(per_key, term, matching.counts().astype(np.float64))
-            for term, holders in self._index.preferred_terms(self._task):
-                there = holders.per_node(self._nodes.count)
-                self._add(per_key, term, there if self._own else there * self._index.affinity_nodes)
-            raw: FloatArray = np.zeros(self._nodes.count)
-            for key, there in per_key.items():
-                raw += spread_over_domains(label_column(self._nodes, key), there)
-            self._raw = raw
-        return self._raw
+    def __call__(self, rows: Rows, /) -> FloatArray:
+        """Raw score per row, float64 [len(rows)]: the sum of weights."""
+        per_key: dict[str, FloatArray] = {}
+        for term, matching in self._own:
+            self._add(per_key, term, matching.counts().astype(np.float64))
+        for term, holders in self._index.preferred_terms(self._task):
+            there = holders.per_node(self._nodes.count)
+            self._add(per_key, term, there if self._own else there * self._index.affinity_nodes)
+        raw: FloatArray = np.zeros(self._nodes.count)
+        for key, there in per_key.items():
+            raw += spread_over_domains(label_column(self._nodes, key), there)
+        return raw[rows]
 
     def _add(self, per_key: dict[str, FloatArray], term: AffinityTerm, there: FloatArray) -> None:
         weighted = there * float(term.weight)
@@ -109,7 +105,7 @@ class PodAffinityScorer(ReadsLabelsInPlay):
     def __init__(self, placed: Placed, weight: int) -> None:
         self._placed, self._weight = placed, float(weight)
 
-    def prepare(self, session: Session, task: Task) -> PodAffinityScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """None when neither the task nor a pod there prefers anything that can be read."""
         own: list[tuple[AffinityTerm, Matching]] = []
         affinity = task.template.affinity
@@ -120,7 +116,8 @@ class PodAffinityScorer(ReadsLabelsInPlay):
         if not own and not terms_index(self._placed, session.objects).any_affinity:
             return None
         self.in_play = True
-        return PodAffinityScore(session, self._placed, task, own, self._weight)
+        scores = PodAffinityScores(session, self._placed, task, own, self._weight)
+        return ColumnRule(scores, Volatility.GLOBAL, follow=self._placed.version, finish=scores.finish)
 
     @staticmethod
     def _preferred(session: Session, task: Task) -> list[AffinityTerm]:
@@ -186,34 +183,13 @@ class Allocated:
         rule = MeanPercent(strategy, nonzero_taken(session), counted(session.nodes), float(weight))
         self._rule, self._own = ForTasks(rule), nonzero_own(session)
 
-    def prepare(self, session: Session, task: Task) -> ColumnScore:
+    def prepare(self, session: Session, task: Task) -> Score:
         """For the task's template."""
-        return self._rule.score(self._own(task.template))
+        return ColumnRule(self._rule.of(self._own(task.template)))
 
 
 # --- Static scores: they follow from node specs and pod template alone
 # They are worked out once and kept until a node changes.
-
-
-class StaticScore(ReadyScore):
-    """Ready-made raw scores; `finish` normalises them when `normalised`, with the highest best unless `reverse`."""
-
-    def __init__(self, raw: FloatArray, weight: float, *, normalised: bool, reverse: bool = False) -> None:
-        super().__init__(raw)
-        self.normalised = normalised
-        self._weight, self._reverse = weight, reverse
-
-    def finish(self, raw: FloatArray, /) -> FloatArray:
-        """DefaultNormalizeScore times the weight."""
-        return normalise(raw, self._weight, reverse=self._reverse)
-
-
-class ConstantScore(ReadyScore):
-    """One score for every node, whatever the candidates."""
-
-    def __init__(self, constant: float, nodes: FloatArray) -> None:
-        super().__init__(nodes)
-        self.constant: float | None = constant
 
 
 # --- NodeAffinity: the weights of the preferred terms a node matches
@@ -263,13 +239,13 @@ class NodeAffinityScorer:
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
 
-    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """For the task's template; None when nothing is preferred or nothing matches (then every node scores 0)."""
         terms = preferred_terms(task.template)
         if not terms:
             return None
         raw = _preference(session.nodes, Like(msgspec.json.encode(terms, order="deterministic"), terms))
-        return None if raw is None else StaticScore(raw, self._weight, normalised=True)
+        return None if raw is None else ColumnRule(raw, finish=partial(normalise, weight=self._weight))
 
 
 # --- TaintToleration: the fewer PreferNoSchedule taints are not tolerated, the better
@@ -291,14 +267,16 @@ class TaintToleration:
         self._weight = float(weight)
         best = MAX_NODE_SCORE * self._weight
         # Without soft taints every node scores best: one array serves all templates of the session.
-        self._untainted = ConstantScore(best, np.full(session.nodes.count, best))
+        self._untainted: Score = ColumnRule(np.full(session.nodes.count, best), constant=best)
 
-    def prepare(self, session: Session, task: Task) -> StaticScore | ConstantScore:
+    def prepare(self, session: Session, task: Task) -> Score:
         """For the task's template; where no node has such a taint every node gets the highest score."""
         tolerations = task.template.tolerations
         content = msgspec.json.encode(tolerations, order="deterministic") if tolerations else b""
         raw = _count(session.nodes, Like(content, tolerations))
-        return self._untainted if raw is None else StaticScore(raw, self._weight, normalised=True, reverse=True)
+        if raw is None:
+            return self._untainted
+        return ColumnRule(raw, finish=partial(normalise, weight=self._weight, reverse=True))
 
 
 # --- ImageLocality: nodes that have the pod's images
@@ -320,10 +298,10 @@ class ImageLocality:
     def __init__(self, weight: int) -> None:
         self._weight = float(weight)
 
-    def prepare(self, session: Session, task: Task) -> StaticScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """For the task's template; None when no node has enough of its images to count."""
         raw = _scores(session.nodes, task.template, self._weight)
-        return None if raw is None else StaticScore(raw, 1.0, normalised=False)
+        return None if raw is None else ColumnRule(raw)
 
 
 _LIKED: Final = {

@@ -16,7 +16,7 @@ from pumice.core.kube.scores import MAX_NODE_SCORE
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import WholeScore
+from pumice.core.session.points.rules import of_candidates
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.session import Session
 
 
@@ -35,18 +36,17 @@ def rounded(values: FloatArray) -> FloatArray:
     return whole + (values - whole >= 0.5)
 
 
-class TopologySpreadScore(WholeScore):
+class TopologySpreadScores:
     """The fewer matching pods a node's domains have, the better.
 
     What a domain weighs depends on the candidates as a set.
     """
 
     def __init__(self, session: Session, constraints: list[SpreadConstraint], weight: float) -> None:
-        super().__init__(session.nodes.count)
         self._constraints, self._weight = constraints, weight
         self._complete = nodes_with_all(session.nodes, [c.key for c in constraints])
 
-    def of(self, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def __call__(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """Weighted scores of the candidates, float64 [len(rows)]."""
         scored = self._complete[rows]
         finished: FloatArray = np.zeros(len(rows))
@@ -88,7 +88,7 @@ class TopologySpreadScorer:
     def __init__(self, placed: Placed, weight: int) -> None:
         self._placed, self._weight = placed, float(weight)
 
-    def prepare(self, session: Session, task: Task) -> TopologySpreadScore | None:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """None for a task without soft constraints that can be read."""
         if not prefers(task.template):
             return None
@@ -96,4 +96,4 @@ class TopologySpreadScorer:
             constraints = constraints_of(task, SOFT, session.nodes, pod_index(self._placed))
         except SelectorError:  # admission refuses such constraints; Volcano would give up scoring the task altogether
             return None
-        return TopologySpreadScore(session, constraints, self._weight)
+        return of_candidates(session.nodes.count, TopologySpreadScores(session, constraints, self._weight))

@@ -16,8 +16,8 @@ from pumice.core.kube.node_selector import rows_in_term
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.messages.decisions import ClaimedDevices
 from pumice.core.objects.metadata import key_of, section
-from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import Rows
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
@@ -63,7 +65,7 @@ def _is_for(claim: Object, task: Task) -> bool:
     return any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners)
 
 
-class ClaimsCheck(KeptCheck):
+class ClaimsCodes:
     """Allocated claims must be within reach, the others must get their devices.
 
     Asked again when devices are reserved. `pre_filter` is part of PreFilter: a claim that another pod is about to get
@@ -73,8 +75,10 @@ class ClaimsCheck(KeptCheck):
 
     def __init__(self, owner: DynamicResources, session: Session, within: BoolArray, asked: dict[str, Asked]) -> None:
         self._owner, self._session, self._within, self._asked = owner, session, within, asked
-        self._version = -1
-        self._codes: IntArray = np.zeros(session.nodes.count, dtype=np.int32)
+
+    def version(self) -> int:
+        """It rises with every reservation."""
+        return self._owner.version
 
     def pre_filter(self) -> None:
         """Raise FitFailure while a claim without devices is on its way to another pod."""
@@ -82,7 +86,8 @@ class ClaimsCheck(KeptCheck):
             for key in self._asked:
                 self._owner.check_in_flight(key)
 
-    def _judge(self) -> IntArray:
+    def __call__(self, rows: Rows, /) -> IntArray:
+        """Reason number per row, int32 [len(rows)]."""
         reasons = self._session.reasons
         codes: IntArray = np.zeros(self._session.nodes.count, dtype=np.int32)
         promised = next((key for key in self._asked if key in self._owner.reserved), None)
@@ -99,14 +104,7 @@ class ClaimsCheck(KeptCheck):
                 except ExpressionError as error:
                     codes[row] = reasons.intern(Reason(NAME, Code.ERROR, str(error)))
         codes[(codes == 0) & ~self._within] = reasons.intern(ELSEWHERE)
-        return codes
-
-    def current(self) -> IntArray:
-        """Reason number per node, int32 [N], as of now."""
-        if self._version != self._owner.version:
-            self._version = self._owner.version
-            self._codes = self._judge()
-        return self._codes
+        return codes[rows]
 
 
 def has_claims(template: PodTemplate) -> bool:
@@ -183,7 +181,7 @@ class DynamicResources:
             found.append((key_of(task.namespace, str(name)), claim))
         return found
 
-    def prepare(self, session: Session, task: Task) -> ClaimsCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a pod without claims. Raises FitFailure where no node can help."""
         if not task.template.resource_claims:
             return None
@@ -200,7 +198,8 @@ class DynamicResources:
                         key
                     )  # in the order of the claims: the first trouble is the one that is reported
                 asked[key] = self._asked(claim)
-        return ClaimsCheck(self, session, within, asked)
+        codes = ClaimsCodes(self, session, within, asked)
+        return ColumnRule(codes, Volatility.GLOBAL, follow=codes.version, pre_filter=codes.pre_filter)
 
     def check_in_flight(self, claim: str) -> None:
         """Raise FitFailure while the claim is on its way to another pod."""

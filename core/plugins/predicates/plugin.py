@@ -25,9 +25,9 @@ from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
 from pumice.core.plugins.predicates.volume_binding import NOTHING, VolumeBinding
 from pumice.core.plugins.predicates.volume_limits import VolumeLimits
 from pumice.core.plugins.predicates.volume_zone import VolumeZone
-from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.columns import Clause, Clauses
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
-from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.points.rules import Check, ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
 from pumice.core.state.derived import Like, derived
 from pumice.core.state.dimensions import CellColumn, cells_of
@@ -76,13 +76,13 @@ class PodCount:
     reads = TEMPLATE_ONLY
 
     def __init__(self) -> None:
-        self._check: ColumnCheck | None = None
+        self._check: Check | None = None
 
-    def prepare(self, session: Session, task: Task) -> ColumnCheck:
+    def prepare(self, session: Session, task: Task) -> Check:
         """The session's check, whatever the task."""
         if self._check is None:
             rule = IsFull(cells_of(session.kube.pods), _limits(session.nodes))
-            self._check = ColumnCheck([Clause(rule, session.reasons.intern(EXCEEDED))])
+            self._check = ColumnRule(Clauses(Clause(rule, session.reasons.intern(EXCEEDED))))
         return self._check
 
 
@@ -116,7 +116,7 @@ class StaticFilter:
         self.name = question.reason.plugin
         self._question = question
 
-    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """The ready answer for the task's template; None when no node is refused.
 
         Raises FitFailure when the question does.
@@ -125,7 +125,7 @@ class StaticFilter:
         if mask is None:
             return None
         # The mask is kept for many sessions, the number of its reason belongs to this one.
-        return ReadyCheck(mask * np.int32(session.reasons.intern(self._question.reason)))
+        return ColumnRule(mask * np.int32(session.reasons.intern(self._question.reason)))
 
 
 @derived(NODES)

@@ -12,8 +12,8 @@ from pumice.core.kube.affinity import namespace_labels, readable_terms_of, resol
 from pumice.core.kube.node_selector import ABSENT, label_column
 from pumice.core.kube.pod_index import pod_index
 from pumice.core.kube.selectors import LabelSelector, SelectorError
-from pumice.core.session.points.nodes import ReadsLabelsInPlay
-from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.points.nodes import ReadsLabelsInPlay, Volatility
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pumice.core.kube.pod_index import Matching, PodIndex
     from pumice.core.kube.rows import BoolArray
     from pumice.core.objects.pod import Task
+    from pumice.core.session.points.nodes import Rows
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
@@ -220,8 +222,8 @@ FEW: Final = 8
 """Moves of pods that cost less, one by one, than counting all pods anew."""
 
 
-class AffinityCheck(KeptCheck):
-    """The rule, looked at again whenever pods were put on a node or taken off it.
+class AffinityCodes:
+    """The rule's answers, looked at again whenever pods were put on a node or taken off it.
 
     A few of them move the counts one by one: to count all anew each time costs `bench spread` 7 % more.
     """
@@ -232,15 +234,12 @@ class AffinityCheck(KeptCheck):
         self._numbers = [session.reasons.intern(reason) for reason in REASONS]
         self._counts: AffinityCounts | None = None
         self._read = 0  # of the log
-        self._codes: IntArray = np.zeros(session.nodes.count, dtype=np.int32)
 
-    def current(self) -> IntArray:
-        """Reason number per node, int32 [N], as of now."""
+    def __call__(self, rows: Rows, /) -> IntArray:
+        """Reason number per row, int32 [len(rows)]."""
         counts, read, log = self._counts, self._read, self._placed.log
         if counts is None or len(log) - read > FEW:
             counts = self._counts = AffinityCounts(self._session, self._placed, self._task, self._own)
-        elif read == len(log):
-            return self._codes
         else:
             for other, row, sign in log[read:]:
                 counts.move(other, row, sign, is_host=bool(self._index.anti_nodes[row]))
@@ -248,8 +247,7 @@ class AffinityCheck(KeptCheck):
         codes: IntArray = np.zeros(self._session.nodes.count, dtype=np.int32)
         for place, mask in reversed([*counts.refusals(EVERYWHERE)]):  # the first one stands
             codes[mask] = self._numbers[place]
-        self._codes = codes
-        return codes
+        return codes[rows]
 
 
 class PodAffinityFilter(ReadsLabelsInPlay):
@@ -260,7 +258,7 @@ class PodAffinityFilter(ReadsLabelsInPlay):
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> AffinityCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None when neither the task nor a pod there has required terms.
 
         Raises FitFailure for a selector that is not valid.
@@ -271,7 +269,8 @@ class PodAffinityFilter(ReadsLabelsInPlay):
         if own is NO_TERMS and not terms_index(self._placed, session.objects).any_anti:
             return None
         self.in_play = True
-        return AffinityCheck(session, self._placed, task, own)
+        codes = AffinityCodes(session, self._placed, task, own)
+        return ColumnRule(codes, Volatility.GLOBAL, follow=self._placed.version)
 
     @staticmethod
     def _terms(task: Task) -> PodTerms:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.columns import Clause, Clauses
 from pumice.core.session.points.nodes import Reads
+from pumice.core.session.points.rules import Check, ColumnRule
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.dimensions import CellColumn, cells_of
 
@@ -54,12 +55,13 @@ class PortsInUse:
             columns[port] = np.zeros(self._placed.nodes.count, dtype=np.int32)
         return columns[port]
 
-    def catch_up(self) -> None:
-        """Read what was placed or taken off since."""
+    def catch_up(self) -> int:
+        """Read what was placed or taken off since; return how much was read."""
         log = self._placed.log
         while self._read < len(log):
             self._count(log[self._read])
             self._read += 1
+        return self._read
 
     def rivals(self, wanted: HostPort) -> npt.NDArray[np.int32]:
         """Return how many pods of each node use a port that clashes with that one, [N]; `catch_up` updates it."""
@@ -110,11 +112,11 @@ class NodePorts:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> ColumnCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a pod without host ports."""
         wanted = task.template.host_ports
         if not wanted:
             return None
         ports, code = ports_in_use(self._placed), session.reasons.intern(TAKEN)
         clauses = [Clause(IsTaken(cells_of(ports.rivals(port))), code) for port in wanted]
-        return ColumnCheck(clauses, catch_up=ports.catch_up)
+        return ColumnRule(Clauses(*clauses), follow=ports.catch_up)

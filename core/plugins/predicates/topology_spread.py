@@ -9,8 +9,8 @@ import numpy as np
 from pumice.core.kube.pod_index import pod_index
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.spread import HARD, constraints_of
-from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pumice.core.kube.spread import SpreadConstraint
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
+    from pumice.core.session.points.nodes import Rows
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
@@ -26,21 +28,17 @@ SKEWED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) didn't match pod topology spr
 UNLABELLED = Reason(NAME, Code.UNRESOLVABLE, f"{SKEWED.text} (missing required label)")
 
 
-class SpreadCheck(KeptCheck):
-    """For each constraint.
+class SpreadCodes:
+    """For each constraint:
 
-    Pods of the node's domain + (1 if the pod counts itself) - fewest of any domain <= maxSkew.
+    pods of the node's domain + (1 if the pod counts itself) - fewest of any domain <= maxSkew.
     """
 
-    def __init__(
-        self, placed: Placed, constraints: list[SpreadConstraint], task: Task, skewed: int, unlabelled: int
-    ) -> None:
-        self._placed, self._constraints = placed, constraints
+    def __init__(self, constraints: list[SpreadConstraint], task: Task, skewed: int, unlabelled: int) -> None:
+        self._constraints = constraints
         self._itself = [int(c.selector.matches(task.labels)) for c in constraints]
         self._domains = [c.domains() for c in constraints]
         self._skewed, self._unlabelled = skewed, unlabelled
-        self._asked_at = -1
-        self._codes: IntArray = np.zeros(placed.nodes.count, dtype=np.int32)
 
     def _by_domain(self, i: int) -> IntArray:
         """Reason number per value of the key; the last is for nodes without the label (code -1)."""
@@ -54,18 +52,14 @@ class SpreadCheck(KeptCheck):
         codes[-1] = self._unlabelled
         return codes
 
-    def current(self) -> IntArray:
-        """Reason number per node, int32 [N], as of now; the first constraint that fails decides."""
-        # Nothing came or went since: the answer still holds.
-        if self._asked_at != len(self._placed.log):
-            self._asked_at = len(self._placed.log)
-            codes: IntArray | None = None
-            for i, constraint in enumerate(self._constraints):
-                answer = self._by_domain(i)[constraint.column.codes]
-                codes = answer if codes is None else np.where(codes == 0, answer, codes)
-            assert codes is not None
-            self._codes = codes
-        return self._codes
+    def __call__(self, rows: Rows, /) -> IntArray:
+        """Reason number per row, int32 [len(rows)]; the first constraint that fails decides."""
+        codes: IntArray | None = None
+        for i, constraint in enumerate(self._constraints):
+            answer = self._by_domain(i)[constraint.column.codes[rows]]
+            codes = answer if codes is None else np.where(codes == 0, answer, codes)
+        assert codes is not None
+        return codes
 
 
 def constrains(template: PodTemplate) -> bool:
@@ -82,7 +76,7 @@ class TopologySpreadFilter:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> SpreadCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a task without hard constraints. Raises FitFailure for a selector that is not valid."""
         if not constrains(task.template):
             return None
@@ -92,4 +86,5 @@ class TopologySpreadFilter:
             text = f"plugin {NAME} pre-predicates failed get constraints from pod: {error}"
             raise FitFailure(Reason(NAME, Code.ERROR, text)) from error
         intern = session.reasons.intern
-        return SpreadCheck(self._placed, constraints, task, intern(SKEWED), intern(UNLABELLED))
+        codes = SpreadCodes(constraints, task, intern(SKEWED), intern(UNLABELLED))
+        return ColumnRule(codes, Volatility.GLOBAL, follow=self._placed.version)

@@ -13,13 +13,14 @@ import numpy as np
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.storage import Storage, UnreadableVolumesError, has_ephemeral, uses_claims
 from pumice.core.kube.volume_plan import Planner, Promises, VolumePromise, read_claims
-from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import KeptCheck
+from pumice.core.session.points.nodes import Reads, Volatility
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
-    from pumice.core.kube.volume_plan import PodClaims, VolumePlan
+    from pumice.core.kube.volume_plan import VolumePlan
     from pumice.core.objects.pod import Task
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray, ReasonTable
     from pumice.core.session.session import Session
 
@@ -32,32 +33,18 @@ TEXTS = (
 )
 
 
-class VolumeBindingCheck(KeptCheck):
-    """Asks a plan about each node; the plan is made again when a promise was made or withdrawn."""
-
-    def __init__(self, planner: Planner, promises: Promises, claims: PodClaims, reasons: ReasonTable) -> None:
-        self._planner, self._promises, self._claims, self._reasons = planner, promises, claims, reasons
-        self._version = -1
-        self._codes: IntArray = np.zeros(0, dtype=np.int32)
-
-    def _judge(self, plan: VolumePlan) -> IntArray:
-        # One bit for each text, so that eight reasons serve all nodes.
-        found = plan.out_of_reach + 2 * plan.nothing_to_bind + 4 * plan.lost
-        numbers = [0]
-        for combination in range(1, 8):
-            text = ", ".join(text for i, text in enumerate(TEXTS) if combination >> i & 1)
-            numbers.append(self._reasons.intern(Reason(NAME, Code.UNRESOLVABLE, text)))
-        codes: IntArray = np.array(numbers, dtype=np.int32)[found]
-        if plan.broken.any():
-            codes[plan.broken] = self._reasons.intern(Reason(NAME, Code.ERROR, plan.problem))
-        return codes
-
-    def current(self) -> IntArray:
-        """Reason number per node, int32 [N], as of now."""
-        if self._version != self._promises.version:
-            self._version = self._promises.version
-            self._codes = self._judge(self._planner.plan(self._claims))
-        return self._codes
+def _judged(plan: VolumePlan, reasons: ReasonTable) -> IntArray:
+    """Return the reason number of each node by that plan, int32 [N]."""
+    # One bit for each text, so that eight reasons serve all nodes.
+    found = plan.out_of_reach + 2 * plan.nothing_to_bind + 4 * plan.lost
+    numbers = [0]
+    for combination in range(1, 8):
+        text = ", ".join(text for i, text in enumerate(TEXTS) if combination >> i & 1)
+        numbers.append(reasons.intern(Reason(NAME, Code.UNRESOLVABLE, text)))
+    codes: IntArray = np.array(numbers, dtype=np.int32)[found]
+    if plan.broken.any():
+        codes[plan.broken] = reasons.intern(Reason(NAME, Code.ERROR, plan.problem))
+    return codes
 
 
 class VolumeBinding:
@@ -73,7 +60,7 @@ class VolumeBinding:
             self.promises.make(pod, node, VolumePromise(before.volumes, before.provisions))
         self._planner = Planner(session.nodes, self._storage, self.promises)
 
-    def prepare(self, session: Session, task: Task) -> VolumeBindingCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a pod without claims. Raises FitFailure where no node can help."""
         if not uses_claims(task.template):
             return None
@@ -83,7 +70,13 @@ class VolumeBinding:
             self._planner.plan(claims)
         except (UnreadableVolumesError, SelectorError) as error:
             raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error
-        return VolumeBindingCheck(self._planner, self.promises, claims, session.reasons)
+        planner, promises, reasons = self._planner, self.promises, session.reasons
+        # The plan is made again when a promise was made or withdrawn.
+        return ColumnRule(
+            lambda rows: _judged(planner.plan(claims), reasons)[rows],
+            Volatility.GLOBAL,
+            follow=lambda: promises.version,
+        )
 
     def reserve(self, task: Task, node: int) -> str | None:
         """Promise a placed pod its volumes, where the node can have any (a negative one cannot). A text: an error."""

@@ -19,9 +19,9 @@ from pumice.core.kube.storage import (
     volume_name,
 )
 from pumice.core.objects.metadata import section
-from pumice.core.session.points.columns import Clause, ColumnCheck
+from pumice.core.session.points.columns import Clause, Clauses
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.points.rules import Check, ColumnRule
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.state.dimensions import CellColumn, cells_of
 
@@ -191,8 +191,8 @@ class WantedVolumes:
         self._read = -1
         self._new = {driver: np.zeros_like(attached.limits[driver]) for driver in self._by_driver}
 
-    def catch_up(self) -> None:
-        """Count again where something was placed or taken off since."""
+    def catch_up(self) -> int:
+        """Count again where something was placed or taken off since; return how much was read."""
         read = self._attached.catch_up()
         if read != self._read:
             self._read = read
@@ -202,6 +202,7 @@ class WantedVolumes:
                 for volume in volumes:
                     # Where a pod uses the volume already it needs no second attachment.
                     new[self._attached.rows_using(volume)] -= 1
+        return read
 
     def clauses(self, code: int) -> list[Clause]:
         """One for each driver."""
@@ -220,7 +221,7 @@ class VolumeLimits:
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
 
-    def prepare(self, session: Session, task: Task) -> ColumnCheck | ReadyCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a pod without CSI volumes, and where no node has limits.
 
         A claim that is not there refuses every node.
@@ -232,7 +233,7 @@ class VolumeLimits:
             wanted = attachables(attached.storage, task)
         except UnreadableVolumesError as error:
             code = session.reasons.intern(Reason(NAME, Code.UNRESOLVABLE, str(error)))
-            return ReadyCheck(np.full(session.nodes.count, code, dtype=np.int32))
+            return ColumnRule(np.full(session.nodes.count, code, dtype=np.int32))
         volumes = WantedVolumes(attached, wanted)
         clauses = volumes.clauses(session.reasons.intern(EXCEEDED))
-        return ColumnCheck(clauses, catch_up=volumes.catch_up) if clauses else None
+        return ColumnRule(Clauses(*clauses), follow=volumes.catch_up) if clauses else None

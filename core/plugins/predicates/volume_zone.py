@@ -18,7 +18,7 @@ from pumice.core.kube.storage import (
 )
 from pumice.core.objects.metadata import section, text_map
 from pumice.core.session.points.nodes import Reads
-from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.points.rules import Check, ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class VolumeZone:
     name = NAME
     reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
 
-    def prepare(self, session: Session, task: Task) -> ReadyCheck | None:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a pod without claims or whose volumes lie nowhere in particular. Raises FitFailure."""
         if not uses_claims(task.template):
             return None
@@ -107,4 +107,4 @@ class VolumeZone:
         if not wanted:
             return None
         mask = rows_elsewhere(session.nodes, wanted)
-        return ReadyCheck(mask * np.int32(session.reasons.intern(ELSEWHERE))) if mask.any() else None
+        return ColumnRule(mask * np.int32(session.reasons.intern(ELSEWHERE))) if mask.any() else None

@@ -1,4 +1,4 @@
-"""Rules over columns: stated once as an expression over cells, read for many nodes or for one.
+"""Expressions over columns: a rule stated once over cells, read for many nodes or for one.
 
 What is asked of all nodes at once costs nanoseconds a node with numpy; what is asked of the one node that was just
 touched costs least with plain numbers (LeastAllocated: half a microsecond, more than ten with arrays of one). A rule is
@@ -8,7 +8,7 @@ therefore given as an expression: it learns how to read columns, and answers wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import sqrt
 from operator import attrgetter
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Typ
 import numpy as np
 
 from pumice.core.cached import cached
-from pumice.core.session.points.nodes import FloatArray, Rows, Volatility
+from pumice.core.session.points.nodes import FloatArray, Rows
 
 if TYPE_CHECKING:
     from pumice.core.session.points.nodes import BoolArray
@@ -111,6 +111,26 @@ class OwnScoreRule(Protocol[Own_contra]):
         ...
 
 
+class Expression:
+    """A score as a function over rows that may be read of one row as well: read each way when first asked so."""
+
+    def __init__(self, rule: ScoreRule) -> None:
+        self._rule = rule
+
+    @cached
+    def _many(self) -> Callable[[Rows], FloatArray]:
+        return self._rule(MANY)
+
+    @cached
+    def one(self) -> Callable[[int], float]:
+        """(row) -> the score there."""
+        return self._rule(ONE)
+
+    def __call__(self, rows: Rows, /) -> FloatArray:
+        """Return the scores, float64 [len(rows)]."""
+        return self._many(rows)
+
+
 class ForTasks(Generic[Own_contra]):
     """A rule for the tasks of a whole session. What is made of it once answers about each of them: to make it anew
     for every template costs more than two dozen answers about one row.
@@ -120,9 +140,9 @@ class ForTasks(Generic[Own_contra]):
         self._rule = rule
         self._made: dict[RowReader[Any], Callable[[Own_contra, At], Any]] = {}
 
-    def score(self, own: Own_contra) -> ColumnScore:
+    def of(self, own: Own_contra) -> Expression:
         """For a task that asks for this."""
-        return ColumnScore(lambda read: partial(self._made.get(read) or self._make(read), own))
+        return Expression(lambda read: partial(self._made.get(read) or self._make(read), own))
 
     def _make(self, read: RowReader[V]) -> Callable[[Own_contra, At], V]:
         made = self._made[read] = self._rule(read)
@@ -144,28 +164,16 @@ class Clause(NamedTuple):
     code: int
 
 
-class ColumnCheck:
-    """A filter by clauses over columns: the first that refuses a node is the reason. `catch_up` is called before
-    columns are read, where they do not follow of themselves.
-    """
+class Clauses:
+    """Reason numbers by clauses over columns: the first that refuses a node is the reason."""
 
-    def __init__(
-        self,
-        clauses: Sequence[Clause],
-        *,
-        volatility: Volatility = Volatility.ROW,
-        catch_up: Callable[[], object] | None = None,
-    ) -> None:
-        self.volatility = volatility
+    def __init__(self, *clauses: Clause) -> None:
         # Reversed: the first clause is written last, so its reason is the one that stays.
         self._many = [(clause.refuses(MANY), np.int32(clause.code)) for clause in reversed(clauses)]
         self._one = [(clause.refuses(ONE), clause.code) for clause in clauses]
-        self._catch_up = catch_up
 
-    def reject(self, rows: Rows, /) -> IntArray:
+    def __call__(self, rows: Rows, /) -> IntArray:
         """Reason number per row, int32 [len(rows)], a new array."""
-        if self._catch_up is not None:
-            self._catch_up()
         codes: IntArray | None = None
         refused: Any = ()
         for refuses, code in self._many:
@@ -176,36 +184,9 @@ class ColumnCheck:
                 codes = np.multiply(refused, code)
         return np.zeros(len(refused), dtype=np.int32) if codes is None else codes
 
-    def reject_one(self, row: int, /) -> int:
+    def one(self, row: int, /) -> int:
         """Reason number of one row, 0 where it passes."""
-        if self._catch_up is not None:
-            self._catch_up()
         for refuses, code in self._one:
             if refuses(row):
                 return code
         return 0
-
-
-class ColumnScore:
-    """A scorer by a rule over columns, weighted already."""
-
-    normalised = False
-    constant: float | None = None
-
-    def __init__(self, rule: ScoreRule, *, volatility: Volatility = Volatility.ROW) -> None:
-        self.volatility = volatility
-        self._rule = rule
-
-    @cached
-    def score(self) -> Callable[[Rows], FloatArray]:
-        """Score per row, float64 [len(rows)], a new array."""
-        return self._rule(MANY)
-
-    @cached
-    def score_one(self) -> Callable[[int], float]:
-        """Score of one row."""
-        return self._rule(ONE)
-
-    def finish(self, raw: FloatArray, /) -> FloatArray:
-        """Not normalised."""
-        return raw

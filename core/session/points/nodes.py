@@ -2,10 +2,8 @@
 
 A filter or scorer is prepared once for a task (Kubernetes' PreFilter / PreScore) and then asked about rows: all of
 them, a few, or one. `volatility` says what makes an earlier answer stale, so that consecutive tasks of one template
-recompute only what changed. A plugin states its rule once, in one of the forms of columns.py and ready.py,
-or as a plain function of a task and a node (per_node.py): the answer about many rows and that about one follow from
-it. How filters are merged is in core/session/search/filters.py, how scores are in
-core/session/search/node_search.py.
+recompute only what changed. A plugin states its rule once, in one of the two forms of rules.py. How filters are merged
+is in core/session/search/filters.py, how scores are in core/session/search/node_search.py.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
-    from pumice.core.session.reasons import IntArray
+    from pumice.core.session.points.rules import ColumnRule
     from pumice.core.session.residents import Residents
     from pumice.core.session.session import Session
 
@@ -144,73 +142,29 @@ class ReadsLabelsInPlay:
         return labels_of(task) if self.in_play else None
 
 
-class NodeCheck(Protocol):
-    """A filter prepared for one task.
-
-    One whose PreFilter depends on placements has a method `pre_filter`, too, without arguments: it is called before
-    each further task that shares the check, and raises FitFailure when no node can do now.
-    """
-
-    volatility: Volatility
-
-    def reject(self, rows: Rows, /) -> IntArray:
-        """Reason number per row (`Session.reasons`), 0 where the node passes. Shape [len(rows)], int32."""
-        ...
-
-    def reject_one(self, row: int, /) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        ...
+A = TypeVar("A", bound="np.int32 | np.float64")
 
 
-class NodeFilter(Protocol):
-    """Merge rule: a node passes when every filter passes. The first plugin that refuses it has said all; within a
-    plugin filters run in order, and a plain Unschedulable lets the next ones add their reasons, anything else ends the
-    node's list.
-    """
+class NodeRules(Protocol[A]):
+    """A filter or scorer: gives the rule for each task."""
 
     @property
     def name(self) -> str: ...
     @property
     def reads(self) -> Reads: ...
-    def prepare(self, session: Session, task: Task) -> NodeCheck | None:
-        """PreFilter.
+    def prepare(self, session: Session, task: Task) -> ColumnRule[A] | None:
+        """PreFilter or PreScore.
 
-        None: the filter has nothing to say about this task (Skip). Raises FitFailure when no node can do.
+        None: there is nothing to say about this task (Skip), or the weight is 0. A filter raises FitFailure when no
+        node can do.
         """
         ...
 
 
-class NodeScore(Protocol):
-    """A scorer prepared for one task. `normalised`: whether `finish` depends on the candidates as a set; `constant`:
-    the finished value when it is the same for every node whatever the candidates are, else None.
-    """
-
-    volatility: Volatility
-    normalised: bool
-    constant: float | None
-
-    @property
-    def score(self) -> Callable[[Rows], FloatArray]:
-        """Raw score per row, shape [len(rows)]. Weighted already unless `normalised`."""
-        ...
-
-    @property
-    def score_one(self) -> Callable[[int], float]:
-        """Score of one row, bit for bit what `score` says of it."""
-        ...
-
-    def finish(self, raw: FloatArray, /) -> FloatArray:
-        """NormalizeScore over the candidates' raw scores, times the weight. Only called when `normalised`."""
-        ...
-
-
-class NodeScorer(Protocol):
-    """Merge rule: weighted sum, in the order of registration."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def reads(self) -> Reads: ...
-    def prepare(self, session: Session, task: Task) -> NodeScore | None:
-        """PreScore. None: no contribution (weight 0, or Skip)."""
-        ...
+NodeFilter = NodeRules[np.int32]
+"""Merge rule: a node passes when every filter passes. The first plugin that refuses it has said all; within a plugin
+filters run in order, and a plain Unschedulable lets the next ones add their reasons, anything else ends the node's
+list.
+"""
+NodeScorer = NodeRules[np.float64]
+"""Merge rule: weighted sum, in the order of registration."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pumice.core.session.points.nodes import Reads, Volatility
-from pumice.core.session.points.ready import RowCheck, RowScore
+from pumice.core.session.points.rules import ByNode, ColumnRule
 from pumice.core.session.reasons import Code, Reason
 
 if TYPE_CHECKING:
     from pumice.core.objects.node import NodeSpec
     from pumice.core.objects.pod import Task
     from pumice.core.session.points.nodes import FloatArray
+    from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.session import Session
 
 
@@ -77,69 +80,48 @@ def _one_of_a_kind(task: Task) -> Hashable:
     return task.uid
 
 
-class PerNode:
-    """The common part of a per-node filter and a per-node scorer.
+class PerNodeFilter:
+    """`test(task, node)` as a NodeFilter.
 
     `volatility`: when an answer grows stale; GLOBAL is always right, ROW when only that node is looked at, STATIC when
     only its spec is. `kind`: what of a task the answer depends on beside its pod template; tasks of one template and
-    one kind share their answers. The default shares nothing.
+    one kind share their answers. The default shares nothing. `concerns`: the tasks that are asked about at all.
     """
 
-    def __init__(self, name: str, *, volatility: Volatility = Volatility.GLOBAL, kind: Kind = _one_of_a_kind) -> None:
-        self.name = name
-        self.volatility = volatility
-        self.reads = Reads(kind=kind)
-
-
-class PerNodeCheck(RowCheck):
-    """A per-node filter at work for one task."""
-
-    def __init__(self, name: str, test: NodeTest, volatility: Volatility, session: Session, task: Task) -> None:
-        super().__init__(session.nodes.count)
-        self.volatility = volatility
-        self._name, self._test, self._session, self._task = name, test, session, task
-
-    def reject_one(self, row: int, /) -> int:
-        """Reason number of one node, 0 when it will do."""
-        answer = self._test(self._task, NodeLook(self._session, row))
-        if answer is None:
-            return 0
-        if isinstance(answer, str):
-            answer = Reason(self._name, Code.UNSCHEDULABLE, answer)
-        elif not isinstance(answer, Reason):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"expected a text, a Reason or None, was {answer!r}")
-        return self._session.reasons.intern(answer)
-
-
-class PerNodeFilter(PerNode):
-    """`test(task, node)` as a NodeFilter."""
-
     def __init__(
-        self, name: str, test: NodeTest, *, volatility: Volatility = Volatility.GLOBAL, kind: Kind = _one_of_a_kind
+        self,
+        name: str,
+        test: NodeTest,
+        *,
+        volatility: Volatility = Volatility.GLOBAL,
+        kind: Kind = _one_of_a_kind,
+        concerns: Callable[[Task], bool] | None = None,
     ) -> None:
-        super().__init__(name, volatility=volatility, kind=kind)
-        self._test = test
+        self.name, self.volatility, self.reads = name, volatility, Reads(kind=kind)
+        self._test, self._concerns = test, concerns
 
-    def prepare(self, session: Session, task: Task) -> PerNodeCheck:
+    def prepare(self, session: Session, task: Task) -> Check | None:
         """For one task."""
-        return PerNodeCheck(self.name, self._test, self.volatility, session, task)
+        if self._concerns is not None and not self._concerns(task):
+            return None
+
+        def reject(row: int) -> int:
+            answer = self._test(task, NodeLook(session, row))
+            if answer is None:
+                return 0
+            if isinstance(answer, str):
+                answer = Reason(self.name, Code.UNSCHEDULABLE, answer)
+            elif not isinstance(answer, Reason):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"expected a text, a Reason or None, was {answer!r}")
+            return session.reasons.intern(answer)
+
+        return ColumnRule(ByNode(session.nodes.count, reject, np.int32), self.volatility)
 
 
-class PerNodeScore(RowScore):
-    """A per-node scorer at work for one task."""
-
-    def __init__(self, rate: NodeRate, weight: float, volatility: Volatility, session: Session, task: Task) -> None:
-        super().__init__(session.nodes.count)
-        self.volatility = volatility
-        self._rate, self._weight, self._session, self._task = rate, weight, session, task
-
-    def score_one(self, row: int, /) -> float:
-        """Weighted score of one node."""
-        return float(self._rate(self._task, NodeLook(self._session, row))) * self._weight
-
-
-class PerNodeScorer(PerNode):
-    """`rate(task, node)` times `weight` as a NodeScorer. Volcano's own scores are 0 to 100 before their weights."""
+class PerNodeScorer:
+    """`rate(task, node)` times `weight` as a NodeScorer, likewise. Volcano's own scores are 0 to 100 before their
+    weights. `finish`: NormalizeScore, where scores depend on the candidates as a set.
+    """
 
     def __init__(
         self,
@@ -149,10 +131,18 @@ class PerNodeScorer(PerNode):
         weight: float = 1.0,
         volatility: Volatility = Volatility.GLOBAL,
         kind: Kind = _one_of_a_kind,
+        concerns: Callable[[Task], bool] | None = None,
+        finish: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
-        super().__init__(name, volatility=volatility, kind=kind)
-        self._rate, self._weight = rate, weight
+        self.name, self.volatility, self.reads = name, volatility, Reads(kind=kind)
+        self._rate, self._weight, self._concerns, self._finish = rate, weight, concerns, finish
 
-    def prepare(self, session: Session, task: Task) -> PerNodeScore:
+    def prepare(self, session: Session, task: Task) -> Score | None:
         """For one task."""
-        return PerNodeScore(self._rate, self._weight, self.volatility, session, task)
+        if self._concerns is not None and not self._concerns(task):
+            return None
+
+        def score(row: int) -> float:
+            return float(self._rate(task, NodeLook(session, row))) * self._weight
+
+        return ColumnRule(ByNode(session.nodes.count, score, np.float64), self.volatility, finish=self._finish)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pumice.core.cached import cached
 from pumice.core.session.points.nodes import Volatility
-from pumice.core.session.points.ready import KeptCheck
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.nodes import NodeCheck, NodeFilter, Rows
+    from pumice.core.session.points.nodes import NodeFilter, Rows
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
-    Counted = dict[type[KeptCheck], int]
+    Counted = dict[NodeFilter, int]
 
 
 NO_STATE: Final = Reason("", Code.ERROR, "no state of PreFilter was found")
@@ -37,22 +38,30 @@ class Filters:
 
     `by_plugin`: in tier order, those without anything to say left out; `is_global`: some answer depends on placements
     anywhere; `is_asking`: some answer costs a question, and is good for this moment only; `pre_filters`: what of
-    PreFilter each further task of the template must pass (raises FitFailure), since placements change it.
+    PreFilter each further task of the template must pass (raises FitFailure), since placements change it. `_counting`:
+    the checks that go by PreFilter's counts of pods, volumes and devices, with their filters.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
         self._table = session.reasons
-        self.by_plugin: list[tuple[str, list[NodeCheck]]] = []
+        self.by_plugin: list[tuple[str, list[Check]]] = []
+        self._counting: dict[Check, NodeFilter] = {}
+        self.pre_filters: list[Callable[[], None]] = []
+        volatilities: list[Volatility] = []
         for plugin, filters in session.searches.asked(session.points.predicate, task.template):
-            checks = [check for each in filters if (check := each.prepare(session, task)) is not None]
+            checks: list[Check] = []
+            for each in filters:
+                check = each.prepare(session, task)
+                if check is None:
+                    continue
+                checks.append(check)
+                volatilities.append(check.volatility)
+                if check.pre_filter is not None:
+                    self.pre_filters.append(check.pre_filter)
+                if check.is_followed:
+                    self._counting[check] = each
             if checks:
                 self.by_plugin.append((plugin, checks))
-        checks_of_all = [check for _, checks in self.by_plugin for check in checks]
-        # no isinstance: that takes a runtime protocol some microseconds a check
-        self.pre_filters: list[Callable[[], None]] = [
-            ask for check in checks_of_all if (ask := getattr(check, "pre_filter", None)) is not None
-        ]
-        volatilities = [c.volatility for c in checks_of_all]
         self.is_asking = Volatility.MOMENT in volatilities
         self.is_global = self.is_asking or Volatility.GLOBAL in volatilities
 
@@ -66,7 +75,7 @@ class Filters:
             # Nodes that an earlier plugin refused are settled: the answers of this one do not count there.
             settled = None if clean else codes != 0
             for check in checks:
-                answer = check.reject(rows) if among is None else _sparing(check, rows, (codes == 0) & among)
+                answer = check.many(rows) if among is None else _sparing(check, rows, (codes == 0) & among)
                 if not np.count_nonzero(answer):
                     continue
                 if clean:
@@ -89,13 +98,18 @@ class Filters:
         """Return a plugin's answer about a node that it has refused, after one more of its filters has refused it."""
         return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
+    @cached
+    def _of_one(self) -> list[list[Callable[[int], int]]]:
+        """Return how each check is asked about one row, by plugin: looked up once, for every placement asks them."""
+        return [[check.one for check in checks] for _, checks in self.by_plugin]
+
     def reject_one(self, row: int) -> int:
         """Reason number of one row, 0 where it passes: what `reject` says of it."""
         table = self._table
-        for _, checks in self.by_plugin:
+        for checks in self._of_one:
             code = 0
-            for check in checks:
-                answer = check.reject_one(row)
+            for ask in checks:
+                answer = ask(row)
                 if answer:
                     code = self._joined(code, answer) if code else answer
                     if table.is_terminal(answer):
@@ -105,9 +119,8 @@ class Filters:
         return 0
 
     def as_pre_filtered(self, row: int) -> Counted:
-        """Return what the checks that go by PreFilter's counts of pods, volumes and devices say of a row."""
-        checks = (check for _, checks in self.by_plugin for check in checks)
-        return {type(check): check.reject_one(row) for check in checks if isinstance(check, KeptCheck)}
+        """Return what the checks that go by PreFilter's counts say of a row."""
+        return {each: check.one(row) for check, each in self._counting.items()}
 
     def reject_by(self, counted: Counted, row: int) -> int:
         """Return the reason number of a row as `reject_one` does, with those answers of an earlier PreFilter.
@@ -117,7 +130,8 @@ class Filters:
         code = 0
         for _, checks in self.by_plugin:
             for check in checks:
-                answer = counted.get(type(check), 0) if isinstance(check, KeptCheck) else check.reject_one(row)
+                counting = self._counting.get(check)
+                answer: int = check.one(row) if counting is None else counted.get(counting, 0)
                 if answer and not (code and self._table.is_terminal(code)):
                     code = self._joined(code, answer) if code else answer
             if code:
@@ -151,15 +165,16 @@ def _asked_alone(node_filter: NodeFilter, session: Session, task: Task, row: int
         check = node_filter.prepare(session, task)
     except FitFailure as failure:
         return session.reasons.intern(failure.reason)
-    return check.reject_one(row) if check is not None else 0
+    answer: int = 0 if check is None else check.one(row)
+    return answer
 
 
-def _sparing(check: NodeCheck, rows: Rows, wanted: BoolArray) -> IntArray:
+def _sparing(check: Check, rows: Rows, wanted: BoolArray) -> IntArray:
     """Return what a check says, of the wanted rows alone where that costs questions."""
     if check.volatility is not Volatility.MOMENT:
-        return check.reject(rows)
+        return check.many(rows)
     codes = np.zeros(len(wanted), dtype=np.int32)
     places = wanted.nonzero()[0]
     if len(places):
-        codes[places] = check.reject(places if isinstance(rows, slice) else rows[places])
+        codes[places] = check.many(places if isinstance(rows, slice) else rows[places])
     return codes

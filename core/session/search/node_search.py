@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, MutableSequence, Sequence
 
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.nodes import NodeScore, NodeScorer
+    from pumice.core.session.points.nodes import NodeScorer
     from pumice.core.session.points.point import Point
+    from pumice.core.session.points.rules import Score
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
 
@@ -46,14 +47,14 @@ def _plus(total: FloatArray | float, further: FloatArray | float, out: FloatArra
     return np.add(total, further, out=out) if isinstance(further, np.ndarray) else total + further
 
 
-def _prepared(session: Session, task: Task, point: Point[Sequence[NodeScorer]]) -> list[tuple[str, NodeScore]]:
+def _prepared(session: Session, task: Task, point: Point[Sequence[NodeScorer]]) -> list[tuple[str, Score]]:
     """PreScore of every scorer of a point, by plugin; those without a contribution left out."""
     asked = session.searches.asked(point, task.template)
     prepared = [(plugin, each.prepare(session, task)) for plugin, scorers in asked for each in scorers]
     return [(plugin, score) for plugin, score in prepared if score is not None]
 
 
-def _summands(session: Session, scores: list[tuple[str, NodeScore]], first: int) -> list[range]:
+def _summands(session: Session, scores: list[tuple[str, Score]], first: int) -> list[range]:
     """The numbers of the scores, from `first` on, that make one summand each: those of a plugin."""
     apart = ONE_BY_ONE in session.config.pumice.fix
     lengths = [1] * len(scores) if apart else [len([*each]) for _, each in groupby(scores, lambda score: score[0])]
@@ -79,7 +80,7 @@ class Scoring:
         self._split = len(order)
         volatilities = [score.volatility for score in self._scores]
         self.is_global = Volatility.GLOBAL in volatilities
-        self._depends_on_candidates = True in [s.normalised and s.constant is None for s in self._scores]
+        self._depends_on_candidates = any(_is_normalised(score) for score in self._scores)
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
         self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] | None = None
@@ -103,7 +104,7 @@ class Scoring:
         for i, score in enumerate(self._scores):
             # A static score holds for the whole session; any placement may have moved the others.
             if score.constant is None and (self._raw[i] is None or score.volatility is not Volatility.STATIC):
-                self._raw[i] = score.score(ALL)
+                self._raw[i] = score.many(ALL)
         self._moving = None
 
     def _look_closer(self) -> list[tuple[MutableSequence[float], Callable[[int], float]]]:
@@ -116,7 +117,7 @@ class Scoring:
             view = None if raw is None else floats(raw)
             self._parts.append((view, 0.0) if score.constant is None else (None, score.constant))
             if view is not None and score.volatility is not Volatility.STATIC:
-                moving.append((view, score.score_one))
+                moving.append((view, score.one))
         return moving
 
     def update(self, row: int, is_candidate: bool) -> None:
@@ -124,8 +125,8 @@ class Scoring:
         if self._stale:
             return
         moving = self._look_closer() if self._moving is None else self._moving
-        for raw, score_one in moving:
-            raw[row] = score_one(row)
+        for raw, one in moving:
+            raw[row] = one(row)
         if self._depends_on_candidates:
             was_candidate = self._ranked_at[row] != -np.inf
             # A normalised score depends on all candidates: one more or one less moves every total.
@@ -141,7 +142,7 @@ class Scoring:
             return
         for raw, score in zip(self._raw, self._scores, strict=True):
             if raw is not None and score.volatility is not Volatility.STATIC:
-                raw[rows] = score.score(rows)
+                raw[rows] = score.many(rows)
         if self._depends_on_candidates:
             self._dirty = True
             return
@@ -149,7 +150,7 @@ class Scoring:
         self.ranked[rows] = np.where(are_candidates, totals, -np.inf)
 
     def _has_moving_norm(self) -> bool:
-        return any(s.normalised and s.constant is None and s.volatility is not Volatility.STATIC for s in self._scores)
+        return any(_is_normalised(s) and s.volatility is not Volatility.STATIC for s in self._scores)
 
     def best(self, candidates: BoolArray) -> int:
         """Row of the highest total; the caller knows that there is a candidate. -1: they cannot be scored."""
@@ -213,7 +214,7 @@ class Scoring:
         if score.constant is not None:
             return score.constant
         assert raw is not None
-        return score.finish(raw[rows]) if score.normalised else raw[rows]
+        return raw[rows] if score.finish is None else score.finish(raw[rows])
 
     def _sum(self, rows: Rows, out: FloatArray | None = None) -> FloatArray:
         order = self._sum_of(self._order, rows, out)
@@ -232,6 +233,11 @@ class Scoring:
             else:
                 total = _plus(total, self._sum_of([scores], rows, None), out)
         return total
+
+
+def _is_normalised(score: Score) -> bool:
+    """Return whether the finished score depends on the candidates as a set."""
+    return score.finish is not None and score.constant is None
 
 
 ALL = slice(None)

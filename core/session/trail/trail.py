@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pumice.core.session.points.nodes import BoolArray, FloatArray, NodeCheck, TaskBatch
+    from pumice.core.session.points.nodes import BoolArray, FloatArray, TaskBatch
     from pumice.core.session.points.orders import JobQueue
+    from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
@@ -187,10 +188,10 @@ class HeardSearch(NodeSearch):
             found += [FilterAnswer(plugin, self._answer(plugin, check)) for check in checks]
         return [answer for answer in found if answer.codes.any()]
 
-    def _answer(self, plugin: str, check: NodeCheck) -> IntArray:
+    def _answer(self, plugin: str, check: Check) -> IntArray:
         """One filter's; of one whose answers cost questions, those that were given."""
         if check.volatility is not Volatility.MOMENT:
-            return check.reject(ALL).copy()
+            return check.many(ALL).copy()
         said = [code if _has_said(code, plugin, self) else 0 for code in self.codes.tolist()]
         return np.array(said, dtype=np.int32)
 

@@ -130,7 +130,7 @@ class NodeRoom:
         for _, checks in filters.by_plugin if found.any() else ():
             for check in checks:
                 if check.volatility is not Volatility.MOMENT:
-                    answers = check.reject(EVERY_ROW).tolist()
+                    answers = check.many(EVERY_ROW).tolist()
                     found &= [not code or _names_taints(session, int(code), beside_room=True) for code in answers]
         for row in np.flatnonzero(found).tolist():
             found[row] = not any(key.startswith(OF_STATE) for key, _ in self._untolerated(task, row))

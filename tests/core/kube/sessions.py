@@ -13,7 +13,7 @@ from pumice.core.state.view import View
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
-    from pumice.core.session.points.nodes import NodeCheck, NodeScore
+    from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.session import Session
 
 ALL = slice(None)
@@ -62,30 +62,30 @@ def take(session: "Session", task: "Task", row: int) -> None:
     placed_pods(session).remove(task, row)
 
 
-def texts(session: "Session", check: "NodeCheck | None") -> list[str]:
+def texts(session: "Session", check: "Check | None") -> list[str]:
     """The reason of each node, "" where it passes; all ways of asking must agree."""
     count = session.nodes.count
     if check is None:
         return [""] * count
-    codes = check.reject(ALL).copy()
+    codes = check.many(ALL).copy()
     assert codes.dtype == np.int32
     assert codes.shape == (count,)
-    assert [check.reject_one(row) for row in range(count)] == codes.tolist()
+    assert [check.one(row) for row in range(count)] == codes.tolist()
     some = np.arange(count, dtype=np.intp)[::-2]
-    assert check.reject(some).tolist() == codes[some].tolist()
+    assert check.many(some).tolist() == codes[some].tolist()
     return [", ".join(reason.text for reason in session.reasons.reasons(code)) for code in codes.tolist()]
 
 
-def scores(session: "Session", score: "NodeScore | None", candidates: list[int]) -> list[float]:
+def scores(session: "Session", score: "Score | None", candidates: list[int]) -> list[float]:
     """The finished score of each candidate row, 0.0 without a score; all ways of asking must agree to the last bit."""
     count, rows = session.nodes.count, np.array(candidates, dtype=np.intp)
     if score is None:
         return [0.0] * len(candidates)
-    raw = score.score(ALL).copy()
+    raw = score.many(ALL).copy()
     assert raw.shape == (count,)
-    assert [score.score_one(row) for row in range(count)] == raw.tolist()
-    assert score.score(rows).tolist() == raw[rows].tolist()
+    assert [score.one(row) for row in range(count)] == raw.tolist()
+    assert score.many(rows).tolist() == raw[rows].tolist()
     if score.constant is not None:
         return [score.constant] * len(candidates)
-    finished = score.finish(raw[rows]) if score.normalised else raw[rows]
+    finished = raw[rows] if score.finish is None else score.finish(raw[rows])
     return [float(one) for one in finished]

@@ -12,7 +12,7 @@ from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import close_session, run_action
 from pumice.core.devices.family import Around, DeviceError
 from pumice.core.objects.metadata import Object, parse_time
-from pumice.core.plugins.device_plugin import DeviceCheck, DeviceScore
+from pumice.core.plugins.device_plugin import DeviceCodes, DeviceScores
 from pumice.core.resources import Resource
 from pumice.core.session.session import Session
 from pumice.core.state.view import View
@@ -130,11 +130,11 @@ def test_a_node_alone_scores_as_among_others_and_an_extender_is_told() -> None:
     """`unforeseeable`: a process outside is asked, too."""
     cards = [vgpu_node("n0", [(9, 100, A100)]), vgpu_node("n1", [(9, 50, A100)])]
     family, task = virtual(*cards, policy="binpack"), asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
-    score = DeviceScore([family], task, 3)
-    assert [score.score_one(0), score.score_one(1)] == score.score(slice(None)).tolist() == [75.0, 150.0]
+    score = DeviceScores([family], task, 3)
+    assert [score.one(0), score.one(1)] == score(slice(None)).tolist() == [75.0, 150.0]
     session = share(*cards)
     session.points.unforeseeable = True
-    assert DeviceCheck("deviceshare", session, [family], task).reject_one(1) == 0
+    assert DeviceCodes("deviceshare", session, [family], task).one(1) == 0
     idle: dict[int, dict[str, float]] = {0: {}, 1: {}}
     told = [family.encoded(row, Around(str, idle.__getitem__)) for row in idle]
     assert [each and each["Score"] for each in told] == [0.0, 50.0]

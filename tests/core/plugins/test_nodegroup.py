@@ -128,5 +128,5 @@ def test_a_task_without_a_job_goes_nowhere() -> None:
     check = node_filter.prepare(session, stray)
     assert check is not None
     assert texts(session, check) == ["job  not found in session"] * len(NODES)
-    assert session.reasons.reasons(check.reject_one(0))[0].code is Code.ERROR
+    assert session.reasons.reasons(check.one(0))[0].code is Code.ERROR
     assert scorer.prepare(session, stray) is None

@@ -130,7 +130,7 @@ def test_only_a_full_node_may_be_cured_by_eviction() -> None:
     assert UntoleratedTaints.reason.code is Code.UNRESOLVABLE
     session = opened(node("n0", pods="0"), pod("p"))
     check = PodCount().prepare(session, task_named(session, "default/p"))
-    assert session.reasons.reasons(check.reject_one(0))[0].code is Code.UNSCHEDULABLE
+    assert session.reasons.reasons(check.one(0))[0].code is Code.UNSCHEDULABLE
 
 
 def test_a_changed_node_is_judged_anew() -> None:

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from pumice.core.plugins.earlier_forms import rule_of
 from pumice.core.plugins.user import (
     HANDLER,
     INSTEAD,
-    GuardedCheck,
     GuardedFilter,
-    GuardedScore,
     PluginFailures,
     guard,
+    guarded_check,
     guarded_rule,
+    guarded_score,
 )
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from pumice.core.session.points.point import FLAGS
+from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
 from pumice.core.session.reasons import Code, FitFailure, Reason
@@ -58,8 +60,8 @@ def session() -> Session:
 def test_codes_of_the_wrong_kind(session: Session, answer: Any) -> None:
     failures = PluginFailures("mine", {"onError": "fail"})
     inner: Any = SimpleNamespace(reject=always(answer), reject_one=always("x"))
-    check = GuardedCheck(inner, failures, session)
-    for code in (*check.reject(ALL).tolist(), check.reject_one(0)):
+    check = guarded_check(rule_of(inner, "reject"), failures, session)
+    for code in (*check.many(ALL).tolist(), check.one(0)):
         assert session.reasons.reasons(code)[0].code is Code.ERROR
     assert check.volatility is Volatility.GLOBAL
 
@@ -69,16 +71,15 @@ def test_scores_of_the_wrong_kind_are_zero(session: Session, answer: Any) -> Non
     inner: Any = SimpleNamespace(
         score=always(answer), score_one=always([1.0, 2.0]), finish=always(answer), normalised=True
     )
-    score = GuardedScore(inner, PluginFailures("mine", {}), session)
-    assert score.score(ALL).tolist() == [0.0, 0.0] == score.finish(np.ones(2)).tolist()
-    assert score.score_one(0) == 0.0
-    assert score.normalised
+    score = guarded_score(rule_of(inner, "score"), PluginFailures("mine", {}), session)
+    assert score.finish is not None
+    assert score.many(ALL).tolist() == [0.0, 0.0] == score.finish(np.ones(2)).tolist()
+    assert score.one(0) == 0.0
 
 
 def test_scores_are_copied(session: Session) -> None:
     own = np.ones(2)
-    inner: Any = SimpleNamespace(score=always(own), score_one=always(1.0))
-    GuardedScore(inner, PluginFailures("mine", {}), session).score(ALL)[0] = 7.0
+    guarded_score(ColumnRule(own), PluginFailures("mine", {}), session).many(ALL)[0] = 7.0
     assert own.tolist() == [1.0, 1.0]
 
 

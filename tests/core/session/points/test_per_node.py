@@ -33,8 +33,9 @@ def test_a_filter_answers_by_text_reason_or_nothing() -> None:
     session = opened(*OBJECTS)
     check = PerNodeFilter("mine", judge).prepare(session, task_named(session, "default/p"))
     assert texts(session, check) == ["", "full", "never"]
-    assert session.reasons.reasons(check.reject_one(1)) == (Reason("mine", Code.UNSCHEDULABLE, "full"),)
-    assert session.reasons.reasons(check.reject_one(2)) == (unresolvable,)
+    assert check is not None
+    assert session.reasons.reasons(check.one(1)) == (Reason("mine", Code.UNSCHEDULABLE, "full"),)
+    assert session.reasons.reasons(check.one(2)) == (unresolvable,)
 
 
 def test_a_scorer_is_weighted() -> None:
@@ -87,11 +88,14 @@ def test_unless_told_otherwise_nothing_is_shared() -> None:
     free = PerNodeFilter("mine", anywhere, volatility=Volatility.STATIC, kind=lambda _: None)
     assert free.reads.kind is not None
     assert free.reads.kind(p) == free.reads.kind(r)
-    assert free.prepare(session, p).volatility is Volatility.STATIC
+    check = free.prepare(session, p)
+    assert check is not None
+    assert check.volatility is Volatility.STATIC
 
 
 def test_rows_may_be_numbers_or_a_slice() -> None:
     session = opened(*OBJECTS)
     score = PerNodeScorer("mine", lambda _, look: float(look.row)).prepare(session, task_named(session, "default/p"))
-    assert score.score(slice(None)).tolist() == [0.0, 1.0, 2.0]
-    assert score.score(np.array([2, 0], dtype=np.intp)).tolist() == [2.0, 0.0]
+    assert score is not None
+    assert score.many(slice(None)).tolist() == [0.0, 1.0, 2.0]
+    assert score.many(np.array([2, 0], dtype=np.intp)).tolist() == [2.0, 0.0]

@@ -12,7 +12,7 @@ from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 from pumice.core.session.points.all_points import FilterPoint
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
 from pumice.core.session.points.point import Listed
-from pumice.core.session.points.ready import ReadyCheck
+from pumice.core.session.points.rules import Check, ColumnRule
 from pumice.core.session.reasons import Code, Reason
 from pumice.core.session.search.filters import Filters
 from pumice.core.session.session import Session
@@ -43,9 +43,9 @@ class Filter:
     def __init__(self, plugin: int, number: int, says: list[Code | None]) -> None:
         self._reasons = [None if c is None else Reason("told", c, f"{plugin}.{number}") for c in says]
 
-    def prepare(self, session: Session, task: Any) -> ReadyCheck:
+    def prepare(self, session: Session, task: Any) -> Check:
         numbers = [0 if reason is None else session.reasons.intern(reason) for reason in self._reasons]
-        return ReadyCheck(np.array(numbers, dtype=np.int32))
+        return ColumnRule(np.array(numbers, dtype=np.int32))
 
 
 def plain(told: Verdicts, row: int) -> list[str]:
