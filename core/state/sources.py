@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -86,9 +88,10 @@ class LimitedQueue(Protocol):
         ...
 
 
-def limits_of(queue: LimitedQueue) -> tuple[object, ...]:
-    """All that limits a queue, to be compared."""
-    return (queue.name, queue.weight, queue.parent, queue.capability, queue.deserved, queue.guarantee)
+limits_of: Final[Callable[[LimitedQueue], tuple[object, ...]]] = attrgetter(
+    *(name for name, part in vars(LimitedQueue).items() if isinstance(part, property))
+)
+"""All that limits a queue, to be compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pumice.core.objects.metadata import Object, key_of, object_key, section
 from pumice.core.objects.pod import Task, TemplateTable
 from pumice.core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_pod_group
 from pumice.core.objects.queue import Queue, is_counted, read_queue
+from pumice.core.resources import Resource
 from pumice.core.state.dimensions import Dimensions
 from pumice.core.state.echoes import Echoes, only_echoes
 from pumice.core.state.jobs import NO_QUEUE, JobTable
@@ -137,8 +138,8 @@ class Groups:
         changed = deleted or known is None
         if known is None or deleted or limits_of(known) != limits_of(queue):
             self.limits_version += 1
-            for limit in (queue.capability, queue.deserved, queue.guarantee):
-                if limit is not None:
+            for limit in limits_of(queue):
+                if isinstance(limit, Resource):
                     self._jobs.dimensions.items(limit)  # a queue may be the first to name a scalar
         if deleted:
             self.queues.pop(queue.name, None)

@@ -115,7 +115,7 @@ async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | Non
 def entry_of(stored: Stored) -> StoryEntry:
     """Return one record in words; a kind of a newer Pumice is only named."""
     entry = StoryEntry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
-    tell, found = _TELLERS.get(stored.kind), told(stored)
+    tell, found = TELLERS.get(stored.kind), told(stored)
     if tell is not None:
         tell(entry, found)
     return entry
@@ -232,7 +232,7 @@ def _checkpoint(entry: StoryEntry, taken: CheckpointTaken) -> None:
     entry.data = {"through": taken.sequence}
 
 
-_TELLERS: Final[dict[str, Callable[[StoryEntry, Any], None]]] = {
+TELLERS: Final[dict[str, Callable[[StoryEntry, Any], None]]] = {
     API: _mutation,
     CYCLE: _cycle,
     DECISION: _decision,
