@@ -172,7 +172,8 @@ def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal, plugins_dir: st
     told = outcome.summary
     told.input = {**read_as(loaded), "refused": len(loaded.problems) + len(outcome.refused)}
     standing = list[WaitRow]()
-    if outcome.waiting.why and plan.settings.scheduler and not outcome.interrupted:
+    left = outcome.waiting.why or outcome.waiting.strangers
+    if left and plan.settings.scheduler and not outcome.interrupted:
         standing = waits_at_the_end(plan.db, plugins_dir)
     if standing:
         told.waiting = {each.job: each.told() for each in standing}

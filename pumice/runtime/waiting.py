@@ -102,7 +102,7 @@ async def left_waiting(
         if found.why[_key(pod)] == UNKNOWN and section(pod, "spec").get("schedulerName") == SCHEDULER:
             found.why[_key(pod)] = UNKNOWN if group in groups else UNGROUPED
     for name in sorted(groups.keys() - peopled):
-        if section(groups[name], "status").get("phase") in (None, "", "Pending"):
+        if section(groups[name], "status").get("phase") in (None, "", "Pending", "Inqueue"):
             found.why[f"PodGroup {name}"] = _of_group(name, groups, said)
     return found
 

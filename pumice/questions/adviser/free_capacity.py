@@ -146,6 +146,8 @@ class NodeRoom:
     # --- by amounts
 
     def _judge(self, groups: list[Alike]) -> WaitReason:
+        if not self._session.nodes.count:
+            return waits_for(WaitCode.LARGER_THAN_CLUSTER, "there are no nodes")
         for each in groups:
             if not (each.free_capacity.allowed | each.free_capacity.curable).any():
                 return waits_for(WaitCode.NO_NODE_ALLOWED, _refusals(each.free_capacity))

@@ -32,7 +32,7 @@ def holders(session: Session, resources: Sequence[str], queues: Collection[str] 
             break
         job = session.snapshot.jobs.handles[row]
         if job is not None and job.spec is not None and (queues is None or job.spec.queue in queues):
-            found.append(_name(job))
+            found.append(name_of(job))
     return tuple(found)
 
 
@@ -40,9 +40,9 @@ def takers(session: Session) -> tuple[str, ...]:
     """Return the first jobs that got nodes in this cycle."""
     keys = dict.fromkeys(bind.job for bind in session.binds)
     known = {job.key: job for job in session.jobs.in_order if job.key in keys}
-    return tuple(_name(known[key]) if key in known else key for key in list(keys)[:NAMED])
+    return tuple(name_of(known[key]) if key in known else key for key in list(keys)[:NAMED])
 
 
-def _name(job: Job) -> str:
+def name_of(job: Job) -> str:
     """Return it as people know it: the job that its PodGroup was made for, else the PodGroup."""
     return job.key if job.spec is None else owner_of(job.spec.pod_group)

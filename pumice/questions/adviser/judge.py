@@ -20,7 +20,7 @@ from pumice.core.plugins.plugin import Limit
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.trail.records import Ending
 from pumice.questions.adviser.free_capacity import NodeRoom
-from pumice.questions.adviser.holders import holders
+from pumice.questions.adviser.holders import holders, name_of
 from pumice.questions.adviser.reasons import WaitClass, WaitCode, WaitNumber, WaitReason, said, waits_for
 from pumice.questions.explain.refused import standing_locks
 from pumice.questions.explain.room_left import KEYS, Shortage, amounts, at_refusal, of_namespace
@@ -185,10 +185,21 @@ class Judge:
         return () if short.limit.startswith("quota ") else holders(self._session, names, self._below(queue))
 
     def _behind(self, job: Job, sentence: str) -> WaitReason:
-        """Name the job that comes just before it in its queue."""
-        first = [turn.job for turn in self._trail.turns if turn.ahead is not None and turn.ahead.over == job.key]
-        queue = f"queue {job.pod_group.queue}"
-        return waits_for(WaitCode.BEHIND_OTHERS, sentence, queue, in_the_way=first[-1:])
+        """Name the first of the jobs of its queue that wait and come before it."""
+        session, queue = self._session, job.pod_group.queue
+        first: Job | None = None
+        for each in session.jobs.in_order:
+            if (
+                each.pod_group.queue != queue
+                or each is job
+                or not (self._waiting(each) or session.jobs.is_pending(each))
+            ):
+                continue
+            if session.points.job_order.before(each, first or job):
+                first = each
+        return waits_for(
+            WaitCode.BEHIND_OTHERS, sentence, f"queue {queue}", in_the_way=[] if first is None else [name_of(first)]
+        )
 
     def _limits(self, job: Job, asked: Amounts, gauges: Gauges) -> tuple[WaitNumber, ...]:
         """Return what falls short of the limit of the queue, the job's own or the nearest one above it."""
@@ -299,7 +310,8 @@ class Judge:
             return found
         whole, line = amounts(self._session.total), self._line(job.pod_group.queue)
         for queue in line:
-            if share := _beyond(queue, gauges, "deserved", asked, whole):
+            deserves = queue == line[0] or "deserved_milli_cpu" in gauges.get(queue, {})  # proportion knows no tree
+            if deserves and (share := _beyond(queue, gauges, "deserved", asked, whole)):
                 sentence = f"queue {queue} has what it deserves: {said(share)}"
                 return self._of_queue(WaitCode.QUEUE_SHARE, sentence, share)
         if all_there_is := _beyond(line[0], gauges, "deserved", asked, {}):

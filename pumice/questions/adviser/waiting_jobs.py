@@ -384,10 +384,11 @@ def waiting_jobs_of(scene: Scene) -> WaitingJobs:
     return WaitingJobs(scene.clock.cycle, scene.clock.now, queues, list(_numbered(order)), supposed(ask, scene.config))
 
 
-def with_reasons(fork: Fork, starts: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Add to estimates of starts what the jobs wait for at the fork, as the next cycle has it."""
-    exists = all("uid" in obj["metadata"] for obj in fork.objects)  # else it is what a file has: nobody has acted on it
-    objects = [*fork.objects] if exists else brought(Loaded([*fork.objects]), (), fork.now).objects
+def with_reasons(fork: Fork, starts: Mapping[str, Estimate], *, as_files: bool = False) -> dict[str, Estimate]:
+    """Add to estimates of starts what the jobs wait for at the fork, as the next cycle has it. `as_files`: no
+    controller has acted on its objects yet.
+    """
+    objects = brought(Loaded([*fork.objects]), (), fork.now).objects if as_files else [*fork.objects]
     view, clock = fill(objects, fork.in_flight), CycleClock(fork.cycle + 1, fork.now, 0)
     next_cycle = Scene(view, fork.config, clock, Carry.from_dict(fork.carry), objects=lambda: objects)
     waits = {name: job.wait for job in waiting_jobs_of(next_cycle).waiting for name in (job.job, job.name)}
