@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from pumice.core.objects.metadata import Object
 from tests.kit.jobs import gang, job_task, vcjob
@@ -44,7 +44,7 @@ class Draft:
         text = CONFIG.replace("QUEUES", self.queues).replace("ADMITS", self.admits).replace("ACTIONS", self.actions)
         return text + self.more
 
-    def nodes(self, count: int = 3, **each: object) -> list[str]:
+    def nodes(self, count: int = 3, **each: Any) -> list[str]:
         """Add nodes of 4 cpu."""
         made = nodes(count, **{"cpu": "4", **each})
         self.objects += made
@@ -54,10 +54,10 @@ class Draft:
         """Add a job that runs on a node."""
         self.objects += gang(name, pods=1, cpu=cpu, nodes=[where], phase="Running", queue=queue)
 
-    def waits(self, **more: object) -> list[Object]:
+    def waits(self, **more: Any) -> list[Object]:
         """Add the job that waits, of one to three pods, as its cause changes it."""
         arguments = {"pods": self.random.randint(1, 3), "cpu": "1", "phase": self.random.choice(("Pending", "Inqueue"))}
-        made = gang("g", **{**arguments, **more})  # type: ignore[arg-type]
+        made = gang("g", **{**arguments, **more})
         self.objects += made
         return [each for each in made if each["kind"] == "Pod"]
 
