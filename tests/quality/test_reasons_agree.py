@@ -19,7 +19,7 @@ from pumice.questions.adviser.at_the_end import waits_at_the_end
 from pumice.questions.adviser.reasons import WaitCode, WaitReason
 from pumice.questions.report.judged import judged_cycles
 from tests.pumice.cli.terminal import pumice
-from tests.pumice.quality.broken_clusters import CAUSES, broken_cluster
+from tests.quality.broken_clusters import CAUSES, broken_cluster
 
 CLUSTERS: Final = range(2 * len(CAUSES))
 QUICK: Final = CLUSTERS[1 : len(CAUSES) : 3]
