@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import numpy as np
@@ -49,10 +50,10 @@ class NodeCards:
 
 def column_of(cards: Sequence[Sequence[C]], number: Callable[[C], int], missing: int = 0) -> IntArray:
     """Return a number of each card, int64 [N, C]."""
-    column = np.full((len(cards), max(map(len, cards), default=0)), missing, dtype=np.int64)
-    for row, each in enumerate(cards):
-        if each:
-            column[row, : len(each)] = [number(card) for card in each]
+    counts = np.array([*map(len, cards)], dtype=np.int64)
+    column = np.full((len(cards), counts.max(initial=0)), missing, dtype=np.int64)
+    there = np.arange(column.shape[1]) < counts[:, None]
+    column[there] = np.fromiter(map(number, chain.from_iterable(cards)), np.int64, int(counts.sum()))
     return column
 
 

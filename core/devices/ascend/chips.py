@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
@@ -77,9 +78,9 @@ def chips_of(specs: Sequence[NodeSpec], model: ChipModel) -> Chips:
     chips = [each[:MOST_CARDS] for each in registered_]
     return Chips(
         claimed=[len(each) for each in registered_],
-        count=column_of(chips, lambda chip: chip.sharers),
-        memory=column_of(chips, lambda chip: chip.memory),
-        cores=column_of(chips, lambda chip: chip.cores),
+        count=column_of(chips, attrgetter("sharers")),
+        memory=column_of(chips, attrgetter("memory")),
+        cores=column_of(chips, attrgetter("cores")),
         there=column_of(chips, lambda _: 1) > 0,
         chips=chips,
         alike=numbers_alike(tuple(chip[1:-1] for chip in each) for each in chips),

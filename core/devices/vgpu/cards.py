@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.devices.columns import MOST_CARDS, NodeCards, column_of, numbers_alike
@@ -51,8 +52,8 @@ def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
     shapes = ((mode, *(card[1:] for card in each)) for (mode, _), each in zip(shared, cards, strict=True))
     return VgpuCards(
         claimed=[len(each) for each in registered_],
-        memory=column_of(cards, lambda card: card.memory),
-        split=column_of(cards, lambda card: card.split),
+        memory=column_of(cards, attrgetter("memory")),
+        split=column_of(cards, attrgetter("split")),
         kind=column_of(kinds, int, missing=-1),
         types=list(types),
         cards=cards,

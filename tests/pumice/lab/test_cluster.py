@@ -92,6 +92,7 @@ tiers:
 
 def test_plugins_of_ones_own_are_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pumice.core.cycle.PLUGINS", table := dict(PLUGINS))
+    monkeypatch.setattr("pumice.core.plugins.PLUGINS", table)
     monkeypatch.setattr("pumice.lab.cluster.PLUGINS", table)
     cluster = pumice.Cluster(pumice.nodes(2), config=CONFIG, plugins={"shy": Shy})
     cluster.submit(pumice.gang("g", pods=2))

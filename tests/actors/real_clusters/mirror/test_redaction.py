@@ -16,8 +16,10 @@ from pumice.core.devices.ascend.reports import Reported, Reports
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
 from pumice.core.objects.hyper_node import read_hyper_node
 from pumice.core.objects.metadata import Object
+from pumice.core.plugins import VOCABULARIES
 from pumice.core.pseudonyms import Pseudonyms
 from pumice.core.state.hypernodes import build_tree
+from pumice.core.vocabulary import Vocabulary
 from pumice.proof.conformance.case import find_suites, read_cases, setup_of
 from pumice.questions.oneshot.cycles import run_cycles
 from pumice.storage.memory import MemoryJournal
@@ -261,6 +263,20 @@ def test_list_of_chips_nobody_can_read_tells_nothing(text: str) -> None:
     found = npu_node()
     found["metadata"]["annotations"]["baseDeviceInfos"] = text
     assert redaction().redacted("Node", found)["metadata"]["annotations"] == {"baseDeviceInfos": ""}
+
+
+@pytest.mark.parametrize("vocabulary", [each for each in VOCABULARIES if each != Vocabulary()])
+def test_vocabulary_of_a_plugin_or_family_stays_and_names_go(vocabulary: Vocabulary) -> None:
+    found = pod("p")
+    found["metadata"]["annotations"] = dict.fromkeys(vocabulary.meanings, "kept") | dict.fromkeys(
+        vocabulary.holds_names, SECRET
+    )
+    hidden = redaction()
+    shown = hidden.redacted("Pod", found)["metadata"]["annotations"]
+    assert shown == dict.fromkeys(vocabulary.meanings, "kept") | dict.fromkeys(
+        vocabulary.holds_names, hidden.name(SECRET)
+    )
+    assert hidden.words(f"{vocabulary.words} {SECRET}") == f"{vocabulary.words} {hidden.name(SECRET)}"
 
 
 def config_map(space: str, name: str, key: str, said: Object) -> Object:
