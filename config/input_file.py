@@ -52,6 +52,11 @@ def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
         raise
 
 
+def unreadable(error: OSError) -> str:
+    """Return what is wrong with a file that could not be read."""
+    return "does not exist" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
+
+
 def read_bytes(path: Path) -> bytes:
     """Return all bytes. Raises OSError, also for a path that is not a file.
 
@@ -89,7 +94,10 @@ def note_inputs(*paths: Path) -> None:
 
 
 def demand_output(path: Path) -> None:
-    """Raise ConfigError for an output that the command reads under any name, or that belongs to a journal it reads."""
+    """Raise ConfigError for an output that the command reads under any name, or that belongs to a journal it reads, and
+    OSError where its folder does not exist."""
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"the folder {path.parent} does not exist", str(path))
     inputs = set[Path]().union(*_commands)
     beside = {read.with_name(read.name + suffix) for read in inputs for suffix in _OF_JOURNALS}
     if path.resolve() in inputs | beside or any(_is_same(path, read) for read in inputs):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from pumice.config.errors import ConfigError, ConflictError
-from pumice.config.input_file import read_bytes, read_text
+from pumice.config.input_file import read_bytes, read_text, unreadable
 from pumice.config.read import ValuePlace, mapping, sequence, switch, text
 from pumice.config.yaml_tree import read_documents
 
@@ -68,7 +68,7 @@ def read_kubeconfig(path: Path, context: str = "") -> ClusterAccess:
     except UnicodeDecodeError as error:
         raise ConfigError(f"not UTF-8 text (byte {error.start})", source=str(path)) from error
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
+        raise ConfigError(unreadable(error), source=str(path)) from error
     return parse_kubeconfig(written, str(path), context, folder=path.parent)
 
 
@@ -135,7 +135,7 @@ class _Entry:
         try:
             return read_bytes(folder / file)
         except OSError as error:
-            raise self.place.at(key).error(ConfigError, f"{file} cannot be read: {error.strerror}") from error
+            raise self.place.at(key).error(ConfigError, f"{file} {unreadable(error)}") from error
 
 
 def _named(place: ValuePlace, whole: dict[str, Any], several: str, one: str, name: str) -> _Entry:

@@ -130,7 +130,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ConfigSyntaxError(f"not UTF-8 text (byte {error.start})", source=str(path)) from error
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", source=str(path)) from error
+        raise ConfigError(input_file.unreadable(error), source=str(path)) from error
 
 
 @cache

@@ -113,11 +113,8 @@ def decide(
 def from_manifests(
     paths: Sequence[str], settings: SchedulerConfig, moment: float | None, terminal: Terminal
 ) -> tuple[Setup, bool, InputCounts]:
-    """Return the set-up of the manifests, whether every object could be used, and the counts by reading. Raises
-    UsageError when no object could be used."""
+    """Return the set-up of the manifests, whether every object could be used, and the counts by reading."""
     objects, whole, now, read = take_manifests(paths, (), moment, terminal)
-    if not objects:
-        raise UsageError("no objects in the input" if whole else "no object could be used")
     options = SessionOptions(node_usage=usage_of(objects))
     return Setup(objects, settings, now, options=options, ask=over_http, others=True), whole, read
 

@@ -99,6 +99,14 @@ def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: boo
     return loaded
 
 
+def demand_objects(objects: Sequence[object], terminal: Terminal) -> None:
+    """Raises UsageError where there is nothing that a question could be about."""
+    if not objects:
+        raise UsageError(
+            "no object of the input could be used" if terminal.errors else "there is no object in the input"
+        )
+
+
 def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, Any]]:
     """Everything behind the paths that an API takes; what it refuses is said as an error, with the API's words.
 
@@ -112,6 +120,7 @@ def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, An
             accepted.append(obj)
         else:
             terminal.error(str(InputError(answer.message, source=loaded.place_of(obj), path=named(obj))))
+    demand_objects(accepted, terminal)
     return accepted
 
 
@@ -194,10 +203,11 @@ def take_manifests(
     paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
 ) -> HandedIn:
     """Return the objects of the paths and those `beside` them, with the objects that controllers derive from them.
-    Prints a remark for each input that could not be used and for each assumption.
+    Prints a remark for each input that could not be used and for each assumption. Raises UsageError for no object.
     """
     with keeping():
         loaded = load_manifests(paths, terminal)
+        demand_objects([*loaded.objects, *beside], terminal)
         now, read = moment_of(loaded.objects) if now is None else now, read_as(loaded)
         with terminal.progress("reading", len(loaded.objects)) as advance:
             found = brought(loaded, beside, now, advance)

@@ -59,7 +59,7 @@ def replay(
     if check and config is not None:
         raise UsageError("--verify and --config exclude each other: one compares digests, the other what changed")
     if last is not None and last < first:
-        raise UsageError(f"--to {last} comes before --from {first}", path="--to")
+        raise UsageError(f"expected a cycle from {first} on (--from), was {last}", path="--to")
     changed = anyio.run(demand_plugins, file, plugins_dir, terminal.warn)
     if config is None:
         return verified(terminal, ReplayRequest(file, first, last, workers, plugins_dir, changed))

@@ -151,7 +151,7 @@ def run(
     controllers = not settings.no_controllers
     loaded = load_manifests(manifests, terminal, controllers=controllers) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
-        raise UsageError("no object could be used")
+        raise UsageError("no object of the input could be used")
     plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
     with closing(plan):
         return carry_out(plan, loaded, terminal, settings.plugins_dir)

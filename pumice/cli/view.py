@@ -53,5 +53,5 @@ def view(
 def _address(http: str) -> tuple[str, int]:
     host, _, port = http.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= MOST_PORT):
-        raise ConflictError(f"expected HOST:PORT, found {http!r}", path="--http")
+        raise ConflictError(f"expected HOST:PORT, was {http!r}", path="--http")
     return host.strip("[]") or "127.0.0.1", int(port)

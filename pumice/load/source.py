@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
-from pumice.config.input_file import open_input
+from pumice.config.input_file import open_input, unreadable
 from pumice.errors import InputError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".yaml.gz", ".yml.gz", ".json.gz", ".jsonl.gz")
@@ -22,13 +22,13 @@ def find_files(path: str) -> list[Path]:
     """Return the file itself, or every manifest under a folder, sorted. InputError when there is none."""
     root = Path(path)
     if not root.exists():
-        raise InputError("no such file or folder", source=path)
+        raise InputError("does not exist", source=path)
     if not root.is_dir():
         return [root]
     try:
         files = sorted(file for file in root.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=str(error.filename or path)) from error
+        raise InputError(unreadable(error), source=str(error.filename or path)) from error
     if not files:
         raise InputError(f"no manifest in this folder (looked for {', '.join(SUFFIXES[:3])})", source=path)
     return files
@@ -80,4 +80,4 @@ def read_text(file: Path) -> str:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"not a whole gzip file: {error}", source=str(file)) from error
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=str(file)) from error
+        raise InputError(unreadable(error), source=str(file)) from error

@@ -139,7 +139,7 @@ def from_folder(folder: Path) -> list[FoundPlugin]:
     left out.
     """
     if not folder.is_dir():
-        raise ConfigError("no such folder", source=str(folder))
+        raise ConfigError("does not exist", source=str(folder))
     return [found for path in _modules(folder) for found in _listed(_load(path), path)]
 
 

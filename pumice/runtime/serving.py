@@ -12,8 +12,8 @@ from typing import Final
 from pumice.actors.gateway.front import is_loopback
 from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.config.errors import ConflictError
-from pumice.config.input_file import read_bytes, read_text
+from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.input_file import read_bytes, read_text, unreadable
 from pumice.config.settings import ProcessSettings
 from pumice.core.objects.metadata import Object
 from pumice.runtime.certificates import demand_pair
@@ -71,7 +71,7 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     host, _, port = settings.http.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if int(port) > MOST_PORT:
-        raise ConflictError(f"expected a port of at most {MOST_PORT}, found {port}", path="--http")
+        raise ConflictError(f"expected a port of at most {MOST_PORT}, was {port}", path="--http")
     if settings.time == "virtual":
         raise ConflictError("clients live in real time; leave --time out", path="--http")
     token = token_of(settings)
@@ -115,7 +115,10 @@ def token_given(token: str | None, token_file: str | None) -> str:
 
 
 def _read_token(file: Path) -> str:
-    token = read_text(file, errors="replace").strip()
+    try:
+        token = read_text(file, errors="replace").strip()
+    except OSError as error:
+        raise ConfigError(unreadable(error), source=str(file), path="--token-file") from error
     if not token:
         raise ConflictError("expected a token in the file, found nothing", path="--token-file")
     return _sendable(token, "--token-file")

@@ -52,7 +52,7 @@ class SqliteJournal:
             except OSError as problem:
                 raise ForeignFileError(name, f"this is {problem.strerror}, so no journal") from problem
             if read_only and not path.exists():
-                raise MissingFileError(name, "there is no such file")
+                raise MissingFileError(name, "does not exist")
             path, lock = path.resolve(), None
             if read_only:
                 note_inputs(path)

@@ -283,7 +283,7 @@ class TestFiles:
         assert load_scheduler_config(path) == load_scheduler_config(None)
 
     def test_what_cannot_be_read_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"missing\.conf: cannot be read: No such file"):
+        with pytest.raises(ConfigError, match=r"missing\.conf: does not exist"):
             load_scheduler_config(tmp_path / "missing.conf")
         binary = tmp_path / "binary.conf"
         binary.write_bytes(b"actions: \xff")

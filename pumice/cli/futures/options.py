@@ -194,8 +194,6 @@ class ForkSource:
         else:
             objects = load_accepted(self.manifests or (), terminal)
             now = moment_of(objects)
-        if not objects:
-            raise UsageError("there are no objects in the input")
         return handed_in(objects, float(int(now)), told, lasts_s or 0.0)
 
 
@@ -218,7 +216,7 @@ def _submitted(path: str) -> ForkChange:
     if loaded.problems:
         raise loaded.problems[0]
     if not loaded.objects:
-        raise UsageError("there are no objects in it", path=f"--submit {path}")
+        raise UsageError("there is no object in it", path=f"--submit {path}")
     return changes.submit(loaded.objects, f"--submit {path}")
 
 

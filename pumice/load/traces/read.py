@@ -148,7 +148,7 @@ def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
 def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
     """Return the objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
     if not file.exists():
-        raise InputError("no such file", source=str(file))
+        raise InputError("does not exist", source=str(file))
     arrived = waited(_arrived, file)
     return arrived.objects(), arrived.left
 

@@ -152,7 +152,7 @@ def _parquet_rows(path: Path) -> Iterator[TraceRow]:
             demand_file(path)
         table: Any = parquet.read_table(path)
     except FileNotFoundError as error:
-        raise InputError("no such file", source=str(path)) from error
+        raise InputError("does not exist", source=str(path)) from error
     except (OSError, ValueError) as error:  # what pyarrow raises is one of these
         why = str(error).partition("\n")[0].rpartition("': ")[2]
         raise InputError(f"no Parquet file that can be read: {why}", source=str(path)) from error

@@ -122,7 +122,7 @@ def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
     found: dict[Path, SuiteFile] = {}
     for path in paths:
         if not path.exists():
-            raise ConfigError("no such file or folder", source=str(path))
+            raise ConfigError("does not exist", source=str(path))
         files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         for file in files:
             found.setdefault(file.resolve(), _describe(file))

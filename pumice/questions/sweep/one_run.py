@@ -46,7 +46,7 @@ def files_of(run: Settings, folder: Path) -> Iterator[Path]:
 
 def _there(path: Path) -> Path:
     if not path.is_file():
-        raise InputError("no such file", source=str(path))
+        raise InputError("does not exist", source=str(path))
     return path
 
 

@@ -153,7 +153,7 @@ def test_files_and_traces_are_read(tmp_path: Path) -> None:
     cluster = pumice.Cluster(pumice.nodes(1), pumice.read(f"csv:{tmp_path / 't.csv'}"))
     run = cluster.run("idle")
     assert [(row.submitted, row.run_s) for row in run.jobs] == [(0, 10), (100, 10)]
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="does not exist"):
         pumice.read(tmp_path / "none.yaml")
 
 

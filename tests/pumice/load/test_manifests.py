@@ -146,7 +146,7 @@ def test_files_folders_stdin_and_gzip(tmp_path: Path) -> None:
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.yaml: no such file"):
+    with pytest.raises(InputError, match=r"nowhere\.yaml: does not exist"):
         load([str(tmp_path / "nowhere.yaml")], io.StringIO())
     with pytest.raises(InputError, match="no manifest in this folder"):
         load([str(tmp_path)], io.StringIO())

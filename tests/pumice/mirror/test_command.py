@@ -97,13 +97,13 @@ def test_both_sides_are_killed_and_the_journal_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--kubeconfig", "none"), "none: cannot be read: No such file"),
+        (("--kubeconfig", "none"), "none: does not exist"),
         (("--context", "there"), "name that with --kubeconfig"),
         ((), "this is no pod of a cluster"),
         (("--kubeconfig", "good", "--context", "there"), "unknown context 'there'"),
         (("--kubeconfig", "good:other"), "kubectl config view --flatten makes one of them"),
         (("--kubeconfig", "good", "--until", "idle"), "nobody here knows"),
-        (("--kubeconfig", "good", "--config", "missing.conf"), "missing.conf: cannot be read"),
+        (("--kubeconfig", "good", "--config", "missing.conf"), "missing.conf: does not exist"),
     ],
 )
 def test_what_cannot_be_mirrored_is_said(

@@ -77,7 +77,7 @@ def test_a_plugin_that_raises_is_named_on_stderr(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_is_bad_input(tmp_path: Path) -> None:
     said = decide(tmp_path, "young-nodes", {}, folder=tmp_path / "nowhere")
     assert said.code == 2
-    assert "no such folder" in said.err
+    assert "does not exist" in said.err
 
 
 def test_without_the_folder_the_name_is_unknown(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_two_of_one_name_conflict(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such folder"):
+    with pytest.raises(ConfigError, match="does not exist"):
         install_plugins(tmp_path / "nowhere")
 
 

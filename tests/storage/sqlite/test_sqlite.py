@@ -105,7 +105,7 @@ async def test_places_where_no_file_can_be(tmp_path: Path) -> None:
         await SqliteJournal.open(tmp_path / "file" / "pumice.db")
     with pytest.raises(OpenError, match="folder"):
         await SqliteJournal.open(tmp_path)
-    with pytest.raises(OpenError, match="no such file"):
+    with pytest.raises(OpenError, match="does not exist"):
         await SqliteJournal.open(tmp_path / "absent.db", read_only=True)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file"]
 

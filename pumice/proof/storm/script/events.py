@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from pumice.config.errors import ConfigError
-from pumice.config.input_file import demand_output, read_bytes
+from pumice.config.input_file import demand_output, read_bytes, unreadable
 from pumice.config.read import ValuePlace, sequence, shaped
 from pumice.config.yaml_tree import Document
 from pumice.proof.storm.script.checking import NotNegative, Share, check_script
@@ -67,7 +67,7 @@ def read_script(path: Path) -> Script:
     try:
         found: object = msgspec.json.decode(read_bytes(path))
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", source=source) from error
+        raise ConfigError(unreadable(error), source=source) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"not JSON: {error}", source=source) from error
     place = ValuePlace(Document(source, None))

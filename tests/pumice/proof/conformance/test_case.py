@@ -30,7 +30,7 @@ def test_suites_are_named_by_the_last_two_parts_and_found_once(tmp_path: Path) -
 
 
 def test_a_missing_path_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="nowhere: no such file"):
+    with pytest.raises(ConfigError, match="nowhere: does not exist"):
         find_suites([tmp_path / "nowhere"])
 
 

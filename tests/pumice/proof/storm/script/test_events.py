@@ -175,7 +175,7 @@ def test_the_command_ends_with_2_and_one_line(tmp_path: Path) -> None:
     for path, words in (
         (bad, "events[0].target"),
         (tmp_path, "cannot be read: Is a directory"),
-        (tmp_path / "none.json", "cannot be read: No such file"),
+        (tmp_path / "none.json", "does not exist"),
     ):
         result = pumice("stress", "--events", path)
         assert (result.code, result.err.count("\n")) == (2, 1)
