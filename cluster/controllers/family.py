@@ -318,7 +318,8 @@ class FamilyMachine(Machine):
             self._dirty.update(dict.fromkeys(timers.take_due(now)))
         dirty, self._dirty = self._dirty, {}
         first, self._said = [*self._commands.withdrawals(), *self._said], []
-        requests, last = list[ApiRequest](), list[ApiRequest]()
+        requests: list[ApiRequest] = []
+        last: list[ApiRequest] = []
         for key in dirty:
             owner = self._owners.get(key)
             if owner is not None and "deletionTimestamp" not in owner["metadata"]:

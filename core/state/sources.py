@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -88,10 +86,12 @@ class LimitedQueue(Protocol):
         ...
 
 
-limits_of: Final[Callable[[LimitedQueue], tuple[object, ...]]] = attrgetter(
-    *(name for name, part in vars(LimitedQueue).items() if isinstance(part, property))
-)
-"""All that limits a queue, to be compared."""
+_LIMITS: Final = tuple(name for name, part in vars(LimitedQueue).items() if isinstance(part, property))
+
+
+def limits_of(queue: LimitedQueue) -> tuple[object, ...]:
+    """All that limits a queue, to be compared."""
+    return tuple([getattr(queue, name) for name in _LIMITS])
 
 
 @dataclass(frozen=True, slots=True)
