@@ -39,6 +39,12 @@ def minimum_of(group: Object) -> int:
     return max(int(section(group, "spec").get("minMember") or 1), 1)
 
 
+def is_of_daemon_set(pod: Object) -> bool:
+    """Return whether a DaemonSet owns the pod: it belongs to its node, and is neither moved nor drained."""
+    owners: list[Object] = section(pod, "metadata").get("ownerReferences") or []
+    return any(owner.get("kind") == "DaemonSet" for owner in owners)
+
+
 def _named(namespace: str, pod: Object, key: str) -> str:
     name = text_map(section(pod, "metadata").get("annotations")).get(key)
     return f"{namespace}/{name}" if name else ""

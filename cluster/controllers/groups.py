@@ -30,13 +30,14 @@ TOPOLOGY_TIER: Final = "volcano.sh/network-topology-highest-tier"
 INHERITED: Final = "volcano.sh/"
 _FROM_POD_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
 _FROM_POD_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
-_OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
+OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
+"""Kinds that a PodGroup is made for as a whole, beside Jobs."""
 
 
 class PodGroupMachine(Machine):
     """PodGroup controller: makes PodGroups for pods without one."""
 
-    kinds = (QUEUE_STATES, *_OWNERS, GROUP_MADE, POD_UNGROUPED)
+    kinds = (QUEUE_STATES, *OWNERS, GROUP_MADE, POD_UNGROUPED)
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str, str], Object] = {}

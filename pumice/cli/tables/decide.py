@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
+from pumice.belonging import group_of, owner_of
 from pumice.cli.tables.table import WholeTable
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.cycles import Cycle
 from pumice.questions.oneshot.outcome import waits
-from pumice.questions.oneshot.pending import LeftPending, group_of
+from pumice.questions.oneshot.pending import LeftPending
 from pumice.units import amounts_of
 
 if TYPE_CHECKING:
@@ -105,15 +106,13 @@ def _job_of(pod: Object) -> str:
     """Return the pod's PodGroup, else its owner, else the pod itself."""
     meta = pod["metadata"]
     owner = next((each["name"] for each in meta.get("ownerReferences") or () if each.get("controller")), meta["name"])
-    return f"{meta.get('namespace') or ''}/{group_of(pod) or owner}"
+    namespace = meta.get("namespace") or ""
+    return group_of(namespace, pod) or f"{namespace}/{owner}"
 
 
 def _title(job: str, group: Object | None) -> str:
-    """Return the PodGroup; or what it was made for, where that has a name of its own."""
-    for owner in (group or {}).get("metadata", {}).get("ownerReferences") or ():
-        if owner.get("controller"):
-            return f"{job.partition('/')[0]}/{owner['name']}"
-    return job
+    """Return what the PodGroup was made for, the PodGroup itself where that is nothing."""
+    return job if group is None else owner_of(group)
 
 
 def _placed(gang: GangRow) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pumice.belonging import owner_of
 from pumice.cluster.controllers.deployments import TEMPLATE_HASH
+from pumice.cluster.controllers.groups import OWNERS
 from pumice.config.errors import RequestError, nearest_keys
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.decisions import Bind, Evict
@@ -23,7 +24,7 @@ from pumice.questions.history.rewind import Rewound
 from pumice.questions.oneshot.supposing import over_http
 from pumice.storage.history import RecordedCycle
 
-EXPLAINED: Final = ("pod", "podgroup", "job", "deployment", "replicaset", "statefulset", "daemonset")
+EXPLAINED: Final = ("pod", "podgroup", "job", "deployment", *map(str.lower, OWNERS))
 """Kinds of objects whose pods can be explained."""
 
 

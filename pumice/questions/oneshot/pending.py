@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
-from pumice.belonging import owner_of
+from pumice.belonging import group_of, owner_of
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.controllers.unserved import SCHEDULER, SERVED
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import VOLCANO_JOB
-from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.questions.adviser.reasons import WaitReason
 from pumice.questions.measures.jobs import OVER
@@ -89,13 +88,13 @@ def _waits(pod: Object) -> bool:
         return False
     if pod["metadata"].get("deletionTimestamp"):
         return False
-    return spec.get("schedulerName", SCHEDULER) in SERVED or bool(group_of(pod))
+    return spec.get("schedulerName", SCHEDULER) in SERVED or bool(group_of("", pod))
 
 
 def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
     """Return the jobs ("namespace/PodGroup") that have a pod without a node."""
     pods = (obj for obj in objects if obj["kind"] == "Pod" and _waits(obj))
-    return frozenset(f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in pods)
+    return frozenset(group_of(pod["metadata"].get("namespace") or "", pod) for pod in pods)
 
 
 def without_pods(objects: Iterable[Object]) -> dict[str, WithoutPods]:
@@ -122,7 +121,7 @@ def makers_absent(objects: Sequence[Object]) -> list[tuple[Object, str]]:
     A controller makes the pods of a Job only once its PodGroup has been admitted: of a Job that waits for that, a dump
     without the Job holds nothing to place.
     """
-    named = {f"{pod['metadata'].get('namespace') or ''}/{group_of(pod)}" for pod in objects if pod["kind"] == "Pod"}
+    named = {group_of(pod["metadata"].get("namespace") or "", pod) for pod in objects if pod["kind"] == "Pod"}
     there = {(stored_as(obj), object_key(obj)) for obj in objects}
     found: list[tuple[Object, str]] = []
     for group in objects:
@@ -146,8 +145,3 @@ def endings(trail: Trail, pending: Iterable[str], objects: Iterable[Object]) -> 
 
 def _said(ended: Ended) -> str:
     return f"{ended.action}: {ended.ending}" + (f" ({ended.detail})" if ended.detail else "")
-
-
-def group_of(pod: Object) -> str:
-    """Return the PodGroup that a pod names; empty when it names none."""
-    return str(section(pod["metadata"], "annotations").get(GROUP_NAME) or "")

@@ -6,10 +6,10 @@ without deciding anything, which costs a fraction, and decides from there on. Th
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ import anyio
 
 from pumice.collecting import rarely
 from pumice.core.messages.events import CycleRecord
+from pumice.executors import local
 from pumice.plugins.loader import install_plugins
 from pumice.questions.replay.verify import ReplayReport, verify
 from pumice.storage.errors import DamagedError
@@ -81,7 +82,6 @@ class _NeedlessError(Exception):
 def _begin(progress: Any, differs: Any, plugins: Path | None) -> None:
     _Told.progress, _Told.differs = progress, differs
     install_plugins(plugins)
-    gc.freeze()
 
 
 def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
@@ -115,7 +115,7 @@ def verify_shares(
     """Verify the shares of a journal, each in a process of its own."""
     context = multiprocessing.get_context("spawn")
     progress, differs = context.Value("q", 0), context.Value("q", len(shares))
-    with ProcessPoolExecutor(len(shares), context, _begin, (progress, differs, plugins)) as pool:
+    with local(len(shares), partial(_begin, progress, differs, plugins)) as pool:
         futures = [pool.submit(_decide, file, number, share) for number, share in enumerate(shares)]
         _watch(futures, progress, advance)
         return merged([report for future in futures if (report := future.result()) is not None])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ from pumice.core.session.carry import CycleClock
 from pumice.core.session.fit import SCHEDULABLE
 from pumice.core.state.volumes import volume_rules
 from pumice.errors import InputError
-from pumice.executors import cores
+from pumice.executors import cores, local
 from pumice.plugins.loader import install_plugins
 from pumice.questions.explain.victims import opinions_of
 from pumice.questions.explain.watch import Subjects, gauges_of, watch_cycle
@@ -52,8 +52,7 @@ def another_process(objects: int, plugins_dir: Path | None) -> Generator[Executo
     if objects < LARGE or cores() == 1:
         yield None
         return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(1, context, prepare, (plugins_dir,)) as executor:
+    with local(1, partial(prepare, plugins_dir)) as executor:
         yield executor
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import yaml
 
-from pumice.belonging import owner_of
+from pumice.belonging import is_of_daemon_set, owner_of
 from pumice.cluster.api import schema
 from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS, kind_of
@@ -21,7 +21,7 @@ from pumice.core.messages.commands import Delete, RequestEviction
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.questions.oneshot.prepare import identity
-from pumice.questions.whatif.naming import found, identity_named
+from pumice.questions.whatif.naming import ENDED, found, identity_named
 from pumice.questions.whatif.sources import arrivals
 
 # --- Assignments
@@ -347,10 +347,7 @@ def drain(name: str) -> ForkChange:
 def _leaves(obj: Object, node: str) -> bool:
     if obj["kind"] != "Pod" or section(obj, "spec").get("nodeName") != node:
         return False
-    owners: list[dict[str, Any]] = obj["metadata"].get("ownerReferences") or []
-    return section(obj, "status").get("phase") not in ("Succeeded", "Failed") and all(
-        owner.get("kind") != "DaemonSet" for owner in owners
-    )
+    return section(obj, "status").get("phase") not in ENDED and not is_of_daemon_set(obj)
 
 
 def remove_node(name: str) -> ForkChange:

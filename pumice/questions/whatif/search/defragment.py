@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any, Final, NamedTuple
 
-from pumice.belonging import minimum_of
+from pumice.belonging import is_of_daemon_set, minimum_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.core.messages.events import Mutation
@@ -219,8 +219,7 @@ def stock_of(question: StartQuestion) -> Stock:
 
 
 def _movable(pod: Object) -> bool:
-    owners: list[Object] = pod["metadata"].get("ownerReferences") or []
-    return not pod["metadata"].get("deletionTimestamp") and all(owner.get("kind") != "DaemonSet" for owner in owners)
+    return not pod["metadata"].get("deletionTimestamp") and not is_of_daemon_set(pod)
 
 
 # --- Plans, by amounts

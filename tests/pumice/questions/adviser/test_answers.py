@@ -148,7 +148,7 @@ def test_futures_have_an_end_and_bodies_a_form(db: str) -> None:
         ("cycles", "newest", {"task": "default/x"}, 404, "knew no pod 'default/x'"),
         ("standings", "nosuch", {}, 404, "no queue 'nosuch'"),
         ("explanations", "nosuch", {}, 404, "knew no job"),
-        ("explanations", "g", {"of": "node"}, 400, "expected one of job, pod, podgroup"),
+        ("explanations", "g", {"of": "node"}, 400, "expected one of pod, podgroup, job"),
         ("explanations", "g", {"budget": "-1"}, 400, "expected seconds"),
         ("explanations", "g", {"budget": "nan"}, 400, "expected seconds"),
         ("explanations", "g", {"cycle": "0"}, 400, "expected a number"),

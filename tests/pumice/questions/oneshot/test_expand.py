@@ -211,7 +211,7 @@ def test_a_job_without_pods_has_a_row_that_says_why(tmp_path: Path, recorded: bo
     told = pumice("decide", *question, "-o", "json").json["without_pods"]
     assert list(told) == ["default/lost"]
     assert why in told["default/lost"]["message"]
-    table = pumice("decide", *question, "-o", "table").out
+    table = pumice("decide", *question, "-o", "table", env={"COLUMNS": "400"}).out
     rows = [line.split(maxsplit=4) for line in table.splitlines() if "default/lost" in line]
     assert [row[:4] for row in rows] == [["default/lost", "default", "Inqueue", "none"]]
     assert why in rows[0][4]
