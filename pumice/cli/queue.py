@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -104,6 +105,7 @@ def _past(lately: dict[str, str]) -> WholeTable:
 def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> WholeTable:
     more = ("starts in",) if starts else ()
     table = WholeTable("#", "job", "queue", "placed", "reason", *more, "waits for", sentences=True)
+    names = {job.job: job.name for job in waiting_jobs.waiting}
     for job in waiting_jobs.waiting[:SHOWN]:
         table.add_row(
             "" if job.position is None else str(job.position),
@@ -112,11 +114,11 @@ def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> WholeTab
             f"{job.held} of {job.held + job.pods}",
             job.wait.code.value,
             *([range_of(estimate_of(starts, job.job, job.name))] if starts else ()),
-            job.wait.sentence + _before(job),
+            job.wait.sentence + _before(job, names),
         )
     return table
 
 
-def _before(job: WaitingJob) -> str:
+def _before(job: WaitingJob, names: Mapping[str, str]) -> str:
     earlier = job.place.before_it
-    return "" if earlier is None else f"; comes after {earlier.job}: {earlier.words}"
+    return "" if earlier is None else f"; comes after {names.get(earlier.job, earlier.job)}: {earlier.words}"

@@ -1,7 +1,7 @@
 // The story of a gang: what it went through, drawn; why it waits, what would help, and when it starts.
 
 import { advise, onChange, state } from "./source.js";
-import { amounts, clock, counted, h, jobLink, jobOf, link, moment, named, s, seconds, short, table } from "./dom.js";
+import { amounts, clock, counted, h, jobLink, link, moment, named, s, seconds, short, table } from "./dom.js";
 
 const WIDTH = 720;
 const LEFT = 150;
@@ -40,7 +40,7 @@ async function offer(body, signal) {
     const standing = await advise("standings", {}, signal);
     const waiting = standing.waiting.slice(0, 60);
     body.replaceChildren(h("section", { class: "box" }, h("h2", null, "Jobs that wait"), waiting.length
-      ? h("ul", { class: "list" }, waiting.map((each) => h("li", null, jobLink(jobOf(each.job)), " ", h("span", { class: "pill", title: each.wait.helps }, each.reason), " ", named(each.because))))
+      ? h("ul", { class: "list" }, waiting.map((each) => h("li", null, jobLink(each.made_for), " ", h("span", { class: "pill", title: each.wait.helps }, each.reason), " ", named(each.because))))
       : h("p", { class: "soft" }, "No job waits.")), all);
     const found = await advise("measures", {}, signal);
     all.replaceChildren(h("h2", null, `All jobs (${found.jobs.length.toLocaleString("en")})`), found.jobs.length

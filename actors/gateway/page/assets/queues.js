@@ -1,7 +1,7 @@
 // The tree of queues as bars, over time, who borrows from whom, and who waits in which order.
 
 import { advise, onChange, state } from "./source.js";
-import { amount, amounts, clock, counted, h, jobLink, jobOf, named, right, seconds, short, table } from "./dom.js";
+import { amount, amounts, clock, counted, h, jobLink, named, right, seconds, short, table } from "./dom.js";
 import { ribbons } from "./lending.js";
 import { lines } from "./plots.js";
 
@@ -187,12 +187,13 @@ function overTime(course, parents) {
 function inOrder(standing) {
   if (!standing.waiting.length) return h("p", { class: "soft" }, "No job waits.");
   const shown = standing.waiting.slice(0, 200);
+  const names = new Map(standing.waiting.map((job) => [job.job, job.made_for]));
   const classes = Object.entries(standing.classes).filter(([, number]) => number).map(([name, number]) => h("span", { class: "pill" }, `${name} ${number}`));
   return h("div", { class: "stack" }, h("div", { class: "row" }, classes),
     table(["#", "job", "queue", "waits for", h("th", { class: "wide" }, "after"), h("th", { class: "wide" }, "asks")], shown.map((job) => [
-      right(job.position === null ? "–" : String(job.position)), h("td", { class: "name" }, jobLink(jobOf(job.job))), named(job.queue),
+      right(job.position === null ? "–" : String(job.position)), h("td", { class: "name" }, jobLink(job.made_for)), named(job.queue),
       h("td", { class: "wrap" }, h("span", { class: "pill", title: job.wait.helps }, job.reason), " ", named(job.because)),
-      h("td", { class: "wide name" }, job.before_it ? [named(jobOf(job.before_it.job || "")), h("div", { class: "soft" }, job.before_it.plugin || "")] : "–"),
+      h("td", { class: "wide name" }, job.before_it ? [named(names.get(job.before_it.job) || job.before_it.job), h("div", { class: "soft" }, job.before_it.by)] : "–"),
       h("td", { class: "wide" }, amounts(job.asks))])),
     standing.waiting.length > shown.length ? h("p", { class: "soft" }, `and ${short(standing.waiting.length - shown.length)} more`) : null);
 }
