@@ -51,6 +51,12 @@ def counted(count: float | str, noun: str) -> str:
     return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"
 
 
+def short_quantity(text: str) -> str:
+    """Return a quantity with thousandths from one on as a decimal number, which is the same: `233.8` for `233800m`."""
+    number = text.removesuffix("m")
+    return milli(int(number)) if number != text and number.isdecimal() else text
+
+
 def milli(value: float) -> str:
     """Format thousandths: `500m`, `2`, `2.5`."""
     return f"{value:g}m" if 0 < abs(value) < 1000 else _plain(value / 1000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.units import amount
+from pumice.units import amount, short_quantity
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,8 @@ from pumice.units import amount
 )
 def test_amounts_are_in_the_units_of_their_resource(resource: str, value: float, text: str) -> None:
     assert amount(resource, value) == text
+
+
+@pytest.mark.parametrize(("text", "short"), [("233800m", "233.8"), ("4000m", "4"), ("400m", "400m"), ("58Ti", "58Ti")])
+def test_quantities_of_whole_units_are_decimal(text: str, short: str) -> None:
+    assert short_quantity(text) == short

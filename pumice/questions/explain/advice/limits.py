@@ -15,6 +15,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import quantity_of
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity
 from pumice.questions.explain.advice.groups import WaitingGroup
+from pumice.units import short_quantity
 
 OTHERS: Final = 4
 """A limit is raised by up to so many times what the job asks for: others that wait come first."""
@@ -60,7 +61,7 @@ class LimitTable:
                     held = obj.setdefault(part, {})
                     held[field] = {**(held.get(field) or {}), name: after}
 
-            words = f"{self.what} {name} {after} instead of {self.listed[name]}"
+            words = f"{self.what} {name} {short_quantity(after)} instead of {self.listed[name]}"
             part = grain * size / self.asked[name]
             return Change(words, (Edit(self.who, change),), amount=part, subject=f"{self.what} ")
 

@@ -26,6 +26,7 @@ from pumice.questions.whatif.changes import ForkChange, nodes_like
 from pumice.questions.whatif.naming import Belongings, asked_by, belongings, running
 from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion
+from pumice.units import milli
 from pumice.work import CHANGE, WorkOverError
 
 # --- Advice, tried in futures
@@ -242,7 +243,7 @@ class _Lowering:
 
     def change(self, values: Units) -> ForkChange:
         """The queue may have so much."""
-        higher = {key: f"{value}m" if key == "cpu" else str(value) for key, value in sorted(values.items())}
+        higher = {key: milli(value) if key == "cpu" else str(value) for key, value in sorted(values.items())}
         queue, capability = self._queue, {**self._limits, **higher}
 
         def changed(obj: Object) -> Object:

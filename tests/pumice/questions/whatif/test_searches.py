@@ -134,8 +134,8 @@ def test_a_queue_is_given_just_enough() -> None:
     question = StartQuestion(Fork(objects, BEGAN, parsed(config_text(0))), BIG, WITHIN_S)
     (answer,) = searched(question)
     assert (answer.code, answer.amount, answer.least) == ("Capability", 1, True)
-    assert answer.changes == ("--set 'queue/q1:spec.capability[\"cpu\"]=6000m'",)
-    told = changes.set_field('queue/q1:spec.capability["cpu"]=6000m')
+    assert answer.changes == ("--set 'queue/q1:spec.capability[\"cpu\"]=6'",)
+    told = changes.set_field('queue/q1:spec.capability["cpu"]=6')
     assert question.starts(told) == answer.starts_s
     assert question.starts(changes.set_field('queue/q1:spec.capability["cpu"]=5999m')) is None
 
