@@ -8,7 +8,6 @@ MODULES is a Go module cache that holds k8s.io/api, apimachinery, apiextensions-
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +15,11 @@ from typing import Any, Final
 import yaml
 
 from docs.making.crd_types import Definitions
+from docs.making.data_file import DATA, text
 from docs.making.field_notes import NOTES
 from docs.making.go_types import Sources, message_name
+from docs.making.resources import resources
 
-DATA: Final = Path(__file__).parents[2] / "cluster/api/schema/kinds.json"
 _META: Final = "k8s.io/apimachinery/pkg/apis/meta/v1"
 _ROOTS: Final[dict[str, tuple[str, str]]] = {
     "k8s.io/api/core/v1": (
@@ -72,7 +72,8 @@ def tables(modules: Path, definitions: Path) -> dict[str, Any]:
         for version in definition["spec"]["versions"]:
             key, name = made.kind(definition, version)
             kinds[key] = name
-    return {"kinds": kinds, "messages": noted({**messages, **made.made})}
+    found = resources(definitions)
+    return {"kinds": kinds, "resources": found, "messages": noted({**messages, **made.made})}
 
 
 def kubernetes(sources: Sources) -> tuple[dict[str, str], dict[str, Any]]:
@@ -105,15 +106,6 @@ def noted(messages: dict[str, Any]) -> dict[str, Any]:
         row += [0, "", {}][len(row) - 2 :]
         row[4]["doc"] = sentence
     return messages
-
-
-def text(content: dict[str, Any]) -> str:
-    """Return the data file: one line a message."""
-    lines = [
-        f'"{name}":{json.dumps(entry, separators=(",", ":"))}' for name, entry in sorted(content["messages"].items())
-    ]
-    kinds = json.dumps(content["kinds"], indent=0, sort_keys=True)
-    return '{"kinds":' + kinds + ',"messages":{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Printed columns by the kind's key: one table.
 
 A column is its name, how its cell is read (the path of a field, or a cell of `words` or `cells`), and its description.
-A kind that is not here is printed as its definition says: a CRD's additionalPrinterColumns.
+Volcano's kinds, and those that are not here, are printed as their definitions say (additionalPrinterColumns).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from pumice.actors.gateway.columns.words import (
     since,
     unset,
 )
+from pumice.cluster.api.kinds import KINDS
 from pumice.core.objects.metadata import Object
 
 # --- Kinds that say themselves how they are printed
@@ -475,35 +476,13 @@ PRINTERS: Final[dict[str, Printer]] = {
         ("NominalConcurrencyShares", "integer", ".spec.limited.nominalConcurrencyShares"),
         ("Age", "date", _CREATED),
     ),
-    "Job": _custom(
-        ("STATUS", "string", ".status.state.phase"),
-        ("minAvailable", "integer", ".status.minAvailable"),
-        ("RUNNINGS", "integer", ".status.running"),
-        ("AGE", "date", _CREATED),
-        ("QUEUE", "string", ".spec.queue", 1),
-    ),
-    "PodGroup": _custom(
-        ("STATUS", "string", ".status.phase"),
-        ("minMember", "integer", ".spec.minMember"),
-        ("RUNNINGS", "integer", ".status.running"),
-        ("AGE", "date", _CREATED),
-        ("QUEUE", "string", ".spec.queue", 1),
-    ),
-    "Queue": _custom(("PARENT", "string", ".spec.parent")),
-    "JobFlow": _custom(("Status", "string", ".status.state.phase"), ("Age", "date", _CREATED)),
-    "HyperNode": _custom(
-        ("Tier", "string", ".spec.tier"),
-        ("TierName", "string", ".spec.tierName"),
-        ("NodeCount", "integer", ".status.nodeCount"),
-        ("Age", "date", _CREATED),
-    ),
-    "NodeShard": _custom(("AGE", "date", _CREATED)),
+    **{row.key: custom_printer(msgspec.to_builtins(row.columns)) for row in KINDS.values() if row.columns},
 }
 
 _DEFAULT: Final = custom_printer(None)
 
 
 def printer_of(key: str, columns: Sequence[Mapping[str, Any]] | None = None) -> Printer:
-    """Return the printer of a kind; `columns` are a user's CRD's. A kind without either shows its name and age."""
+    """Return the printer of a kind; `columns` are those of its CRD. A kind without either shows its name and age."""
     known = PRINTERS.get(key)
     return known or (custom_printer(columns) if columns else _DEFAULT)
