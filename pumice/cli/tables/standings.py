@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from pumice.cli.tables.table import WholeTable
+from pumice.core.board import VOLUMES
 from pumice.core.messages.queue_tables import WHOLE, reckoned
 from pumice.questions.adviser.queues import QueueStanding, in_tree_order
 from pumice.units import figure
@@ -62,8 +63,11 @@ class QueueTree:
 
 
 def _resources(standing: QueueStanding, amounts: Sequence[str]) -> list[str]:
-    """Return those that any of the amounts is of, but pods."""
-    return list(dict.fromkeys(name for what in amounts for name in getattr(standing, what) if name != WHOLE))
+    """Return those that any of the amounts is of, except pods and the volumes that nodes can attach: these are limits
+    of drivers, which no queue shares.
+    """
+    named = dict.fromkeys(name for what in amounts for name in getattr(standing, what))
+    return [name for name in named if name != WHOLE and not name.startswith(VOLUMES)]
 
 
 def _lines(standing: QueueStanding, what: str, resources: Sequence[str]) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from pumice.cli.tables.frame import drawn
+from pumice.cli.tables.standings import QueueTree
+from pumice.questions.adviser.queues import QueueStanding
 from tests.kit.jobs import gang
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue
@@ -182,3 +186,12 @@ def test_how_good_estimates_would_be_of_a_workload(tmp_path: Path) -> None:
     ):
         refused = pumice(*words)
         assert (refused.code, said in refused.err) == (2, True)
+
+
+def test_volumes_that_nodes_can_attach_are_no_amount_of_a_queue() -> None:
+    most = {"cpu": 4.0, "attachable-volumes-csi-x.io": 39.0}
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(QueueTree("", {"q": QueueStanding("", "Open", 1, 0, capability=most)}))
+    said = console.export_text()
+    assert "cpu" in said
+    assert "attachable" not in said
