@@ -36,6 +36,7 @@ from pumice.actors.gateway.site import Listings, Site
 from pumice.actors.gateway.webhooks.controllers import passed
 from pumice.actors.runtime.actor import Actor, Context
 from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
+from pumice.cluster.api.kind_table import KindTable
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done
 
@@ -188,6 +189,7 @@ class Gateway(Actor[Poke, Done]):
         listings: Listings,
         settings: GatewaySettings,
         stormy: bool,
+        installable: bool,
     ) -> None:
         super().__init__(name, mailbox, context)
         limits = {"ring_events": settings.ring_events, "ring_bytes": settings.ring_bytes}
@@ -200,6 +202,7 @@ class Gateway(Actor[Poke, Done]):
             listings=listings,
             clock=context.clock,
             hub=hub,
+            kinds=KindTable(installable=installable),
             settings=settings,
             longest=context.longest,
             stormy=stormy,

@@ -101,9 +101,9 @@ class Site(Front):
     listings: Listings
     clock: Clock
     hub: Hub
+    kinds: KindTable
     cache: CachePort | None = None
     stormy: bool = False
-    kinds: KindTable = field(default_factory=KindTable)
     hooks: HookTable = field(default_factory=HookTable)
     kept: KeptListings = field(default_factory=KeptListings)
     watches: int = 0
@@ -189,6 +189,7 @@ class Site(Front):
             self.hooks.heard(change, kind, definition)
             return None
         if change == "DELETED":
+            self.kinds.withhold(definition["metadata"]["name"])
             return self.kinds.remove_definition(definition["metadata"]["name"])
         return self.kinds.add_definition(definition)
 

@@ -79,7 +79,11 @@ class System(Wiring):
                 await tasks.start(self.supervisor.run)
                 gateway = self.settings.gateway
                 if playing(self.settings):
-                    first = first_requests(self.settings.default_queues, gateway.address if gateway else None)
+                    first = first_requests(
+                        self.settings.default_queues,
+                        gateway.address if gateway else None,
+                        installed=self.store.kinds.installed,
+                    )
                     await ask_many_again(self.api, first)
                 async with anyio.create_task_group() as beside:
                     if elsewhere(self.settings):

@@ -20,7 +20,7 @@ from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.scheduling.cycle_memory import CycleMemory
 from pumice.actors.scheduling.resync import Awaited
 from pumice.actors.system.restart import Recovered
-from pumice.actors.system.settings import config_source, serving
+from pumice.actors.system.settings import config_source, playing, serving
 from pumice.cluster.api.store import Store
 from pumice.cluster.handles import HandleTable
 from pumice.cluster.kernel.roster import Surroundings
@@ -116,7 +116,7 @@ class Wiring:
         self.source = config_source(settings)
         self.store = Store(
             seed=settings.seed if settings.uid_seed is None else settings.uid_seed,
-            strict=settings.gateway is not None,
+            served=serving(settings) and playing(settings),
             written=self.context.objects,
         )
         self.changed = LevelSignal()

@@ -10,7 +10,7 @@ from pumice.cluster.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
 from pumice.cluster.api.admission.services import API_ADDRESS
 from pumice.cluster.api.definitions.volcano import definitions
 from pumice.cluster.api.namespaces import FIRST, new_namespace
-from pumice.cluster.api.verbs.creation import SUBMIT
+from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.core.messages.commands import ApiRequest, Create, Patch
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
@@ -32,12 +32,13 @@ def assumed_queues(objects: Sequence[Object]) -> list[Object]:
     return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
 
 
-def first_requests(queues: bool, address: tuple[str, int] | None) -> list[ApiRequest]:
+def first_requests(queues: bool, address: tuple[str, int] | None, *, installed: bool = False) -> list[ApiRequest]:
     """Return what to ask at the start: the system queues, and where the api is served, at `address`, the namespaces,
-    the StorageClass, the Service that every cluster has, and the definitions of Volcano's kinds.
+    the StorageClass, the Service that every cluster has, and the definitions of Volcano's kinds. `installed`: some of
+    these are there, and those that are not have been deleted.
     """
     objects = [] if address is None else [*map(new_namespace, FIRST), _storage_class(), *api_service(address)]
-    objects += [] if address is None else definitions()
+    objects += [] if address is None or installed else definitions()
     objects += system_queues() if queues else []
     made = [Create(codec.pack(obj), user=SUBMIT) for obj in objects]
     return [*made, *([] if address is None else api_moved(address))]

@@ -1,22 +1,33 @@
-"""Kinds that exist now: the built-in rows, and those of the accepted CustomResourceDefinitions."""
+"""Kinds that exist now: the built-in rows, and those of the accepted CustomResourceDefinitions.
+
+Volcano's kinds are built in. A served cluster begins with a definition of each, as Volcano's installer makes them. From
+then on (`installed`) these kinds are offered to clients while their definition exists. By their keys, as the parts of
+this process name them, they are known all the time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from pumice.cluster.api.definitions.naming import is_accepted, kind_row
 from pumice.cluster.api.definitions.pruning import as_read, has_defaults
 from pumice.cluster.api.fields import rows, section
-from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.cluster.api.kinds import KINDS, VOLCANOS, Kind
 from pumice.core.objects.metadata import Object
 
 
 class KindTable:
-    """Kinds by key, by type (apiVersion and kind) and by resource (group, version, plural)."""
+    """Kinds by key, by type (apiVersion and kind) and by resource (group, version, plural).
 
-    def __init__(self, built_in: Iterable[Kind] = tuple(KINDS.values())) -> None:
+    `installable`: Volcano's kinds go with their definitions. `installed`: there was one already.
+    """
+
+    def __init__(self, *, installable: bool = False, installed: bool = False) -> None:
+        self.installed = installed
+        self._installable = installable
+        self._withheld: set[str] = set(VOLCANOS.values()) if installed else set()
         self._by_key: dict[str, Kind] = {}
         self._by_type: dict[tuple[str, str], Kind] = {}
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
@@ -25,22 +36,25 @@ class KindTable:
         self._defaults: dict[str, dict[str, Any]] = {}
         self.by_key: Callable[[str], Kind | None] = self._by_key.get
         """The row of a key, as messages name it; None when there is none."""
-        for row in built_in:
+        for row in KINDS.values():
             self._add(row)
 
     def by_type(self, api_version: object, kind: object) -> Kind | None:
         """The row for an object's `apiVersion` and `kind`, other versions of it included."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
             return None
-        return self._by_type.get((api_version, kind))
+        return self._offered(self._by_type.get((api_version, kind)))
 
     def by_resource(self, group: str, version: str, plural: str) -> Kind | None:
         """The row behind a path, in any version in which it is served."""
-        return self._by_resource.get((group, version, plural))
+        return self._offered(self._by_resource.get((group, version, plural)))
+
+    def _offered(self, row: Kind | None) -> Kind | None:
+        return None if row is None or row.key in self._withheld else row
 
     def rows(self) -> list[Kind]:
         """All kinds: the built-in ones in their order, then the defined ones by name."""
-        return list(self._by_key.values())
+        return [row for row in self._by_key.values() if row.key not in self._withheld]
 
     def definition(self, key: str) -> Object | None:
         """The CustomResourceDefinition behind a kind; None for a built-in one."""
@@ -65,7 +79,12 @@ class KindTable:
 
         None, and nothing served, when its names were not accepted or the kind is a built-in one.
         """
-        self.remove_definition(definition["metadata"]["name"])
+        name = definition["metadata"]["name"]
+        if name in VOLCANOS and self._installable:
+            if not self.installed:
+                self.installed, self._withheld = True, set(VOLCANOS.values())
+            self._withheld.discard(VOLCANOS[name])
+        self.remove_definition(name)
         if not is_accepted(definition):
             return None
         row = kind_row(definition["spec"])
@@ -89,6 +108,11 @@ class KindTable:
         for held in (self._by_type, self._by_resource):
             _drop(held, row)
         return row
+
+    def withhold(self, name: str) -> None:
+        """No longer offer the kind of Volcano's whose definition of this name has gone."""
+        if name in VOLCANOS and self._installable:
+            self._withheld.add(VOLCANOS[name])
 
     def is_built_in(self, group: str, plural: str) -> bool:
         """Return whether a resource is served without any definition."""

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.metadata import is_uid
-from pumice.cluster.api.verbs.creation import SUBMIT
 from pumice.cluster.api.verbs.deletion import FOREGROUND
+from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.core.messages.commands import Create, Delete, LoadObject
 from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec

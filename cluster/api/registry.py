@@ -7,23 +7,12 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from pumice.cluster.api import refusals
-from pumice.cluster.api.admission import ADMISSION
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.definitions.pruning import prune, settle
-from pumice.cluster.api.definitions.rules import change_problems, creation_problems
-from pumice.cluster.api.definitions.values import value_problems
-from pumice.cluster.api.definitions.volcano import schema_of
-from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.object_tables import Key, ObjectRecord, ObjectTables, own
-from pumice.cluster.api.refusals import Cause
-from pumice.cluster.api.schema.field_types import status_problems, type_problems
-from pumice.cluster.api.schema.wrong_fields import settle_quantities
-from pumice.cluster.api.verbs.requests import drop_nulls
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
-from pumice.core.objects.soundness import unsound
 from pumice.storage.codec import pack
 
 # --- The lookup of admission
@@ -100,14 +89,14 @@ class FoundRecord(Struct):
 
 
 class Registry:
-    """`seed` goes into uids and generated names; `strict`: see `Store`."""
+    """`seed` goes into uids and generated names; `served`: see `Store`."""
 
-    def __init__(self, tables: ObjectTables, *, seed: int = 0, strict: bool = False) -> None:
+    def __init__(self, tables: ObjectTables, *, seed: int = 0, served: bool = False) -> None:
         self.tables = tables
         self.seed = seed
-        self.strict = strict
+        self.served = served
         self.lookup: Lookup = TablesLookup(tables)
-        self._kinds = KindTable()
+        self._kinds = KindTable(installable=served)
         self._defined_at = 0
 
     @property
@@ -120,7 +109,7 @@ class Registry:
 
     def _read_definitions(self) -> None:
         self._defined_at = self.tables.kind_revisions[_DEFINITION]
-        self._kinds = KindTable()
+        self._kinds = KindTable(installable=self.served, installed=self._kinds.installed)
         for namespace, name in sorted(self.tables.names(_DEFINITION)):
             definition = self.tables.shared((_DEFINITION, namespace, name))
             if definition is not None:
@@ -144,88 +133,13 @@ class Registry:
         record = self.tables.get(place)
         if record is None:
             return refusals.not_found(kind, name)
-        whole = self.strict or kind.defined
+        whole = kind.defined
         return FoundRecord(place, kind, record, own(record) if whole else self.tables.seen(record), whole)
 
-    def settle_shape(self, kind: Kind, obj: Object, *, nulls: bool = True, strict: bool | None = None) -> list[Cause]:
-        """Check the types of an object's fields; one of a defined kind is pruned and defaulted by its schema.
-
-        `nulls`: there may be some in it, which are absent fields where the schema does not allow them. `strict`: a
-        stranger wrote the object; None: as all that comes into this store.
-        """
-        strict = self.strict if strict is None else strict
-        if strict and (problem := unsound(obj)):
-            return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
-        schema = self.kinds.schema(kind.key) if kind.defined else None
-        if schema is None and nulls:
-            drop_nulls(obj)
-        if causes := type_problems(kind.group, kind.version, kind.kind, obj):
-            return causes
-        if schema is None:
-            if strict and not kind.is_custom:
-                settle_quantities(obj, kind.group, kind.version, kind.kind)
-            return self._settle_volcanos(kind, obj) if strict else []
-        prune(obj, schema)
-        return _settled(obj, schema)
-
-    def settle_loaded(self, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
-        """Say what in an object that exists elsewhere no reader here could make sense of; nulls are absent fields."""
-        if problem := unsound(obj):
-            return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
-        if nulls and not kind.defined:
-            drop_nulls(obj)
-        return type_problems(kind.group, kind.version, kind.kind, obj)
-
-    def settle_status(self, found: FoundRecord, new: Object, *, nulls: bool, typed: bool) -> list[Cause]:
-        """`settle_shape` when nothing but the status has changed: what has not was settled when it was written.
-
-        `nulls`: there may be some in the status; `typed`: of what is new in it the types are known already.
-        """
-        if found.whole:
-            return self.settle_shape(found.kind, new, nulls=nulls)
-        if typed:
-            return []
-        if nulls:
-            drop_nulls(new["status"])
-        return status_problems(found.kind.key, new["status"])
-
-    def _settle_volcanos(self, kind: Kind, obj: Object) -> list[Cause]:
-        """Apply the defaults and rules of Volcano's own definitions, at every write. A kind with rules in admission is
-        judged after its own defaults (`definition_problems`).
-        """
-        schema = schema_of(kind.group, kind.version, kind.kind)
-        if schema is None:
-            return []
-        return _settled(obj, schema, judge=kind.key not in ADMISSION)
-
-    def rules_of_creation(self, kind: Kind, new: Object) -> list[Cause]:
-        """Return what the rules of a defined kind about changes say about a new object."""
-        schema = self.kinds.schema(kind.key) if kind.defined else None
-        if schema is None:
-            return []
-        try:
-            return creation_problems(new, schema, Work(new))
-        except TooDearError as error:
-            return [_too_dear(error)]
-
-    def rules_of_change(self, kind: Kind, new: Object, old: Object) -> list[Cause]:
-        """Return the problems that the rules of a defined kind find in a change."""
-        schema = self.kinds.schema(kind.key) if kind.defined else None
-        if schema is None:
-            return []
-        try:
-            return change_problems(new, old, schema, Work(new))
-        except TooDearError as error:
-            return [_too_dear(error)]
-
-    def definition_problems(self, kind: Kind, obj: Object, *, strict: bool | None = None) -> list[Cause]:
-        """Return the problems that Volcano's own definition finds in an object that admission has filled in; `strict`:
-        as above.
-        """
-        if not (self.strict if strict is None else strict) or kind.key not in ADMISSION:
-            return []
-        schema = schema_of(kind.group, kind.version, kind.kind)
-        return _judged(obj, schema, Work(obj)) if schema is not None else []
+    def is_ending(self, kind: Kind) -> bool:
+        """Return whether the definition of a kind is being deleted."""
+        definition = self.tables.shared((_DEFINITION, "", kind.resource))
+        return definition is not None and "deletionTimestamp" in definition["metadata"]
 
     def unchanged(self, key: Key) -> Accepted:
         """The answer of a request that changed nothing."""
@@ -238,24 +152,3 @@ class Registry:
             return Accepted(self.tables.revision, pack(obj))
         blob = self.tables.put(key, obj, user)
         return Accepted(self.tables.revision, blob)
-
-
-def _settled(obj: Object, schema: Object, *, judge: bool = True) -> list[Cause]:
-    """Fill in what a schema says, and see whether all is as it says."""
-    work = Work(obj)
-    try:
-        settle(obj, schema, work)
-    except TooDearError as error:
-        return [_too_dear(error)]
-    return _judged(obj, schema, work) if judge else []
-
-
-def _judged(obj: Object, schema: Object, work: Work) -> list[Cause]:
-    try:
-        return value_problems(obj, schema, work)
-    except TooDearError as error:
-        return [_too_dear(error)]
-
-
-def _too_dear(error: TooDearError) -> Cause:
-    return Cause("", "FieldValueInvalid", f"Invalid value: {error}")

@@ -14,6 +14,7 @@ from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import Lookup, admission_of
 from pumice.cluster.api.admission.quotas import ObjectCounts
 from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.api.namespaces import NAMESPACE
 from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.selectors import SelectorTextError, matches, parse_selector
@@ -27,7 +28,7 @@ from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.watch import RevisionLog
 from pumice.cluster.handles import HandleTable
 from pumice.core.messages import commands
-from pumice.core.messages.commands import ReadRevision, Reflect, RevisionRead
+from pumice.core.messages.commands import EMPTIES, ReadRevision, Reflect, RevisionRead
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import Accepted, ApiReply, Listing, ListingOpened, Refused
 from pumice.storage.shared_objects import SharedObjects
@@ -40,8 +41,7 @@ MOST_LISTINGS = 256
 class Store:
     """Create, read, update, delete, bind, evict, list and watch. `seed` goes into uids and generated names.
 
-    `strict`: for strangers' requests, as a real server is: an object's namespace must exist, and every field that its
-    kind describes be of its type. `written`: see `ObjectTables`.
+    `served`: clients look on (`pumice.cluster.api.admission.served`). `written`: see `ObjectTables`.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Store:
         *,
         seed: int = 0,
         log_capacity: int = 32_768,
-        strict: bool = False,
+        served: bool = False,
         written: SharedObjects | None = None,
     ) -> None:
         self.seed = seed
         self.log = RevisionLog(log_capacity)
         self.tables = ObjectTables(self.log, written or SharedObjects())
         self.listings: HandleTable[tuple[bytes, ...]] = HandleTable(tuple)
-        self.registry = Registry(self.tables, seed=seed, strict=strict)
+        self.registry = Registry(self.tables, seed=seed, served=served)
         self._deletion = Deletion(self.tables)
         self._creation = Creation(self.registry, self._deletion)
         self._loading = Loading(self.registry, self._creation, self._deletion)
@@ -223,5 +223,7 @@ class Store:
         if request.dry_run:
             return self.registry.unchanged(key)
         moment = RequestMoment(now, request.user)
+        if self.registry.served and key[0] == NAMESPACE and request.user != EMPTIES:
+            return Accepted(self.revision, self._deletion.announce(key, old, moment), uid=uid)
         blob = self._deletion.delete(key, old, request.grace_period_s, moment, request.propagation)
         return Accepted(self.revision, blob, uid=uid)

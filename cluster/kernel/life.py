@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pumice.cluster.api import refusals
-from pumice.cluster.api.admission import admission_of
 from pumice.cluster.api.bootstrap import assumed_queues
+from pumice.cluster.api.checks import rules_of_change
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.origin import entering, is_recorded, unfinished
-from pumice.cluster.api.verbs.creation import SUBMIT
+from pumice.cluster.api.registry import FoundObject
+from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.kernel import Kernel
@@ -85,11 +85,12 @@ class Life:
     def _judge(self, before: Object, after: Object) -> None:
         """Ask the rules of changes: loaded objects are not judged, later writes to them are."""
         kind = kind_of(after.get("apiVersion"), after["kind"])
-        rule = admission_of(kind.key).validate_update if kind is not None else None
-        if kind is not None and rule is not None and is_recorded(before):
+        if kind is not None and is_recorded(before):
             old, new = codec.unpack(codec.pack(before)), codec.unpack(codec.pack(after))
-            if causes := rule(old, new, self.kernel.store.lookup):
-                self.refused.append((after, refusals.invalid(kind, after["metadata"]["name"], causes)))
+            meta = after["metadata"]
+            found = FoundObject((kind.key, meta.get("namespace") or "", meta["name"]), kind, old)
+            if refused := rules_of_change(self.kernel.store.registry, found, new):
+                self.refused.append((after, refused))
 
     def _ask(self, obj: Object, request: StoreRequest) -> None:
         reply = self.kernel.apply(request, self.now)

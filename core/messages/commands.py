@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -306,6 +307,10 @@ class Patch(Message, frozen=True):
     dry_run: bool = False
     manager: str = ""
     force: bool = False
+
+
+EMPTIES: Final = "namespace-contents"
+"""The user of those deletions of a namespace that empty it: in a served cluster others only announce it."""
 
 
 class Delete(Message, frozen=True):

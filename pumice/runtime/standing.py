@@ -10,7 +10,7 @@ from pumice.actors.system.system import System
 from pumice.cluster.api.bootstrap import system_queues
 from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import kind_of
-from pumice.cluster.api.verbs.creation import SUBMIT
+from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted, ApiReply
 from pumice.core.objects.metadata import Object, section

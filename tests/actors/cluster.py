@@ -47,7 +47,7 @@ class Cluster:
     def served(cls) -> "Cluster":
         """One as clients find it: strict, with a namespace."""
         found = cls()
-        found.store.registry.strict = True
+        found.store.registry.served = True
         found.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
         return found
 

@@ -201,7 +201,7 @@ def queues() -> list[Object]:
 
 def refused_by_server(objects: Sequence[Object]) -> dict[tuple[str, str, str], str]:
     """What a served API refuses of strangers' objects, in the order in which the other shells hand them in."""
-    store = Store(strict=True)
+    store = Store(served=True)
     for request in first_requests(queues=True, address=("127.0.0.1", 6443)):
         if isinstance(request, Create):
             store.apply(request, 0.0)

@@ -157,16 +157,16 @@ def _terms(row: Kind, text: str) -> list[Condition]:
         if term is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         if term.path not in known:
-            raise _unsupported(row, text, term.path)
+            raise _unsupported(row, term.path)
         terms.append(term)
     return terms
 
 
-def _unsupported(row: Kind, text: str, path: str) -> ApiError:
-    return bad_request(
-        f'Unable to find "{row.group}/{row.version}, Resource={row.plural}" that match label selector "", '
-        f'field selector "{text}": field label not supported: {path}'
-    )
+def _unsupported(row: Kind, path: str) -> ApiError:
+    """The refusal in a kube-apiserver's words (kubectl puts the selectors before them)."""
+    if row.key in FIELDS or row.is_custom:
+        return bad_request(f"field label not supported: {path}")
+    return bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 
 def _term(part: str) -> Condition | None:

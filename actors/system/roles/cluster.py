@@ -8,7 +8,7 @@ from pumice.actors.api_server.faults.faulty_server import api_server
 from pumice.actors.arrivals import Arrivals
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system import ports
-from pumice.actors.system.settings import elsewhere, has_arrivals, mirroring, serving
+from pumice.actors.system.settings import elsewhere, has_arrivals, mirroring, playing, serving
 from pumice.actors.system.wiring import Role
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
     settings, stormy = wiring.settings.gateway, wiring.settings.faults is not None
     assert settings is not None
     whose, ports, listings = wiring.own(name), wiring.ports(name), wiring.store.listings
-    return Gateway(*whose, **ports, listings=listings, settings=settings, stormy=stormy)
+    installable = playing(wiring.settings)
+    return Gateway(*whose, **ports, listings=listings, settings=settings, stormy=stormy, installable=installable)
 
 
 def _arrivals(wiring: Wiring, name: str) -> Arrivals:

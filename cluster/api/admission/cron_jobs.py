@@ -71,8 +71,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 def validate_volcano(cron: Object, _lookup: Lookup) -> list[Cause]:
     """Of Volcano's, in the words of its webhook."""
-    spec = section(cron, "spec")
-    found = _common_problems(spec)
+    spec, found = section(cron, "spec"), list[Cause]()
     text, zone = spec.get("schedule") or "", spec.get("timeZone")
     if not text:
         found.append(required("spec.schedule", "schedule is required, but got empty"))

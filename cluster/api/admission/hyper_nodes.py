@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.definitions.values import value_problems
-from pumice.cluster.api.definitions.volcano import schema_of
-from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.refusals import Cause, invalid_value
 from pumice.core.kube.patterns import PatternError, pattern_of
@@ -18,8 +15,6 @@ _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
 def validate(hyper_node: Object, _lookup: Lookup) -> list[Cause]:
     """Members there are, each chosen in one way."""
-    if found := _typed(hyper_node):
-        return found
     members = rows(section(hyper_node, "spec"), "members")
     if not members:
         return [Cause("spec.members", "FieldValueInvalid", "Invalid value: null: member must have at least one member")]
@@ -30,15 +25,6 @@ def validate(hyper_node: Object, _lookup: Lookup) -> list[Cause]:
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return the problems of a changed HyperNode; the rules are those of a new one."""
     return validate(new, lookup)
-
-
-def _typed(hyper_node: Object) -> list[Cause]:
-    """Return the problems that the definition finds in single fields."""
-    schema = schema_of("topology.volcano.sh", "v1alpha1", "HyperNode")
-    try:
-        return value_problems(hyper_node, schema or {}, Work(hyper_node))
-    except TooDearError as error:
-        return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
 
 
 def _problem(selector: dict[str, Any], place: int) -> Cause | None:

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import rows, section
-from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.cluster.api.refusals import Cause, invalid_value
 from pumice.core.objects.metadata import Object
 
 NOT_DAG: Final = "jobflow Flow is not DAG"
-_RETAIN: Final = ("retain", "delete")
 
 
 def default(flow: Object, _lookup: Lookup) -> None:
@@ -20,13 +19,7 @@ def default(flow: Object, _lookup: Lookup) -> None:
 
 def validate(flow: Object, _lookup: Lookup) -> list[Cause]:
     """Return the problems of a new flow: a dependency that does not exist, or a circle of dependencies."""
-    spec = section(flow, "spec")
-    flows = rows(spec, "flows")
-    found = [required(f"spec.flows[{index}].name") for index, each in enumerate(flows) if not each.get("name")]
-    policy = spec.get("jobRetainPolicy")
-    if policy not in (None, *_RETAIN):
-        found.append(unsupported("spec.jobRetainPolicy", policy, _RETAIN))
-    return found or _graph_problems(flows)
+    return _graph_problems(rows(section(flow, "spec"), "flows"))
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:

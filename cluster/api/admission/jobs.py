@@ -1,15 +1,15 @@
-"""Volcano Jobs: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/jobs`), each at its field."""
+"""Volcano Jobs: defaults and rules of Volcano's webhooks (`webhooks/admission/jobs`); single fields: its CRD."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pumice.cluster.api.admission.pod_groups import default_topology, topology_problems
+from pumice.cluster.api.admission.pod_groups import topology_problems
 from pumice.cluster.api.admission.pod_spec import pod_spec_problems
 from pumice.cluster.api.admission.rules import MOST_PODS, Lookup, run_problems
 from pumice.cluster.api.fields import annotations_of, rows, section
-from pumice.cluster.api.names import label_problem, qualified_name_problem
+from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
 from pumice.cluster.kube.go_flags import parsed_flags
 from pumice.core.objects.metadata import Object
@@ -115,7 +115,6 @@ def default(job: Object, _lookup: Lookup) -> None:
     spec["queue"] = spec.get("queue") or "default"
     spec["schedulerName"] = spec.get("schedulerName") or "volcano"
     spec["maxRetry"] = spec.get("maxRetry") or _MAX_RETRY
-    default_topology(spec)
     for index, task in enumerate(rows(spec, "tasks")):
         _default_task(index, task)
     if not spec.get("minAvailable"):
@@ -137,7 +136,6 @@ def _default_task(index: int, task: dict[str, Any]) -> None:
         least = (partition.get("minPartitions") or 0) * (partition.get("partitionSize") or 0)
         task["minAvailable"] = least or task["replicas"]
     task["maxRetry"] = task.get("maxRetry") or _MAX_RETRY
-    default_topology(partition)
     pod = section(section(task, "template"), "spec")
     if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
         pod["dnsPolicy"] = "ClusterFirstWithHostNet"
@@ -212,13 +210,7 @@ def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number_problems(spec: dict[str, Any]) -> list[Cause]:
-    found = [
-        invalid_value(f"spec.{field}", spec[field], "must be greater than or equal to 0")
-        for field in ("minAvailable", "maxRetry", "ttlSecondsAfterFinished")
-        if (spec.get(field) or 0) < 0
-    ]
-    if (success := spec.get("minSuccess")) is not None and success < 1:
-        found.append(invalid_value("spec.minSuccess", success, "must be greater than or equal to 1"))
+    found: list[Cause] = []
     total = sum(task["replicas"] for task in rows(spec, "tasks"))
     if total > MOST_PODS:
         found.append(invalid_value("spec.tasks", total, f"must not have more than {MOST_PODS} replicas in all"))
@@ -234,9 +226,7 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
         return [duplicate(f"{path}.name", name, "duplicated task name")]
     seen.add(name)
     found: list[Cause] = []
-    if problem := label_problem(name):
-        found.append(invalid_value(f"{path}.name", name, problem))
-    elif problem := qualified_name_problem(f"{job}-{name}-{max(task['replicas'] - 1, 0)}"):
+    if problem := qualified_name_problem(f"{job}-{name}-{max(task['replicas'] - 1, 0)}"):
         found.append(invalid_value(f"{path}.name", name, f"its pods could not be named: {problem}"))
     found += _replica_problems(task, path)
     found += policy_problems(rows(task, "policies"), f"{path}.policies")
@@ -249,9 +239,6 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
 def _replica_problems(task: dict[str, Any], path: str) -> list[Cause]:
     found: list[Cause] = []
     replicas, least = task["replicas"], task.get("minAvailable") or 0
-    for field, number in (("replicas", replicas), ("minAvailable", least)):
-        if number < 0:
-            found.append(invalid_value(f"{path}.{field}", number, "must be greater than or equal to 0"))
     if least > replicas:
         why = f"'minAvailable' is greater than 'replicas' in task: {task['name']} ({replicas})"
         found.append(invalid_value(f"{path}.minAvailable", least, why))
@@ -263,9 +250,6 @@ def _partition_problems(task: dict[str, Any], path: str) -> list[Cause]:
     if policy is None:
         return []
     found = topology_problems(policy, f"{path}.networkTopology")
-    for field in ("totalPartitions", "partitionSize"):
-        if (number := policy.get(field) or 0) <= 0:
-            return [*found, invalid_value(f"{path}.{field}", number, "must be greater than 0")]
     size = policy["partitionSize"]
     if task["replicas"] != policy["totalPartitions"] * size:
         why = f"'replicas' ({task['replicas']}) is not equal to totalPartitions*partitionSize"
@@ -305,10 +289,8 @@ def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
     paths: set[str] = set()
     for index, volume in enumerate(rows(spec, "volumes")):
         where = f"spec.volumes[{index}]"
-        mount: str = volume.get("mountPath") or ""
-        if not mount:
-            found.append(required(f"{where}.mountPath"))
-        elif mount in paths:
+        mount: str = volume["mountPath"]
+        if mount in paths:
             found.append(duplicate(f"{where}.mountPath", mount, f"duplicated mountPath: {mount}"))
         paths.add(mount)
         claim, name = volume.get("volumeClaim"), volume.get("volumeClaimName")

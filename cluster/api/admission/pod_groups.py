@@ -1,4 +1,4 @@
-"""PodGroups: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/podgroups`)."""
+"""PodGroups: defaults and rules of Volcano's webhooks (`webhooks/admission/podgroups`); single fields: its CRD."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 
 def default(pod_group: Object, lookup: Lookup) -> None:
-    """Queue `default`, or the one its namespace names; phase Pending; topology mode hard; subgroups of one."""
+    """Queue `default`, or the one its namespace names; phase Pending."""
     spec: dict[str, Any] = pod_group.setdefault("spec", {})
     if not spec.get("queue"):
         spec["queue"] = "default"
@@ -23,20 +23,9 @@ def default(pod_group: Object, lookup: Lookup) -> None:
         spec["queue"] = annotations_of(namespace).get(QUEUE_ANNOTATION, "default")
     if spec.get("minResources"):
         settle_amounts(spec["minResources"])
-    default_topology(spec)
-    for policy in rows(spec, "subGroupPolicy"):
-        policy.setdefault("subGroupSize", 1)
-        policy.setdefault("minSubGroups", 0)
-        default_topology(policy)
     status: dict[str, Any] = pod_group.setdefault("status", {})
     if not status.get("phase"):
         status["phase"] = "Pending"
-
-
-def default_topology(holder: dict[str, Any]) -> None:
-    """The mode of a network topology, where there is one."""
-    if (topology := holder.get("networkTopology")) is not None:
-        topology.setdefault("mode", "hard")
 
 
 def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
@@ -67,8 +56,6 @@ def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
 def numbers(spec: dict[str, Any]) -> list[Cause]:
     """Those that are below zero."""
     found: list[Cause] = []
-    if (least := spec.get("minMember") or 0) < 0:
-        found.append(invalid_value("spec.minMember", least, "must be greater than or equal to 0"))
     for task, count in section(spec, "minTaskMember").items():
         if count < 0:
             found.append(invalid_value(f"spec.minTaskMember[{task}]", count, "must be greater than or equal to 0"))
@@ -77,16 +64,12 @@ def numbers(spec: dict[str, Any]) -> list[Cause]:
     for index, policy in enumerate(rows(spec, "subGroupPolicy")):
         path = f"spec.subGroupPolicy[{index}]"
         found += topology_problems(policy, f"{path}.networkTopology")
-        if (size := policy.get("subGroupSize", 1)) < 1:
-            found.append(invalid_value(f"{path}.subGroupSize", size, "must be greater than or equal to 1"))
     return found
 
 
 def topology_problems(holder: dict[str, Any], path: str) -> list[Cause]:
-    """`highestTierAllowed` or `highestTierName`, not both; mode hard or soft."""
+    """`highestTierAllowed` or `highestTierName`, not both."""
     topology = section(holder, "networkTopology")
     if topology.get("highestTierAllowed") is not None and topology.get("highestTierName"):
         return [forbidden_field(path, "must not specify 'highestTierAllowed' and 'highestTierName' simultaneously")]
-    if (mode := topology.get("mode", "hard")) not in ("hard", "soft"):
-        return [invalid_value(f"{path}.mode", mode, "must be hard or soft")]
     return []

@@ -1,4 +1,4 @@
-"""Queues: defaults and rules of Volcano's CRD and webhooks (`webhooks/admission/queues`)."""
+"""Queues: defaults and rules of Volcano's webhooks (`webhooks/admission/queues`); single fields: its CRD."""
 
 from __future__ import annotations
 
@@ -167,12 +167,11 @@ def initial_status(queue: Object) -> None:
 
 
 def default(queue: Object, _lookup: Lookup) -> None:
-    """Weight 1, reclaimable, dequeue strategy traverse, parent root; a hierarchy starts at the root."""
+    """Weight 1 in place of 0, reclaimable, parent root; a hierarchy starts at the root."""
     meta, spec = queue["metadata"], queue.setdefault("spec", {})
     if not spec.get("weight"):
         spec["weight"] = 1
     spec.setdefault("reclaimable", meta["name"] != "root")
-    spec.setdefault("dequeueStrategy", "traverse")
     if meta["name"] != "root" and not spec.get("parent"):
         spec["parent"] = "root"
     annotations = annotations_of(queue)
@@ -211,15 +210,7 @@ def forbid_delete(queue: Object, lookup: Lookup) -> str | None:
 
 
 def _own_problems(queue: Object, lookup: Lookup) -> list[Cause]:
-    spec = section(queue, "spec")
-    found: list[Cause] = []
-    if not 1 <= (weight := spec.get("weight") or 1) <= 65535:
-        found.append(invalid_value("spec.weight", weight, "must be between 1 and 65535"))
-    if (priority := spec.get("priority") or 0) < 0:
-        found.append(invalid_value("spec.priority", priority, "must be greater than or equal to 0"))
-    if (strategy := spec.get("dequeueStrategy") or "traverse") not in ("fifo", "traverse"):
-        found.append(unsupported("spec.dequeueStrategy", strategy, ("fifo", "traverse")))
-    return found + _amounts(spec) + _hierarchy(queue, lookup)
+    return _amounts(section(queue, "spec")) + _hierarchy(queue, lookup)
 
 
 def _amounts(spec: dict[str, Any]) -> list[Cause]:

@@ -1,4 +1,14 @@
-"""Rules of a kube-apiserver's admission plugins that apply only to a cluster that is served: additions and refusals.
+"""What only a served cluster does, because clients look on.
+
+- Namespaces must exist (`pumice.cluster.api.checks.namespace`), and one that a client deletes is emptied a little later
+  (`pumice.core.messages.commands.EMPTIES`), so that a client may delete what is in it too.
+- Volcano's kinds are offered while their CustomResourceDefinitions exist (`pumice.cluster.api.kind_table`).
+- New objects get what a kube-apiserver's admission plugins and defaults add (`fill_in_served`).
+- It begins with namespaces, a StorageClass, those definitions, and the API server's Service with its address
+  (`pumice.cluster.api.bootstrap.first_requests`).
+- Pods and nodes have addresses, nodes leases, and there are events of pods and endpoints of services
+  (`served` and `SERVED` in `pumice.cluster.kernel.roster`).
+- Clients have tokens (`pumice.actors.gateway.handlers.tokens`).
 
 What a run begins with, and a run without clients, go without: there it would only be more to write. Sources:
 DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `core/v1`.

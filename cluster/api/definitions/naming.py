@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.cluster.api.fields import rows, section
-from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.kinds import VOLCANOS, Kind
 from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def kind_row(spec: dict[str, Any]) -> Kind:
         list_kind=names.get("listKind") or f"{names['kind']}List",
         selectable=selectable_fields(spec),
     )
+
+
+def key_of(definition: Object) -> str:
+    """The key of the kind that a definition defines; one of Volcano's is known by its own."""
+    spec = definition["spec"]
+    return VOLCANOS.get(definition["metadata"]["name"]) or f"{spec['names']['kind']}.{spec['group']}"
 
 
 def served_versions(spec: dict[str, Any]) -> list[str]:

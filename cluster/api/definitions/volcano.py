@@ -10,8 +10,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+import msgspec
+
 from pumice.cluster.api import schema
+from pumice.cluster.api.definitions.values import value_problems
+from pumice.cluster.api.definitions.work import TooDearError, Work
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.table import Field, element, flat_fields, is_message
 from pumice.core.objects.metadata import Object
 
@@ -57,6 +63,63 @@ def _of_field(field: Field) -> Schema:
         "pattern": rules.pattern or None,
     }
     return {name: value for name, value in found.items() if value is not None} | _of_type(field.type)
+
+
+# --- Asked at every write
+
+
+def fill_in_defaults(obj: Object, kind: Kind) -> None:
+    """Fill in what the definition of a Volcano kind says where the object leaves it out."""
+    found = schema.of_kind(kind.group, kind.version, kind.kind)
+    if found is not None:
+        _fill_in(obj, found.name)
+
+
+def _fill_in(holder: Object, name: str) -> None:
+    for field, type_, default in _leading(name):
+        value: Any = holder.get(field)
+        if value is not None:
+            _fill_in_below(value, type_)
+        elif default is not None:
+            holder[field] = default
+
+
+def _fill_in_below(value: Any, type_: str) -> None:
+    inner = element(type_)
+    if inner == type_:
+        if is_message(type_) and is_mapping(value):
+            _fill_in(value, type_)
+    elif is_mapping(value) or is_list(value):
+        for each in value.values() if is_mapping(value) else value:
+            _fill_in_below(each, inner)
+
+
+@cache
+def _leading(name: str) -> tuple[tuple[str, str, Any], ...]:
+    """The fields of a message that have a default or under which there are some, each with its type and its own."""
+    fields = flat_fields(name).items() if name.startswith(_OWN) else ()
+    return tuple(
+        (field, each.type, each.rules.default)
+        for field, each in fields
+        if each.rules.default is not None or _leads(each.type)
+    )
+
+
+def _leads(type_: str) -> bool:
+    inner = element(type_)
+    return _leads(inner) if inner != type_ else is_message(type_) and bool(_leading(type_))
+
+
+def volcano_problems(obj: Object, kind: Kind) -> list[Cause]:
+    """Return what in an object, whose fields are of their types, the definition of its kind does not allow."""
+    found = schema_of(kind.group, kind.version, kind.kind)
+    # most objects are as they should be, which takes a tenth of the time to see
+    if found is None or schema.is_allowed(obj, kind.group, kind.version, kind.kind):
+        return []
+    try:
+        return value_problems(obj, found, Work(obj))
+    except TooDearError as error:
+        return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]
 
 
 def _whole(bound: float | None) -> float | None:
@@ -110,6 +173,8 @@ def _version(row: Kind, version: str) -> Object:
     whole = _ANYTHING if found is None else _structure(found.name)
     made: Object = {"name": version, "served": True, "storage": version == row.version}
     made["schema"] = {"openAPIV3Schema": {**whole, "properties": {**whole.get("properties", {}), **_ROOT}}}
+    if row.columns:
+        made["additionalPrinterColumns"] = msgspec.to_builtins(row.columns)
     if row.status:
         made["subresources"] = {"status": {}}
     return made

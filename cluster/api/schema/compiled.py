@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from types import GenericAlias
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from pumice.cluster.api.schema.table import element, flat_fields, is_message, message, of_kind
+from pumice.cluster.api.schema.table import NO_RULES, Rules, element, flat_fields, is_message, message, of_kind
 
 _METADATA: Final = "meta.v1.ObjectMeta"
 PATTERNS: Final = {
@@ -32,6 +32,7 @@ _SCALARS: Final[dict[str, Any]] = {
     "Duration": str,
     "FieldsV1": dict[str, Any],
 }
+_PLAIN: Final[dict[str, Any]] = {"string": str, "int32": int, "int64": int, "double": float}
 _DEMANDED: Final[dict[str, tuple[str, ...]]] = {
     "apiextensions.v1.CustomResourceColumnDefinition": ("name", "type", "jsonPath"),
     "apiextensions.v1.CustomResourceDefinition": ("spec",),
@@ -63,6 +64,57 @@ def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bo
     except msgspec.ValidationError:
         return False
     return of_kind(group, version, kind) is not None
+
+
+def is_allowed(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:
+    """Return whether the values of an object are what the rules of its kind's fields allow, its types given. This is
+    the fast path to "no problem"; False only asks for the full check.
+    """
+    found = of_kind(group, version, kind)
+    if found is None:
+        return False
+    try:
+        msgspec.convert(obj, _ruled(found.name))
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@cache
+def _ruled(name: str) -> Any:
+    """Return a type that knows only the fields of a message with rules, or under which there are some."""
+    names, types = dict[str, str](), list[Any]()
+    fields = flat_fields(name).values() if name not in _FREE else ()
+    for field in sorted(fields, key=lambda each: not each.required):
+        type_ = _ruled_value(field.type, field.rules)
+        if type_ is object and not field.required:
+            continue
+        own = f"f{len(names)}"
+        names[own] = field.name
+        types.append((own, type_) if field.required else (own, type_ | None, None))
+    return msgspec.defstruct(f"Ruled_{name.replace('.', '_')}", types, rename=names, gc=False) if names else object
+
+
+def _ruled_value(type_: str, rules: Rules) -> Any:
+    """Return the type of a value with rules; `object` where there are none."""
+    inner = element(type_)
+    if inner != type_:
+        below: Any = _ruled_value(inner, NO_RULES)
+        if type_.startswith("{"):
+            return object if below is object else GenericAlias(dict, (str, below))
+        listed = GenericAlias(list, (below,))
+        least = rules.min_items
+        return Annotated[listed, msgspec.Meta(min_length=least)] if least else object if below is object else listed
+    if is_message(type_):
+        return _ruled(type_)
+    if rules.enum:
+        return Literal[rules.enum]
+    bounds = {"ge": rules.minimum, "le": rules.maximum, "min_length": rules.min_length, "max_length": rules.max_length}
+    given: dict[str, Any] = {name: int(bound) for name, bound in bounds.items() if bound is not None}
+    if rules.pattern:
+        # Python's `$` stands before a last line end too, Go's does not
+        given["pattern"] = f"{rules.pattern[:-1]}\\Z" if rules.pattern.endswith("$") else rules.pattern
+    return Annotated[_PLAIN[type_], msgspec.Meta(**given)] if given else object
 
 
 @cache

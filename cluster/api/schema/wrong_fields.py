@@ -6,7 +6,8 @@ One of them in a list stops every typed client that reads it.
 from __future__ import annotations
 
 import json
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 from pumice.cluster.api.fields import is_list, is_mapping
@@ -137,53 +138,63 @@ _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)
 def settle_quantities(obj: dict[str, Any], group: str, version: str, kind: str) -> None:
     """Write every quantity of an object of a described kind in its canonical form; what is none is left as it is."""
     found = of_kind(group, version, kind)
-    if found is not None:
-        _settle(obj, found.name)
+    if found is not None and (settle := _settler(found.name)) is not None:
+        settle(obj)
+
+
+Settler = Callable[[Any], Any]
+"""Returns a value with its quantities in canonical form: a mapping or a list is changed and returned."""
 
 
 @cache
-def _leading(name: str) -> tuple[tuple[str, str], ...]:
-    """The fields of a message under which there are quantities, each with its type."""
-    return tuple((field, each.type) for field, each in flat_fields(name).items() if _leads(each.type))
-
-
-@cache
-def _leads(type_: str) -> bool:
+def _settler(type_: str) -> Settler | None:
+    """Compile what is to be done to values of a type; None where no quantity is in them."""
+    if type_ == _QUANTITY:
+        return _canonical
     inner = element(type_)
     if inner != type_:
-        return _leads(inner)
-    if not is_message(type_) or type_ in _SELF_HOLDING:
-        return type_ == _QUANTITY
-    return bool(_leading(type_))
+        each = _settler(inner)
+        return None if each is None else partial(_settle_values if type_.startswith("{") else _settle_items, each)
+    fields = flat_fields(type_).items() if is_message(type_) and type_ not in _SELF_HOLDING else ()
+    found = tuple((field, settle) for field, row in fields if (settle := _settler(row.type)) is not None)
+    return partial(_settle_fields, found) if found else None
 
 
-def _settle(holder: dict[str, Any], name: str) -> None:
-    for field, type_ in _leading(name):
-        value = holder.get(field)
-        if value:
-            holder[field] = _settled(value, type_)
+def _settle_fields(fields: Sequence[tuple[str, Settler]], holder: Any) -> Any:
+    if is_mapping(holder):
+        for field, settle in fields:
+            value: Any = holder.get(field)
+            if value:
+                holder[field] = settle(value)
+    return holder
 
 
-def _settled(value: Any, type_: str) -> Any:
-    if type_ == _QUANTITY:
-        return _canonical(value)
-    inner = element(type_)
-    if inner == type_:
-        if is_mapping(value):
-            _settle(value, type_)
-    elif is_mapping(value):
-        for name, each in value.items():
-            value[name] = _settled(each, inner)
-    elif is_list(value):
-        value[:] = [_settled(each, inner) for each in value]
-    return value
+def _settle_values(settle: Settler, values: Any) -> Any:
+    if is_mapping(values):
+        for name, each in values.items():
+            values[name] = settle(each)
+    return values
+
+
+def _settle_items(settle: Settler, items: Any) -> Any:
+    if is_list(items):
+        items[:] = [settle(each) for each in items]
+    return items
 
 
 def _canonical(value: Any) -> Any:
+    # the same few texts come again and again: reading one takes 3 µs
+    return _canonical_text(value) if value.__class__ is str else _canonical_amount(value)
+
+
+def _canonical_amount(value: Any) -> Any:
     try:
         return quantity_of(value).canonical()
     except QuantityError:
         return value
+
+
+_canonical_text = lru_cache(4096)(_canonical_amount)
 
 
 _MOST: Final = 100

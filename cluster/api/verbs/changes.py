@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from pumice.cluster.api import metadata, patches, refusals
+from pumice.cluster.api import checks, metadata, patches, refusals
 from pumice.cluster.api.admission import admission_of, certificate_requests, ephemeral_containers, resizes
 from pumice.cluster.api.admission.limit_ranges import pod_problem
 from pumice.cluster.api.admission.quotas import over_quota
@@ -24,6 +24,7 @@ from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import Patch, Update, UpdateStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.soundness import unsound
 from pumice.storage.codec import pack
 
 # --- Patches of statuses, decoded once
@@ -86,7 +87,7 @@ class Changes:
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
-        if causes := self._registry.settle_shape(kind, obj, nulls=may_hold_null(request.blob)):
+        if causes := checks.changed_shape(self._registry, kind, obj, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, name_of(obj), causes)
         meta = section(obj, "metadata")
         found = self._registry.existing(kind.key, meta.get("namespace") or "default", meta.get("name") or "")
@@ -105,13 +106,15 @@ class Changes:
         new = patches.patched(request.form, found, patch)
         if isinstance(new, Refused):
             return new
+        if request.form == "json" and (problem := unsound(new)):  # its copies may nest deeper than any body
+            return refusals.bad_request(problem)
         return self.write(found, new, request, moment)
 
     def write(
         self, found: FoundObject, new: Object, request: Patch, moment: RequestMoment, *, owners: Any = None
     ) -> Accepted | Refused:
         """Write what a patch has made of an object; `owners`: its managedFields when it was applied."""
-        if causes := self._registry.settle_shape(found.kind, new, nulls=may_hold_null(request.blob)):
+        if causes := checks.changed_shape(self._registry, found.kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(found.kind, request.name, causes)
         if problem := self._other_object(found, new):
             return refusals.bad_request(problem)
@@ -142,14 +145,16 @@ class Changes:
     def write_status(
         self, found: FoundRecord, new: Object, moment: RequestMoment, *, nulls: bool = False, typed: bool = False
     ) -> bytes | Refused:
-        """Write an object whose status has changed, or annotations; its bytes. `nulls`, `typed`: to `settle_status`."""
+        """Write an object whose status has changed, or annotations; its bytes. For `nulls` and `typed` see
+        `changed_status`.
+        """
         old = found.obj
         if new == old:
             return found.record.blob
         # the very same metadata: nothing but the status is written
         status_only = new["metadata"] is old["metadata"]
         new["metadata"] = {**new["metadata"]}
-        if causes := self._registry.settle_status(found, new, nulls=nulls, typed=typed):
+        if causes := checks.changed_status(self._registry, found, new, nulls=nulls, typed=typed):
             return refusals.invalid(found.kind, found.key[2], causes)
         return self._tables.replace(found.key, found.record, new, moment.user, status_only=status_only)
 
@@ -159,8 +164,8 @@ class Changes:
         self, found: FoundObject, new: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any = None
     ) -> Accepted | Refused:
         """Write the part of an object that the request is about."""
-        key, kind, old = found
-        if refused := _out_of_date(found, new):
+        _, kind, old = found
+        if refused := checks.identity(found, new):
             return refused
         owned = owners if owners is not None else owners_in(new)
         if (kind.key, request.subresource) in PART_WRITES:
@@ -172,17 +177,10 @@ class Changes:
         if kind.drops_status or (kind.status and STATUS not in new):
             _carry(old, new, STATUS)
         metadata.keep(new["metadata"], old["metadata"])
-        causes = metadata.problems(new["metadata"], kind) or metadata.change_problems(new["metadata"], old["metadata"])
-        admission = admission_of(kind.key)
-        if causes := causes or self._registry.definition_problems(kind, new):
-            return refusals.invalid(kind, key[2], causes)
-        if admission.validate_update is not None:
-            causes = admission.validate_update(old, new, self._registry.lookup)
-        causes = causes or self._registry.rules_of_change(kind, new, old)
-        if causes:
-            return refusals.invalid(kind, key[2], causes, admission.webhook)
-        if admission.settle is not None:
-            admission.settle(new, self._registry.lookup, moment.text)
+        if refused := checks.rules_of_change(self._registry, found, new):
+            return refused
+        if (settle := admission_of(kind.key).settle) is not None:
+            settle(new, self._registry.lookup, moment.text)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         new = self._owned(found, new, "", moment, owned, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
@@ -219,8 +217,7 @@ class Changes:
             return refusals.no_subresource(kind, STATUS)
         new = {**old, "metadata": metadata.beside_status(kind, given["metadata"], old["metadata"])}
         _carry(given, new, STATUS)
-        meta, before = new["metadata"], old["metadata"]
-        if causes := metadata.problems(meta, kind) or metadata.change_problems(meta, before):
+        if causes := checks.metadata_of_change(found, new):
             return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
         return self._replace(found, new, moment, dry_run=request.dry_run)
@@ -269,17 +266,6 @@ class Changes:
 
 def _ended(pod: Object) -> bool:
     return section(pod, STATUS).get("phase") in ("Succeeded", "Failed")
-
-
-def _out_of_date(found: FoundObject, new: Object) -> Refused | None:
-    """A conflict when the object was made from another version, or is another one of the same name."""
-    meta, before, name = new["metadata"], found.obj["metadata"], found.key[2]
-    given = meta.get("resourceVersion")
-    if given and given != before["resourceVersion"]:
-        return refusals.modified(found.kind, name)
-    if (uid := meta.get("uid")) and uid != before["uid"]:
-        return refusals.other_uid(found.kind, name, uid, before["uid"])
-    return None
 
 
 def _carry(old: Object, new: Object, part: str) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from pumice.cluster.api.definitions.naming import is_accepted
+from pumice.cluster.api.definitions.naming import is_accepted, key_of
 from pumice.cluster.api.fields import rows
+from pumice.cluster.api.kinds import VOLCANOS
 from pumice.cluster.api.object_tables import Key, ObjectTables, owner_uids
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
@@ -24,6 +25,7 @@ DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"
 POD: Final = "Pod"
 DEFINITION: Final = "CustomResourceDefinition"
+_DEFINED: Final = frozenset(VOLCANOS.values())
 _ENDED: Final = ("Succeeded", "Failed")
 
 T = TypeVar("T")
@@ -72,6 +74,13 @@ class Deletion:
         self._work()
         return self._blob(key)
 
+    def announce(self, key: Key, namespace: Object, moment: RequestMoment) -> bytes:
+        """Mark a namespace, which is emptied later; one with nothing in it goes at once."""
+        if not self._held(key, namespace):
+            return self.delete(key, namespace, None, moment)
+        self._mark(key, namespace, 0, moment)
+        return self._blob(key)
+
     def remove(self, key: Key, obj: Object, moment: RequestMoment) -> None:
         """Take it away now, and everything that it alone owned."""
         self._remove(key, obj, moment)
@@ -109,7 +118,7 @@ class Deletion:
         if key[1]:
             self._leave_namespace(key, moment)
         # the last object of a defined kind: its definition may be waiting for that
-        if "." in key[0] and not self._tables.count(key[0]):
+        if (key[0] in _DEFINED or "." in key[0]) and not self._tables.count(key[0]):
             for _, name in self._tables.names(DEFINITION):
                 self._follow(self._finish_holder, (DEFINITION, "", name), moment)
 
@@ -240,7 +249,7 @@ class Deletion:
         if key[0] == NAMESPACE:
             return self._tables.inside(key[2]) if self._tables.in_namespace(key[2]) else []
         if key[0] == DEFINITION and is_accepted(obj):
-            defined = f"{obj['spec']['names']['kind']}.{obj['spec']['group']}"
+            defined = key_of(obj)
             return [(defined, *name) for name, _ in self._tables.of_kind(defined)]
         return []
 

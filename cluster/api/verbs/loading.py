@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import Admission, admission_of
+from pumice.cluster.api.checks import loaded_problems
+from pumice.cluster.api.definitions.volcano import fill_in_defaults
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION, is_uid
 from pumice.cluster.api.namespaces import is_missing
@@ -15,9 +17,9 @@ from pumice.cluster.api.object_tables import own, owner_uids
 from pumice.cluster.api.refusals import Cause, invalid_value, required
 from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.verbs.changes import Changes
-from pumice.cluster.api.verbs.creation import SUBMIT, Creation
+from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.deletion import Deletion
-from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
+from pumice.cluster.api.verbs.requests import SUBMIT, RequestMoment, decoded, may_hold_null, name_of
 from pumice.cluster.kube.statuses import reported
 from pumice.config.errors import RequestError
 from pumice.core.messages.commands import Reflect, ReportStatus
@@ -115,10 +117,10 @@ class Loading:
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
         obj["apiVersion"] = kind.api_version
-        if causes := self._registry.settle_loaded(kind, obj, nulls=may_hold_null(blob)) or identity_problems(obj):
+        if causes := loaded_problems(kind, obj, nulls=may_hold_null(blob)) or identity_problems(obj):
             return refusals.invalid(kind, name_of(obj), causes)
         key = kind.key, settle_namespace(kind, obj), obj["metadata"]["name"]
-        if key[1] and self._registry.strict and is_missing(self._tables, key[1]):
+        if key[1] and self._registry.served and is_missing(self._tables, key[1]):
             asked = RequestMoment(moment.now, SUBMIT)
             if refused := self._creation.make_namespace(key[1], asked):
                 return refused
@@ -126,6 +128,8 @@ class Loading:
             return refusals.already_exists(kind, key[2])
         admission = admission_of(kind.key)
         given = obj["metadata"].get("uid")
+        if kind.is_custom and not kind.defined:
+            fill_in_defaults(obj, kind)
         self._fill_in(obj, admission, moment)
         if causes := self._unreadable(kind, obj, admission):
             return refusals.invalid(kind, key[2], causes)

@@ -33,6 +33,8 @@ class RequestMoment(Struct, frozen=True, gc=False):
         return written_second(int(self.now))
 
 
+SUBMIT: Final = "submit"
+"""User that creates the manifests with which a run starts."""
 _NIL: Final = 0xC0  # as a number it is looked for at a third of what it costs as bytes
 
 

@@ -14,7 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
 from pumice.cluster.api.admission.amounts import STATED
-from pumice.cluster.api.kinds import kind_of
+from pumice.cluster.api.definitions.volcano import fill_in_defaults, volcano_problems
+from pumice.cluster.api.kinds import KINDS, kind_of
 from pumice.cluster.api.origin import is_recorded
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import key_problems
@@ -205,6 +206,7 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
     name = object_key(obj).strip("/")
     # what is made of it is called after its uid, which readers know by its form
     obj["metadata"]["uid"] = str(uuid5(NAMESPACE_URL, name)) if kind in MAKERS else name.replace("/", "-")
+    _fill_in_defined(obj)
     if is_recorded(given):
         fill_loaded(obj, admission_of(kind), lookup)
         return obj
@@ -238,9 +240,17 @@ def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
     not."""
     obj: Object = without_nulls(given)
     obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
+    _fill_in_defined(obj)
     if stored_as(obj) in VALIDATED:
         _fill_in(obj, lookup)
     return obj, _problems(obj, lookup)
+
+
+def _fill_in_defined(obj: Object) -> None:
+    """Fill in what Volcano's definition of the kind says."""
+    row = KINDS.get(stored_as(obj))
+    if row is not None and row.is_custom:
+        fill_in_defaults(obj, row)
 
 
 def _fill_in(obj: Object, lookup: GivenObjects) -> None:
@@ -257,6 +267,9 @@ def _fill_in(obj: Object, lookup: GivenObjects) -> None:
 def _problems(obj: Object, lookup: GivenObjects) -> list[str]:
     """Return the objections of admission to an object of a validated kind."""
     kind = stored_as(obj)
+    row = KINDS.get(kind)
+    if row is not None and row.is_custom and (causes := volcano_problems(obj, row)):
+        return _said(causes)
     if kind == "PodGroup":
         return _said(pod_groups.numbers(section(obj, "spec")))
     if kind not in VALIDATED:

@@ -9,12 +9,12 @@ from typing import Final
 from pumice.actors.system.roles import LINKS
 from pumice.cluster.api.origin import LOAD
 from pumice.cluster.controllers.endpoints import USER as ENDPOINTS
-from pumice.cluster.controllers.namespaces import USER as NAMESPACES
 from pumice.cluster.controllers.nodes import USER as NODES
 from pumice.cluster.controllers.quotas import USER as QUOTAS
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kubelets.cell_reports import USER as CELLS
 from pumice.cluster.kubelets.device_plugin import USER as DEVICES
+from pumice.core.messages.commands import EMPTIES as NAMESPACES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
 from pumice.core.messages.events import Bound, Evicted, Mutation, Outcome
 from pumice.core.objects.metadata import Object, section

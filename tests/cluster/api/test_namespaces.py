@@ -142,7 +142,7 @@ def test_the_clusters_own_stay() -> None:
 
 
 def test_a_missing_one_is_refused_only_where_it_is_asked_for() -> None:
-    strict, lenient = Store(strict=True), Store()
+    strict, lenient = Store(served=True), Store()
     assert isinstance(lenient.create(pack(pod("p")), START), Accepted)
     reply = strict.apply(Create(pack(pod("p", namespace="nowhere"))), START)
     assert isinstance(reply, Refused)
@@ -151,7 +151,7 @@ def test_a_missing_one_is_refused_only_where_it_is_asked_for() -> None:
 
 
 def test_what_a_run_starts_with_brings_its_namespaces() -> None:
-    store = Store(strict=True)
+    store = Store(served=True)
     assert isinstance(store.apply(Create(pack(pod("p", namespace="team")), user="submit"), START), Accepted)
     assert isinstance(store.get("Namespace", "", "team"), Accepted)
     assert isinstance(store.apply(Delete("Namespace", "", "team"), START), Accepted)

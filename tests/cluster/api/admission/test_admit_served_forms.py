@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.core.messages.commands import Create, LoadObject, ReportStatus
+from pumice.core.messages.commands import Create, LoadObject, Patch, ReportStatus
 from pumice.core.messages.decisions import QueueStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
@@ -56,7 +56,8 @@ def test_amounts_of_templates_and_pods_are_kept_in_one_form(cluster: Cluster) ->
 
 def test_amounts_of_a_status_are_kept_in_one_form(cluster: Cluster) -> None:
     cluster.create(node("n"))
-    cluster.status("Node", "n", {"allocatable": {"cpu": "4000m"}}, "")
+    body = pack({"status": {"allocatable": {"cpu": "4000m"}}})
+    cluster.ask(Patch("Node", "", "n", body, subresource="status"))
     assert cluster.get("Node", "n", "")["status"]["allocatable"]["cpu"] == "4"
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from pumice.cluster.api.bootstrap import first_requests
 from pumice.cluster.api.definitions.naming import is_accepted
 from pumice.cluster.api.definitions.volcano import definitions, schema_of
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.store import Store
-from pumice.core.messages.commands import Create, Patch
-from pumice.core.messages.replies import Accepted, Refused
+from pumice.core.messages.commands import Create, Delete, Patch, Pull, ReadFaults
+from pumice.core.messages.replies import Accepted, Listing, Refused
 from pumice.storage.codec import pack, unpack
 from tests.kit.queues import queue
 
@@ -31,7 +32,7 @@ def created(store: Store, api_version: str, kind: str, spec: dict[str, Any], **m
 
 
 def test_a_default_that_is_patched_away_comes_back() -> None:
-    store = Store(strict=True)
+    store = Store(served=True)
     assert isinstance(created(store, SCHEDULING, "Queue", {"weight": 3}), Accepted)
     reply = store.apply(Patch("Queue", "", "x", pack({"spec": {"weight": None, "dequeueStrategy": None}})), START)
     assert isinstance(reply, Accepted)
@@ -44,7 +45,7 @@ def test_defaults_of_a_kind_without_rules_in_admission() -> None:
     jobs: dict[str, Any] = {
         "spec": {"tasks": [{"name": "t", "replicas": 1, "template": template}], "networkTopology": {}}
     }
-    store = Store(strict=True)
+    store = Store(served=True)
     created(store, "v1", "Namespace", {})
     reply = created(store, BATCH, "CronJob", {"schedule": "* * * * *", "jobTemplate": jobs}, namespace="x")
     assert isinstance(reply, Accepted), reply
@@ -71,7 +72,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("spec", "told"), REFUSED)
 def test_rules_of_a_kind_without_rules_in_admission(spec: dict[str, Any], told: str) -> None:
-    reply = created(Store(strict=True), TOPOLOGY, "HyperNode", spec)
+    reply = created(Store(served=True), TOPOLOGY, "HyperNode", spec)
     assert isinstance(reply, Refused)
     assert reply.code == 422
     assert told in reply.message
@@ -83,7 +84,7 @@ def test_other_kinds_have_none() -> None:
 
 
 def test_kinds_with_rules_in_admission_are_judged_once_these_have_filled_them_in() -> None:
-    store = Store(strict=True)
+    store = Store(served=True)
     reply = created(store, SCHEDULING, "Queue", {"weight": 0})
     assert isinstance(reply, Accepted)
     assert unpack(reply.blob)["spec"]["weight"] == 1
@@ -101,7 +102,7 @@ def test_kinds_with_rules_in_admission_are_judged_once_these_have_filled_them_in
 
 
 def test_every_kind_of_volcano_has_an_established_definition() -> None:
-    store = Store(strict=True)
+    store = Store(served=True)
     for obj in definitions():
         assert isinstance(store.apply(Create(pack(obj), user="submit"), START), Accepted), obj["metadata"]["name"]
     stored = [store.tables.seen(record) for _, record in store.tables.of_kind("CustomResourceDefinition")]
@@ -112,7 +113,7 @@ def test_every_kind_of_volcano_has_an_established_definition() -> None:
 
 
 def test_definition_of_a_kind_does_not_replace_the_built_in_one() -> None:
-    store = Store(strict=True)
+    store = Store(served=True)
     (made,) = [each for each in definitions() if each["spec"]["names"]["kind"] == "Queue"]
     store.apply(Create(pack(made), user="submit"), START)
     refused = store.apply(Create(pack(queue("q") | {"spec": {"weight": -1}}), user="submit"), START)
@@ -120,3 +121,64 @@ def test_definition_of_a_kind_does_not_replace_the_built_in_one() -> None:
     assert "spec.weight" in refused.message
     row = store.registry.kinds.by_type(SCHEDULING, "Queue")
     assert row is KINDS["Queue"]
+
+
+# --- Definitions that are deleted
+
+
+SPEC = {"tier": 1, "members": [{"type": "Node", "selector": {"exactMatch": {"name": "n"}}}]}
+
+
+def begin(store: Store) -> Store:
+    for request in first_requests(True, ("127.0.0.1", 1), installed=store.kinds.installed):
+        assert not isinstance(request, Pull | ReadFaults)
+        store.apply(request, START)
+    return store
+
+
+def installed() -> Store:
+    return begin(Store(served=True))
+
+
+def delete(store: Store, name: str) -> None:
+    assert isinstance(store.apply(Delete("CustomResourceDefinition", "", name), START), Accepted)
+
+
+def test_a_deleted_definition_takes_its_kind_and_objects_along() -> None:
+    store, (made,) = installed(), [each for each in definitions() if each["spec"]["names"]["kind"] == "Queue"]
+    assert isinstance(created(store, SCHEDULING, "Queue", {}), Accepted)
+    delete(store, "queues.scheduling.volcano.sh")
+    assert store.tables.count("Queue") == 0
+    refused = created(store, SCHEDULING, "Queue", {})
+    assert isinstance(refused, Refused)
+    assert refused.code == 404
+    assert store.kinds.by_resource("scheduling.volcano.sh", "v1beta1", "queues") is None
+    assert "Queue" not in [row.key for row in store.kinds.rows()]
+    assert store.list("Queue") == Listing(store.revision, ()), "the parts of the process go on asking"
+    assert store.kinds.by_type(SCHEDULING, "PodGroup") is KINDS["PodGroup"], "others stay"
+    assert isinstance(store.apply(Create(pack(made), user="kubectl"), START), Accepted)
+    assert [name for _, name in store.tables.names("Queue")] == ["root", "default"]
+    assert isinstance(created(store, SCHEDULING, "Queue", {}), Accepted)
+
+
+def test_a_definition_waits_for_objects_with_finalizers() -> None:
+    store = installed()
+    assert isinstance(created(store, TOPOLOGY, "HyperNode", SPEC, finalizers=["a.b/c"]), Accepted)
+    delete(store, "hypernodes.topology.volcano.sh")
+    refused = created(store, TOPOLOGY, "HyperNode", SPEC)
+    assert isinstance(refused, Refused)
+    assert refused.message == "create not allowed while custom resource definition is terminating"
+    let_go = Patch("HyperNode", "", "x", pack({"metadata": {"finalizers": None}}))
+    assert isinstance(store.apply(let_go, START), Accepted)
+    assert store.kinds.by_type(TOPOLOGY, "HyperNode") is None
+
+
+def test_a_restart_knows_which_definitions_were_deleted() -> None:
+    store = installed()
+    delete(store, "hypernodes.topology.volcano.sh")
+    again = Store(served=True)
+    for mutation in store.drain():
+        again.restore(mutation)
+    assert again.kinds.by_type(TOPOLOGY, "HyperNode") is None
+    assert again.kinds.by_type(SCHEDULING, "Queue") is KINDS["Queue"]
+    assert begin(again).kinds.by_type(TOPOLOGY, "HyperNode") is None

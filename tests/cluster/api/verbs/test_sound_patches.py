@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from pumice.cluster.api.store import Store
 from pumice.cluster.api.verbs.changes import sound_patch
 from pumice.core.messages.replies import Refused
 from pumice.storage.codec import pack
@@ -57,17 +56,3 @@ def test_a_wrong_type_is_refused_every_time() -> None:
         reply = cluster.status("Pod", "p", {"phase": 1})
         assert isinstance(reply, Refused)
         assert reply.code == 422
-
-
-def test_a_strict_store_settles_a_copy_of_its_own() -> None:
-    cluster = Cluster()
-    cluster.store = Store(strict=True)
-    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
-    cluster.create(pod("p"))
-    cluster.status("Pod", "p", RUNNING)
-    record, patch = cluster.store.tables.get(("Pod", "default", "p")), sound_patch("Pod", pack(RUNNING))
-    assert record is not None
-    assert patch is not None
-    written = cluster.store.tables.seen(record)["status"]["conditions"]
-    assert written == patch["conditions"]
-    assert written is not patch["conditions"]

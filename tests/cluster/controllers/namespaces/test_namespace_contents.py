@@ -1,6 +1,6 @@
 """What Kubernetes puts into every namespace is there, comes back, and goes with it."""
 
-from pumice.cluster.controllers.namespaces import NamespaceMachine
+from pumice.cluster.controllers.namespaces import EMPTIED_AFTER_S, NamespaceMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
 
@@ -44,4 +44,17 @@ def test_a_namespace_that_goes_is_left_alone() -> None:
     cluster.delete("Namespace", "a", "")
     cluster.settle()
     assert not cluster.exists("ServiceAccount", "default", "a")
+    assert not cluster.exists("Namespace", "a", "")
+
+
+def test_a_served_namespace_is_emptied_a_little_later() -> None:
+    cluster = Cluster(NamespaceMachine())
+    cluster.store.registry.served = True
+    cluster.create(namespace("a"))
+    cluster.settle()
+    cluster.delete("Namespace", "a", "")
+    assert cluster.exists("ServiceAccount", "default", "a"), "a client may delete it too"
+    assert cluster.get("Namespace", "a", "")["status"]["phase"] == "Terminating"
+    cluster.settle()
+    cluster.advance(EMPTIED_AFTER_S)
     assert not cluster.exists("Namespace", "a", "")

@@ -93,7 +93,7 @@ def test_scopes(spec: Object, about: Object, not_about: Object) -> None:
 
 def strict() -> Cluster:
     cluster = Cluster(QuotaMachine())
-    cluster.store.registry.strict = True
+    cluster.store.registry.served = True
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
     return cluster
 
