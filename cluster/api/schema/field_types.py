@@ -15,7 +15,7 @@ import msgspec
 
 from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS
-from pumice.cluster.api.refusals import Cause
+from pumice.cluster.api.refusals import Cause, required
 from pumice.cluster.api.schema.compiled import PATTERNS, type_of_kind
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object
@@ -126,6 +126,7 @@ def _described(value: object) -> str:
     return str(value)
 
 
+_ABSENT: Final = re.compile(r"Object missing required field `(.*)`")
 _PLACE: Final = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", re.DOTALL)
 
 
@@ -136,6 +137,8 @@ def type_problems(group: str, version: str, kind: str, obj: Object) -> list[Caus
     except msgspec.ValidationError as error:
         match = _PLACE.fullmatch(str(error))
         problem, place = (match[1], match[2] or "") if match else (str(error), "")
+        if absent := _ABSENT.fullmatch(problem):
+            return [required(f"{place}.{absent[1]}" if place else absent[1])]
         place, words = in_words(problem, place, obj)
         return [Cause(place or "metadata", "FieldValueTypeInvalid", f"Invalid value: {words}")]
     return []

@@ -148,6 +148,14 @@ def test_a_wrong_value_is_named_with_what_was_expected() -> None:
     assert cause.message == "Invalid value: expected a whole number, was '30'"
 
 
+def test_a_field_that_is_missing_is_named_in_kubernetes_words() -> None:
+    (cause,) = key_problems("Node", {"metadata": {}, "spec": {"taints": [{"key": "a"}]}})
+    assert (cause.field, cause.reason, cause.message) == (
+        "spec.taints[0].effect", "FieldValueRequired", "Required value",
+    )  # fmt: skip
+    assert key_problems("Pod", {"spec": {}})[0].field == "metadata"
+
+
 IN_MAPPINGS: list[tuple[str, Object, str]] = [
     ("ResourceSlice", {"devices": [{"capacity": {"a": {"value": "1Gi"}, "b": {"value": "many"}}}]},
      "spec.devices[0].capacity[b].value"),
