@@ -1,0 +1,141 @@
+"""Expectations that no policy forgets. Each is judged on both sides, and fails only where base does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from pumice.config.durations import duration_s
+from pumice.questions.gate.judging import Judged, Pair, Stakes, Verdict
+from pumice.questions.gate.policy import DefaultLimits
+from pumice.questions.gate.record import RecordedEviction, RunRecord
+
+SYSTEM: Final = "kube-system"
+SHOWN: Final = 3
+"""So many of what was found are named."""
+LATE: Final = 0.05
+LATE_S: Final = 60.0
+"""A job that base starts so shortly before the horizon may well start after it under head: a part, and seconds at
+least."""
+
+Found = list[str]
+
+
+def defaults(limits: DefaultLimits, workload: str, pair: Pair) -> Iterator[Judged]:
+    """Judge the defaults that hold in this policy, by the workload as it stands."""
+    within_s = duration_s(limits.evicted_again_within) or 0.0
+    rules: Mapping[str, Callable[[RunRecord], Found]] = {
+        EQUAL: _equal,
+        AGAIN: lambda record: _again(record, within_s),
+        SYSTEM_PODS: _system,
+        LOOPS: _loops,
+        REFUSED: lambda record: list(record.refused),
+    }
+    for name, rule in rules.items():
+        if name not in limits.off:
+            yield _judged(name, workload, pair, rule)
+    if UNSTARTED not in limits.off:
+        yield _unstarted(workload, pair)
+
+
+EQUAL: Final = "no-eviction-for-an-equal"
+AGAIN: Final = "nobody-evicted-again-soon"
+SYSTEM_PODS: Final = "nothing-of-kube-system-evicted"
+LOOPS: Final = "no-eviction-loop"
+UNSTARTED: Final = "nothing-unstarted-that-base-starts"
+REFUSED: Final = "nothing-refused"
+FILTERS: Final = "no-pod-where-base-refuses-it"
+NAMES: Final = (EQUAL, AGAIN, SYSTEM_PODS, LOOPS, UNSTARTED, REFUSED, FILTERS)
+"""Names of the defaults, as `defaults.off` takes them."""
+WORDS: Final[Mapping[str, str]] = {
+    EQUAL: "no pod is evicted for one of its queue that is no more important",
+    AGAIN: "no pod is evicted a second time soon after",
+    SYSTEM_PODS: "no pod of kube-system is evicted",
+    LOOPS: "jobs do not take each other's places again and again",
+    UNSTARTED: "every job starts that starts under base",
+    REFUSED: "the API takes every object",
+    FILTERS: "every pod goes to a node that base's filters allow",
+}
+
+
+def _judged(name: str, workload: str, pair: Pair, rule: Callable[[RunRecord], Found]) -> Judged:
+    base, head = rule(pair.base), rule(pair.head)
+    return told(name, workload, base, head, is_open=bool(pair.head.stopped) and not head)
+
+
+def told(name: str, workload: str, base: Found, head: Found, *, is_open: bool = False) -> Judged:
+    """Return the judgement of a default by what breaks it on either side; `is_open`: head ended too early to say."""
+    if is_open:
+        verdict = Verdict.BASE_FAILS if base else Verdict.UNDECIDED
+    elif head:
+        verdict = Verdict.BOTH if base else Verdict.FAILS
+    else:
+        verdict = Verdict.FIXED if base else Verdict.OK
+    return Judged(
+        name,
+        workload,
+        WORDS[name],
+        verdict,
+        float(len(base)),
+        float(len(head)),
+        "",
+        Stakes(),
+        1,
+        int(bool(base)),
+        int(bool(head)),
+        _some(head if verdict is Verdict.FAILS else ()),
+    )
+
+
+def _some(found: Sequence[str]) -> str:
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "; ".join(found[:SHOWN]) + more
+
+
+def _equal(record: RunRecord) -> Found:
+    return [
+        f"{_pod(each)} (priority {each.priority}) for {each.by} ({each.by_priority})"
+        for each in record.evictions
+        if each.by_priority is not None and each.by_priority <= each.priority and each.queue == each.by_queue
+    ]
+
+
+def _again(record: RunRecord, within_s: float) -> Found:
+    times = dict[str, list[float]]()
+    for each in record.evictions:
+        times.setdefault(each.pod, []).append(each.at)
+    return [
+        f"{pod} {len(at)} times, {min(later - earlier for earlier, later in pairwise(at)):g} s apart"
+        for pod, at in times.items()
+        if any(later - earlier <= within_s for earlier, later in pairwise(at))
+    ]
+
+
+def _system(record: RunRecord) -> Found:
+    return [_pod(each) for each in record.evictions if each.pod.startswith(f"{SYSTEM}/")]
+
+
+def _loops(record: RunRecord) -> Found:
+    return [f"{', '.join(each.jobs[:SHOWN])}: {each.times} evictions" for each in record.loops]
+
+
+def _pod(each: RecordedEviction) -> str:
+    return f"{each.pod} at {each.at:g} s"
+
+
+def _unstarted(workload: str, pair: Pair) -> Judged:
+    """Jobs that start under one side only, and not just before the horizon."""
+    horizon = pair.horizon_s
+    # a run until nothing more happens has no moment that cuts a late start off
+    margin = 0.0 if pair.base.idle and pair.head.idle else max(LATE_S, horizon * LATE)
+    base, head = ({job.job: job.started for job in record.jobs} for record in pair)
+
+    def lost(one: dict[str, float | None], other: dict[str, float | None]) -> Found:
+        return sorted(
+            name
+            for name, at in one.items()
+            if at is not None and at <= horizon - margin and other.get(name) is None
+        )
+
+    return told(UNSTARTED, workload, lost(head, base), lost(base, head), is_open=bool(pair.head.stopped))

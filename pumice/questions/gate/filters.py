@@ -1,0 +1,153 @@
+"""Whether head places pods where base's filters refuse them: each kind of pod is shown to the filters of both, alone in
+the cluster, so that only what the policies say of nodes counts and not who else is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from pumice.config.schema import SchedulerConfig, Tier
+from pumice.core.cycle import close_session, open_session
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.pod import GROUP_NAME, TASK_SPEC
+from pumice.core.outside import Supposing
+from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.state.volumes import volume_rules
+from pumice.questions.check.words import listens
+from pumice.questions.gate.defaults import FILTERS, told
+from pumice.questions.gate.gate import Sides, Trial
+from pumice.questions.gate.judging import Judged, Pair
+from pumice.questions.gate.policy import GatePolicy
+from pumice.questions.gate.sides import NODE, Side
+from pumice.questions.gate.workloads import joined
+from pumice.questions.oneshot.cycles import fill
+
+POINTS: Final = ("Predicate", "PrePredicate")
+MOST: Final = 300
+"""Kinds of pods that are shown to the filters at most."""
+STATED: Final = (NODE, "Queue", "HyperNode", "PriorityClass")
+"""Kinds that filters read."""
+
+
+def refused(trial: Trial, sides: Sides, policy: GatePolicy, pair: Pair) -> Judged:
+    """Judge the default: pods that head puts on a node that base's filters refuse and head's do not."""
+    base = joined(trial.objects, sides.base, sides.stated(), {})
+    head = joined(trial.objects, sides.head, sides.stated(), policy.renamed)
+    if _says(sides.base, base) == _says(sides.head, head):
+        return told(FILTERS, trial.name, [], [])
+    kinds = _kinds(trial.objects)
+    on_base = _refusals(sides.base.settings, base, kinds, pair.base.horizon_s)
+    on_head = _refusals(sides.head.settings, head, kinds, pair.base.horizon_s)
+    found = [
+        f"{bind.pod} on {bind.node}: {on_base[kind][bind.node]}"
+        for bind in pair.head.binds
+        if (kind := _kind_of(bind.job, bind.task, kinds)) is not None
+        and bind.node in on_base.get(kind, {})
+        and bind.node not in on_head.get(kind, {})
+    ]
+    return told(FILTERS, trial.name, [], found)
+
+
+def _filters(config: SchedulerConfig) -> SchedulerConfig:
+    """Return the configuration with nothing but its filters."""
+    tiers = tuple(
+        Tier(tuple(each for each in tier.plugins if any(each.is_enabled(point) and listens(each, point) for point in POINTS)))
+        for tier in config.tiers
+    )
+    return msgspec.structs.replace(config, actions=("allocate",), tiers=tiers)
+
+
+def _says(side: Side, objects: Sequence[Object]) -> tuple[Any, ...]:
+    """Return all that filters go by."""
+    read = sorted(
+        (str(obj["kind"]), str(obj["metadata"].get("name")), msgspec.json.encode(obj, order="sorted"))
+        for obj in objects
+        if obj["kind"] in STATED
+    )
+    plugins = [(each.name, each.arguments) for tier in _filters(side.settings).tiers for each in tier.plugins]
+    return sorted(plugins, key=str), read
+
+
+Kind = tuple[str, str]
+"""A job and a role of it, for all whose pods are alike."""
+
+
+def _kinds(objects: Sequence[Object]) -> dict[Kind, Object]:
+    """Return the pods' templates by job and role, those that are alike being one object."""
+    alike, found = dict[bytes, Object](), dict[Kind, Object]()
+    for obj in objects:
+        meta = obj["metadata"]
+        job = f"{meta.get('namespace') or 'default'}/{meta.get('name')}"
+        for role, queue, template in _templates(obj):
+            content = {"queue": queue, "spec": section(template, "spec"), "metadata": _told(template)}
+            if len(alike) < MOST or msgspec.json.encode(content, order="sorted") in alike:
+                found[job, role] = alike.setdefault(msgspec.json.encode(content, order="sorted"), content)
+    return found
+
+
+def _told(template: Object) -> Object:
+    meta = section(template, "metadata")
+    return {"labels": text_map(meta.get("labels")), "annotations": text_map(meta.get("annotations"))}
+
+
+def _templates(obj: Object) -> Iterator[tuple[str, str, Object]]:
+    spec = section(obj, "spec")
+    if obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
+        for task in spec.get("tasks") or ():
+            yield str(task.get("name") or ""), str(spec.get("queue") or "default"), section(task, "template")
+    elif obj["kind"] == "Pod":
+        yield "", "default", obj
+    elif section(spec, "template"):
+        yield "", "default", section(spec, "template")
+
+
+def _kind_of(job: str, task: str, kinds: Mapping[Kind, Object]) -> Kind | None:
+    return next((kind for kind in ((job, task), (job, "")) if kind in kinds), None)
+
+
+def _refusals(
+    config: SchedulerConfig, objects: Sequence[Object], kinds: Mapping[Kind, Object], now: float
+) -> dict[Kind, Mapping[str, str]]:
+    """Return by kind the nodes that the filters refuse, with the reason."""
+    shown = list({id(each): each for each in kinds.values()}.values())
+    names = {id(each): f"shown-{number}" for number, each in enumerate(shown)}
+    pods = [made for each in shown for made in _alone(names[id(each)], each)]
+    view = fill([*(obj for obj in objects if obj["kind"] in STATED), *pods])
+    options = SessionOptions(explain=tuple(f"default/{name}" for name in names.values()))
+    snapshot = view.snapshot(volume_rules(config))
+    clock = CycleClock(1, now, 0)
+    session = open_session(snapshot, _filters(config), clock, Carry(), options, report=True, ask=Supposing())
+    found = close_session(session).report.tasks_at_open
+    return {
+        kind: found[key].rejected if (key := f"default/{names[id(each)]}") in found else {}
+        for kind, each in kinds.items()
+    }
+
+
+def _alone(name: str, kind: Object) -> tuple[Object, Object]:
+    """Return a pod of this kind, and a PodGroup of it alone."""
+    meta = {"namespace": "default", "name": name}
+    group: Object = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {**meta, "uid": f"group-{name}"},
+        "spec": {"minMember": 1, "queue": kind["queue"]},
+        "status": {"phase": "Inqueue"},
+    }
+    annotations = {**kind["metadata"]["annotations"], GROUP_NAME: name}
+    pod: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            **meta,
+            "uid": name,
+            "labels": kind["metadata"]["labels"],
+            "annotations": {key: value for key, value in annotations.items() if key != TASK_SPEC},
+        },
+        "spec": {"schedulerName": "volcano", **kind["spec"]},
+        "status": {"phase": "Pending"},
+    }
+    return group, pod

@@ -1,0 +1,247 @@
+"""A policy file: which workloads a cluster's policy is judged by, and what is expected of it.
+
+    policy: cluster            # folder of the policy in the repository, for git revisions and for head
+    workloads:
+    - name: monday
+      input: [monday.yaml]     # as -f takes them: manifests, dumps, traces, journals
+      until: 24h               # or idle
+    expect:
+    - name: urgent jobs start within 10 s
+      measure: wait.max[name=urgent-*]
+      op: <=
+      value: 10s
+
+Paths are relative to the file. `docs/gate.md` describes every key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import yaml
+from msgspec import Meta, Struct, field
+
+from pumice.cluster.api.fields import is_list
+from pumice.config.durations import duration_s
+from pumice.config.errors import ConfigError
+from pumice.config.read import ValuePlace, mapping, shaped
+from pumice.config.yaml_tree import Document, bounded_events
+from pumice.errors import InputError
+from pumice.load.source import read_text
+from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IDLE: Final = "idle"
+DEEPEST: Final = 100
+"""Nesting of a policy file at most."""
+
+Operator = Literal["<=", ">=", "==", "<", ">", "!="]
+Fraction = Annotated[float, Meta(ge=0, le=1, description="a part between 0 and 1")]
+Draws = Annotated[int, Meta(ge=1, le=1000, description="a number of draws from 1 to 1000")]
+
+
+class GeneratedJobs(Struct, forbid_unknown_fields=True):
+    """Jobs drawn at random, for want of a record: so many, in the queues and classes in turn, over so long a time."""
+
+    jobs: Annotated[int, Meta(ge=1, le=100_000, description="a number of jobs from 1 to 100000")]
+    over: str = "1h"
+    pods: list[int] = field(default_factory=lambda: [1, 2, 4, 8])
+    cpu: list[float] = field(default_factory=lambda: [1.0, 2.0, 4.0])
+    gpu: list[int] = field(default_factory=lambda: [0])
+    duration: list[str] = field(default_factory=lambda: ["1m", "5m", "20m"])
+    queues: list[str] = field(default_factory=lambda: ["default"])
+    classes: list[str] = field(default_factory=list[str])
+    nodes: int = 0
+    node_cpu: float = 8
+    node_memory: str = "32Gi"
+    node_gpu: int = 0
+    seed: int = 0
+
+
+class WrittenWorkload(Struct, forbid_unknown_fields=True):
+    """One workload as the file has it."""
+
+    name: str = ""
+    input: list[str] | str = field(default_factory=list[str])
+    generate: GeneratedJobs | None = None
+    start: str = ""
+    until: str = IDLE
+    default_duration: str = "5s"
+
+
+class Noise(Struct, forbid_unknown_fields=True, frozen=True):
+    """How a workload varies from draw to draw; the first draw is the workload as it stands.
+
+    `arrivals`: each job comes at most so much sooner or later; `durations`: each job runs at most that part shorter or
+    longer; `days`: stretches of so long are drawn anew, with replacement, from those of the workload ("" for none).
+    """
+
+    draws: Draws = 1
+    arrivals: str = "2s"
+    durations: Fraction = 0.0
+    days: str = ""
+    seed: int = 0
+
+
+class DefaultLimits(Struct, forbid_unknown_fields=True, frozen=True):
+    """What no policy forgets. `evicted_again_within`: a pod may lose its node once in so long; `off`: defaults by name
+    that do not hold here.
+    """
+
+    evicted_again_within: str = "10m"
+    off: tuple[str, ...] = ()
+
+
+class WrittenExpectation(Struct, forbid_unknown_fields=True):
+    """One expectation as the file has it. `words` is another name for `name`."""
+
+    measure: str
+    op: Operator
+    value: float | str
+    name: str = ""
+    words: str = ""
+
+
+class WrittenPolicy(Struct, forbid_unknown_fields=True):
+    """The file as it stands."""
+
+    policy: str = ""
+    base: str = ""
+    head: str = ""
+    workloads: list[WrittenWorkload] = field(default_factory=list[WrittenWorkload])
+    cases: list[str] | str = field(default_factory=list[str])
+    expect: list[WrittenExpectation] | str = field(default_factory=list[WrittenExpectation])
+    renamed: dict[str, str] = field(default_factory=dict[str, str])
+    noise: Noise = field(default_factory=Noise)
+    defaults: DefaultLimits = field(default_factory=DefaultLimits)
+    both_fail: Literal["pass", "fail"] = "pass"
+    empty: Literal["pass", "fail"] = "pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload of a policy file. `input`: paths as `-f` takes them; `start` in RFC 3339, "" for the moment the input
+    stands for; `until_s`: its horizon in seconds, None: until nothing more happens.
+    """
+
+    name: str
+    input: tuple[str, ...]
+    generate: GeneratedJobs | None = None
+    start: str = ""
+    until_s: float | None = None
+    default_duration: str = "5s"
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """A policy file, read. `folder`: where it lies; `policy`: the folder of the cluster's policy beside it."""
+
+    folder: Path
+    policy: str
+    base: str
+    head: str
+    workloads: tuple[Workload, ...]
+    cases: tuple[str, ...]
+    expect: tuple[Expectation, ...]
+    renamed: Mapping[str, str]
+    noise: Noise
+    defaults: DefaultLimits
+    both_fail: bool
+    empty_fails: bool
+
+
+def read_policy(path: Path) -> GatePolicy:
+    """Return the policy of a file. Raises InputError, ConfigError, which name the file, the place and what is wrong."""
+    place, said = _document(path)
+    written = shaped(place, said, WrittenPolicy)
+    expected = written.expect
+    if isinstance(expected, str):
+        expected = _expectations_in(path.parent / expected)
+        at = ValuePlace(Document(str(path.parent / str(written.expect)), None))
+    else:
+        at = place.at("expect")
+    _check(written, place)
+    return GatePolicy(
+        path.parent,
+        written.policy,
+        written.base,
+        written.head,
+        tuple(_workload(one, place.at("workloads").at(number)) for number, one in enumerate(written.workloads)),
+        tuple(_listed(written.cases)),
+        tuple(_expectation(one, at.at(number)) for number, one in enumerate(expected)),
+        written.renamed,
+        written.noise,
+        written.defaults,
+        written.both_fail == "fail",
+        written.empty == "fail",
+    )
+
+
+def read_yaml(path: Path) -> tuple[ValuePlace, Any]:
+    """Return the value of a YAML file, and the place of it. Raises InputError."""
+    text = read_text(path)
+    try:
+        list(bounded_events(text, yaml.SafeLoader, DEEPEST))
+        said: Any = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"malformed YAML: {error}", source=str(path)) from error
+    return ValuePlace(Document(str(path), None)), said
+
+
+def _document(path: Path) -> tuple[ValuePlace, dict[str, Any]]:
+    place, said = read_yaml(path)
+    return place, {key: found for key, found in mapping(place, said).items() if found is not None}
+
+
+def _expectations_in(path: Path) -> list[WrittenExpectation]:
+    place, said = read_yaml(path)
+    return shaped(place, said, list[WrittenExpectation])
+
+
+def _check(written: WrittenPolicy, place: ValuePlace) -> None:
+    if not written.workloads and not written.cases:
+        raise place.error(ConfigError, "expected workloads or cases: there is nothing to judge by")
+    for name in ("arrivals", "days"):
+        demand_duration(place.at("noise").at(name), getattr(written.noise, name) or "0s")
+    demand_duration(place.at("defaults").at("evicted_again_within"), written.defaults.evicted_again_within)
+    names = [one.name for one in written.workloads]
+    for number, name in enumerate(names):
+        if name and name in names[:number]:
+            raise place.at("workloads").at(number).at("name").error(ConfigError, f"{name!r} is given twice")
+
+
+def demand_duration(place: ValuePlace, said: str) -> float:
+    """Return the duration in seconds. Raises ConfigError at the place."""
+    seconds = duration_s(said)
+    if seconds is None:
+        raise place.wrong("a duration such as 90s or 1h30m", said)
+    return seconds
+
+
+def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
+    paths = _listed(written.input)
+    if bool(paths) == (written.generate is not None):
+        raise place.error(ConfigError, "expected either `input` or `generate`")
+    if written.generate is not None:
+        demand_duration(place.at("generate").at("over"), written.generate.over)
+        for number, said in enumerate(written.generate.duration):
+            demand_duration(place.at("generate").at("duration").at(number), said)
+    demand_duration(place.at("default_duration"), written.default_duration)
+    until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
+    name = written.name or (Path(paths[0].partition(":")[2].partition(",")[0] or paths[0]).stem if paths else "jobs")
+    return Workload(name, tuple(paths), written.generate, written.start, until_s, written.default_duration)
+
+
+def _expectation(written: WrittenExpectation, place: ValuePlace) -> Expectation:
+    try:
+        return expectation_of(written.name or written.words, written.measure, written.op, written.value)
+    except MeasureError as error:
+        raise place.at(error.key).error(ConfigError, str(error)) from error
+
+
+def _listed(said: list[str] | str) -> list[str]:
+    return [str(one) for one in said] if is_list(said) else [str(said)] if said else []

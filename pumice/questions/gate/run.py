@@ -1,0 +1,402 @@
+"""One run: a workload under one policy, on virtual time, and the record of it. It is all that a worker does."""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from pumice.cluster.kernel.life import Life
+from pumice.collecting import RARELY
+from pumice.core.cycle import let_go, open_session, tables_later
+from pumice.core.life.task import TaskStatus
+from pumice.core.messages.decisions import CycleResult, Evict
+from pumice.core.messages.events import ConfigLoaded, Mutation
+from pumice.core.messages.queue_tables import gauged, readable
+from pumice.core.objects.metadata import Object, object_key, text_map
+from pumice.core.objects.pod import Task
+from pumice.core.outside import Supposing
+from pumice.core.session.carry import Carry, CycleClock
+from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.state.hypernodes import build_tree
+from pumice.core.state.volumes import volume_rules
+from pumice.load.manifests import still_running
+from pumice.plugins.loader import install_plugins
+from pumice.questions.gate.expectations import OPERATORS, Expectation
+from pumice.questions.gate.record import (
+    RecordedBind,
+    RecordedEviction,
+    RecordedJob,
+    RecordedLoop,
+    RecordedNode,
+    RecordedUse,
+    RunRecord,
+)
+from pumice.questions.measures.jobs import JobRow, Jobs
+from pumice.questions.measures.lives import Listener, Lives, PodLife
+from pumice.questions.measures.over_time import Grid
+from pumice.questions.measures.resource_use import ResourceUse
+from pumice.questions.whatif.future import EvictedPod
+from pumice.questions.whatif.loops import loops_of
+from pumice.questions.whatif.sources import handed_in
+from pumice.storage import codec
+
+HYPER_NODE: Final = "HyperNode"
+FAR_S: Final = 30 * 86_400.0
+"""Horizon of "idle": a workload that goes on for longer is cut off there."""
+LOOK_EVERY_S: Final = 30.0
+"""Time between looks at what may end a run early; later on a fiftieth of the time that has gone by."""
+FIFTIETH: Final = 0.02
+LOOP: Final = "loop"
+"""Why a run ended early: jobs take each other's places again and again."""
+PATIENCE: Final = 1000
+"""Cycles before a run may end early: a short one is worth more whole."""
+ROUNDS: Final = 20
+"""So many evictions make a loop certain, where a run may end early for one."""
+
+
+class Wanted(Struct, frozen=True):
+    """What of a record costs time, and is reckoned only when some expectation asks for it."""
+
+    younger: bool = False
+    shares: bool = False
+    uses: bool = False
+    pending: bool = False
+
+
+class RunTask(Struct, frozen=True):
+    """A run: packed objects that may say when they come, the text of a scheduler.conf, the horizon in seconds (None:
+    until nothing more happens) and what ends it early: `limits` that are broken for good, or a loop.
+    """
+
+    objects: bytes
+    config: str
+    source: str
+    start: float
+    until_s: float | None
+    default_duration_s: float
+    seed: int = 0
+    wanted: Wanted = Wanted()
+    limits: tuple[Expectation, ...] = ()
+    stops_at_loops: bool = False
+    plugins_dir: str = ""
+
+
+def run(task: RunTask) -> RunRecord:
+    """Live through a run. Raises ConfigError, InputError."""
+    install_plugins(Path(task.plugins_dir) if task.plugins_dir else None)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*RARELY)
+    try:
+        return _Run(task).record()
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@dataclass(slots=True)
+class _Eviction:
+    at: float
+    pod: str
+    evict: Evict
+    life: PodLife | None
+    queue: str
+    priority: int
+    by: str
+    by_queue: str
+    by_priority: int | None
+    ran_s: float
+    younger: int
+    within_share: bool | None
+    returns: float | None = None
+
+
+class _Run(Listener):
+    """One life, and what is noted of it."""
+
+    def __init__(self, task: RunTask) -> None:
+        objects = still_running(codec.unpack(task.objects))
+        self._task = task
+        fork = handed_in(objects, task.start, ConfigLoaded("", task.config, task.source), task.default_duration_s)
+        self._config, self._began = fork.config, round(fork.now, 3)
+        self._labels = {object_key(obj): text_map(obj["metadata"].get("labels")) for obj in objects}
+        self._rows: list[JobRow] = []
+        self._jobs = Jobs(self._rows.append)
+        self._jobs.began = self._began
+        self._binds: list[RecordedBind] = []
+        self._gone: defaultdict[str, list[_Eviction]] = defaultdict(list)
+        self._uses = ResourceUse(Grid(self._began))
+        self._evictions: list[_Eviction] = []
+        self._cycles, self._stopped, self._look_at, self._checked = 0, "", LOOK_EVERY_S, 0
+        self._lives = Lives((self._jobs, self, *((self._uses,) if task.wanted.uses else ())))
+        self._life = Life(fork, task.seed, self._hear, self._decide)
+
+    def job(self, name: str, job: Object | None, at: float) -> None:
+        """Keep the labels of a Job that a controller made."""
+        if job is not None and name not in self._labels:
+            self._labels[name] = text_map(job["metadata"].get("labels"))
+
+    def pod_bound(self, pod: PodLife) -> None:
+        """Note the bind; the first evicted pod of its job that lacks a successor has one."""
+        at, task = round((pod.bound or 0.0) - self._began, 3), self._life.kernel.view.tasks.by_key.get(pod.full_name)
+        self._binds.append(RecordedBind(at, pod.full_name, pod.job, "" if task is None else task.role, pod.node))
+        if gone := self._gone.get(pod.job):
+            same = next((each for each in gone if each.pod == pod.full_name), gone[0])
+            same.returns = at
+            gone.remove(same)
+
+    def record(self) -> RunRecord:
+        """Live to the horizon, or until it is certain that the run breaks a limit."""
+        horizon = FAR_S if self._task.until_s is None else self._task.until_s
+        idle = True
+        for elapsed in self._life.moments(horizon):
+            if elapsed >= self._look_at and self._is_over(elapsed):
+                idle = False
+                break
+        ended_s = self._life.elapsed if self._stopped or self._task.until_s is None else horizon
+        return self._recorded(round(ended_s, 3), idle=idle and self._task.until_s is None)
+
+    # --- what is heard
+
+    def _hear(self, mutation: Mutation, at: float) -> None:
+        self._lives.note(mutation, at)
+
+    def _decide(self, result: CycleResult, at: float) -> None:
+        self._cycles += bool(result.binds or result.evicts)
+        if not result.evicts:
+            return
+        shares = self._shares(result, at) if self._task.wanted.shares else {}
+        leaving = {evict.uid for evict in result.evicts}
+        for evict in result.evicts:
+            self._lives.decide(evict)
+            self._evicted(evict, at, shares, leaving)
+
+    def _evicted(self, evict: Evict, at: float, shares: _Shares, leaving: set[str]) -> None:
+        view, pod = self._life.kernel.view, f"{evict.namespace}/{evict.name}"
+        life, task = self._lives.pods.get(pod), view.tasks.by_key.get(pod)
+        key, by_priority = self._preemptor(evict.preemptor)
+        by, by_queue = self._job_of(key)
+        queue = "" if life is None else life.queue
+        since = None if life is None else life.ran_since
+        found = _Eviction(
+            round(at - self._began, 3),
+            pod,
+            evict,
+            life,
+            queue,
+            0 if task is None else task.priority,
+            by,
+            by_queue,
+            by_priority,
+            0.0 if since is None else round(at - since, 3),
+            self._younger(task, life, leaving) if self._task.wanted.younger else 0,
+            _within(shares, queue, life) if shares else None,
+        )
+        self._evictions.append(found)
+        self._gone["" if life is None else life.job].append(found)
+
+    def _preemptor(self, named: str) -> tuple[str, int | None]:
+        """Return the PodGroup of a preemptor, which is named by its pod or its group, and its priority."""
+        view = self._life.kernel.view
+        task = view.tasks.by_key.get(named)
+        if task is not None:
+            return task.job or named, task.priority
+        job = view.jobs.by_key.get(named)
+        tasks = () if job is None else job.tasks.values()
+        return named, max((each.priority for each in tasks), default=None)
+
+    def _younger(self, victim: Task | None, life: PodLife | None, leaving: set[str]) -> int:
+        """Count running pods of the queue, of no higher priority and begun later, that stay."""
+        if victim is None or life is None or life.ran_since is None:
+            return 0
+        tasks = self._life.kernel.view.tasks
+        count = 0
+        for pod in self._lives.pods.values():
+            if pod.queue != life.queue or pod.ended is not None or (pod.ran_since or -inf) <= life.ran_since:
+                continue
+            other = tasks.by_key.get(pod.full_name)
+            stays = other is not None and pod.uid not in leaving and other.priority <= victim.priority
+            count += stays and tasks.status[other.row] == TaskStatus.RUNNING if other is not None else 0
+        return count
+
+    def _shares(self, result: CycleResult, at: float) -> _Shares:
+        """What each queue has and deserves as the cycle opens, in cores, bytes and pieces."""
+        view = self._life.kernel.view
+        clock = CycleClock(result.cycle, at, self._task.seed)
+        session = open_session(
+            view.snapshot(volume_rules(self._config)), self._config, clock, Carry(), ask=Supposing()
+        )
+        gauges = readable(tables_later(session)()).by_queue()
+        let_go(session)
+        return {name: (dict(gauged(of, "allocated")), gauged(of, "deserved")) for name, of in gauges.items()}
+
+    # --- ending early
+
+    def _is_over(self, elapsed: float) -> bool:
+        """Look whether the verdict is certain."""
+        self._look_at = elapsed + max(LOOK_EVERY_S, elapsed * FIFTIETH)
+        task = self._task
+        if self._life.kernel.cycle < PATIENCE:
+            return False
+        if task.stops_at_loops and len(self._evictions) >= max(ROUNDS, 2 * self._checked):
+            self._checked = len(self._evictions)
+            if any(loop.times >= ROUNDS for loop in self._loops()):
+                self._stopped = LOOP
+                return True
+        if task.limits:
+            record = self._recorded(round(elapsed, 3), idle=False, partial=True)
+            for limit in task.limits:
+                if not OPERATORS[limit.op](limit.value(record, elapsed), limit.bound.value):
+                    self._stopped = limit.text
+                    return True
+        return False
+
+    # --- the record
+
+    def _recorded(self, horizon_s: float, *, idle: bool, partial: bool = False) -> RunRecord:
+        jobs = self._finished() if not partial else self._so_far()
+        evictions = tuple(self._eviction(each) for each in self._evictions)
+        if partial:
+            return RunRecord(horizon_s, jobs, evictions)
+        return RunRecord(
+            horizon_s,
+            jobs,
+            evictions,
+            tuple(self._binds),
+            tuple(RecordedLoop(each.queues or each.jobs, each.times) for each in self._loops()),
+            self._nodes(),
+            self._used(horizon_s) if self._task.wanted.uses else {},
+            self._pending() if self._task.wanted.pending else {},
+            tuple(f"{obj['kind']} {object_key(obj).strip('/')}: {answer.message}" for obj, answer in self._life.refused),
+            idle,
+            self._stopped,
+            self._cycles,
+        )
+
+    def _finished(self) -> tuple[RecordedJob, ...]:
+        self._jobs.close()
+        rows = sorted(self._rows, key=lambda row: (row.submitted, row.job))
+        return tuple(self._job(row, 0.0) for row in rows)
+
+    def _so_far(self) -> tuple[RecordedJob, ...]:
+        live = (self._job(row, self._began) for row in self._jobs.rows().values())
+        return (*(self._job(row, 0.0) for row in self._rows), *live)
+
+    def _job(self, row: JobRow, began: float) -> RecordedJob:
+        def since(at: float | None) -> float | None:
+            return None if at is None else round(at - began, 3)
+
+        return RecordedJob(
+            row.job,
+            row.queue,
+            row.priority_class,
+            self._labels.get(row.job, {}),
+            row.pods,
+            round(row.submitted - began, 3),
+            since(row.started),
+            since(row.ended),
+            row.run_s,
+            row.evictions,
+            row.lost_cpu_s,
+            row.lost_gpu_s,
+        )
+
+    def _eviction(self, each: _Eviction) -> RecordedEviction:
+        job = each.pod if each.life is None else each.life.job
+        return RecordedEviction(
+            each.at,
+            each.pod,
+            job,
+            each.queue,
+            each.priority,
+            each.evict.action,
+            each.by,
+            each.by_queue,
+            each.by_priority,
+            each.ran_s,
+            each.younger,
+            each.within_share,
+        )
+
+    def _job_of(self, key: str) -> tuple[str, str]:
+        """Return the job of a PodGroup or a pod, and its queue."""
+        group = self._lives.groups.get(key)
+        if group is not None:
+            return group.job, group.queue
+        pod = self._lives.pods.get(key)
+        return (key, "") if pod is None else (pod.job, pod.queue)
+
+    def _loops(self) -> Sequence[Any]:
+        evicted = [
+            EvictedPod(
+                each.at,
+                each.pod,
+                each.pod if each.life is None else each.life.job,
+                each.by,
+                each.evict.preemptor,
+                each.evict.action,
+                each.evict.reason,
+                each.evict.node,
+                each.returns,
+            )
+            for each in self._evictions
+        ]
+        queues = {each.job: each.queue for each in self._lives.groups.values()}
+        return loops_of(evicted, queues)
+
+    def _nodes(self) -> dict[str, RecordedNode]:
+        domains = self._domains()
+        specs = self._life.kernel.view.nodes.specs
+        return {spec.name: RecordedNode(spec.labels, domains.get(spec.name, {})) for spec in specs}
+
+    def _domains(self) -> dict[str, dict[str, str]]:
+        """Return the HyperNode of each node at each tier, as they are at the end."""
+        specs = self._life.kernel.view.nodes.specs
+        found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        hyper_nodes = [read_hyper_node(obj) for obj in self._life.kernel.objects() if obj["kind"] == HYPER_NODE]
+        for domain in build_tree(hyper_nodes, specs).domains.values() if hyper_nodes else ():
+            for row in domain.rows.tolist():
+                found[specs[row].name][f"tier{domain.tier}"] = domain.name
+        return found
+
+    def _used(self, horizon_s: float) -> dict[str, RecordedUse]:
+        until = self._began + horizon_s
+        uses, found = self._uses, dict[str, RecordedUse]()
+        for resource in uses.resources():
+            capacity, torn = uses.capacity[resource], uses.torn[resource]
+            capacity.to(until)
+            torn.to(until)
+            held = 0.0
+            for (_, name), series in sorted(uses.held.items()):
+                if name == resource:
+                    series.to(until)
+                    held += series.total
+            free = capacity.total - held
+            part = round(held / capacity.total, 4) if capacity.total else 0.0
+            found[resource] = RecordedUse(part, round(torn.total / free, 4) if free > 0 else 0.0)
+        return found
+
+    def _pending(self) -> dict[str, str]:
+        return {}
+
+
+_Shares = dict[str, tuple[dict[str, float], dict[str, float]]]
+
+
+def _within(shares: _Shares, queue: str, life: PodLife | None) -> bool | None:
+    """Return whether the queue holds no more than it deserves of anything that the pod asks for; the pod is taken from
+    what it holds, so that the next victim of this cycle is judged by what is left. None: nothing says what it deserves.
+    """
+    if queue not in shares or life is None or not shares[queue][1]:
+        return None
+    held, deserved = shares[queue]
+    asked = [name for name in life.request if name != "pods"]
+    within = all(held.get(name, 0.0) <= deserved.get(name, 0.0) for name in asked)
+    for name in asked:
+        held[name] = held.get(name, 0.0) - life.request[name]
+    return within

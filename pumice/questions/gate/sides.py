@@ -1,0 +1,167 @@
+"""The two sides of a comparison: a cluster's policy as a folder, or as a git revision has that folder.
+
+Policy is every object of the folder: the scheduler's configuration (a file with `actions` or `tiers`, or a ConfigMap
+that holds one), queues, priority classes, HyperNodes, quotas, budgets, limit ranges, and nodes, whose labels and taints
+the workload's nodes of the same names get.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pumice.cluster.api.fields import is_mapping
+from pumice.config.errors import ConfigError
+from pumice.config.load import default_text, parse_or_built_in, parse_scheduler_config
+from pumice.config.schema import SchedulerConfig
+from pumice.core.actions import ACTIONS
+from pumice.core.objects.metadata import Object, section
+from pumice.core.plugins import PLUGINS
+from pumice.errors import InputError
+from pumice.load.manifests import Loaded, load_text
+from pumice.load.source import SUFFIXES, read_text
+from pumice.questions.gate.policy import DEEPEST
+from pumice.config.yaml_tree import bounded_events
+
+import yaml
+
+CONF: Final = ".conf"
+CONFIG_MAP: Final = "ConfigMap"
+NODE: Final = "Node"
+GIT_S: Final = 30.0
+"""So long may git take to hand out a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One policy: the text of its configuration and where that stands, the configuration as Volcano reads it, and the
+    other objects. `problem`: why a strict reader refuses the configuration, "" if it does not.
+    """
+
+    name: str
+    config: str
+    source: str
+    settings: SchedulerConfig
+    objects: tuple[Object, ...] = ()
+    problem: str = ""
+    skipped: tuple[str, ...] = ()
+
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds that the policy states; of nodes it states labels and taints only."""
+        return frozenset(obj["kind"] for obj in self.objects if obj["kind"] != NODE)
+
+
+@dataclass(slots=True)
+class _Found:
+    configs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    loaded: Loaded = field(default_factory=Loaded)
+
+
+def read_side(name: str, folder: Path, shown: str = "") -> Side:
+    """Return the policy of a folder; `shown`: what it is called in messages. Raises InputError."""
+    if not folder.is_dir():
+        raise InputError("no such folder, and no such git revision", source=shown or str(folder))
+    found = _Found()
+    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        if file.suffix == CONF or file.name.endswith(SUFFIXES):
+            _take(found, file, f"{shown}/{file.relative_to(folder)}" if shown else str(file))
+    for problem in found.loaded.problems:
+        raise problem
+    if len(found.configs) > 1:
+        named = ", ".join(source for source, _ in found.configs)
+        raise InputError(f"expected one scheduler configuration, found {len(found.configs)}: {named}", source=name)
+    source, text = found.configs[0] if found.configs else ("default.conf", default_text())
+    settings, config, problem = _settings(text, source)
+    return Side(
+        name, config, source, settings, tuple(found.loaded.objects), problem, tuple(found.loaded.skipped)
+    )
+
+
+def _take(found: _Found, file: Path, source: str) -> None:
+    text = read_text(file)
+    if not text.strip():
+        return
+    if file.suffix == CONF or _is_configuration(text):
+        found.configs.append((source, text))
+        return
+    before = len(found.loaded.objects)
+    load_text(text, source, found.loaded)
+    fresh = found.loaded.objects[before:]
+    found.loaded.objects[before:] = [obj for obj in fresh if not _holds_configuration(obj)]
+    found.configs += [(source, _text_of(obj)) for obj in fresh if _holds_configuration(obj)]
+
+
+def _is_configuration(text: str) -> bool:
+    """Return whether a file is a scheduler.conf by its keys."""
+    try:
+        list(bounded_events(text, yaml.SafeLoader, DEEPEST))
+        said: Any = next(iter(yaml.safe_load_all(text)), None)
+    except yaml.YAMLError:
+        return False  # the reader of manifests says what is wrong
+    return is_mapping(said) and "kind" not in said and ("actions" in said or "tiers" in said)
+
+
+def _holds_configuration(obj: Object) -> bool:
+    return obj["kind"] == CONFIG_MAP and any(str(key).endswith(CONF) for key in section(obj, "data"))
+
+
+def _text_of(obj: Object) -> str:
+    return next(str(value) for key, value in section(obj, "data").items() if str(key).endswith(CONF))
+
+
+def _settings(text: str, source: str) -> tuple[SchedulerConfig, str, str]:
+    """Return the configuration as Volcano has it, its text, and why a strict reader refuses it. Raises ConfigError for
+    one that Volcano refuses, too."""
+    try:
+        settings = parse_scheduler_config(text, source=source, built_plugins=PLUGINS, built_actions=ACTIONS)
+    except ConfigError as error:
+        lenient, config = parse_or_built_in(
+            text, source=source, lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
+        )
+        return lenient, config, str(error)
+    return settings, text, ""
+
+
+# --- Git
+
+
+def folder_of(said: str, policy: str, beside: Path, into: Path) -> tuple[Path, str]:
+    """Return the folder of a side and what to call it: a path, or the policy's folder as a git revision has it, which
+    is written below `into`. Raises InputError.
+    """
+    for path in (beside / said, Path(said)):
+        if path.is_dir():
+            return path, said
+    named = f"{said}:{policy or '.'}"
+    try:
+        archive = _git(beside, "archive", "--format=tar", f"{_revision(beside, said)}:./{policy}".rstrip("/"))
+    except subprocess.CalledProcessError as error:
+        why = error.stderr.decode(errors="replace").strip().splitlines()
+        raise InputError(f"git: {why[0] if why else 'failed'}", source=named) from error
+    target = Path(tempfile.mkdtemp(dir=into))
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(target, filter="data")
+    return target, named
+
+
+def _revision(beside: Path, said: str) -> str:
+    """Return the name of a commit. Raises InputError for what is neither a folder nor a revision."""
+    try:
+        found = _git(beside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{said}^{{commit}}")
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        raise InputError("no such folder, and no such git revision", source=said) from error
+    return found.decode().strip()
+
+
+def _git(beside: Path, *words: str) -> bytes:
+    command = ["git", "-C", str(beside), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_S)  # noqa: S603 (words are checked)
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"git took longer than {GIT_S:.0f} s", source=" ".join(command)) from error
+    return done.stdout

@@ -1,0 +1,191 @@
+"""Workloads as objects: read or drawn, joined with a policy, and varied from draw to draw.
+
+Both sides get the same draw: a job comes at the same time and runs as long under either policy.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+from pumice.cluster.api.fields import is_list, is_mapping
+from pumice.cluster.kubelets.pod_runs import DURATION
+from pumice.config.durations import duration_s
+from pumice.core.objects.metadata import Object, section, text_map
+from pumice.errors import InputError
+from pumice.lab.builders import gang, nodes
+from pumice.load.manifests import load
+from pumice.questions.gate.policy import GeneratedJobs, Noise, Workload
+from pumice.questions.gate.sides import NODE, Side
+from pumice.questions.sweep.one_run import placed
+from pumice.runtime.arrivals import ARRIVAL, duration_text
+
+QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
+QUEUE, CLASS = "queue", "priorityClassName"
+WORDS: Final = frozenset(("Event", "Lease"))
+"""Kinds that no decision depends on."""
+
+
+def read_workload(workload: Workload, folder: Path) -> list[Object]:
+    """Return the objects of a workload; its paths are relative to the folder. Raises InputError."""
+    if workload.generate is not None:
+        return list(generated(workload.generate))
+    loaded = load([placed(path, folder) for path in workload.input], io.StringIO())
+    for problem in loaded.problems:
+        raise problem
+    return [obj for obj in loaded.objects if obj["kind"] not in WORDS]
+
+
+def generated(asked: GeneratedJobs) -> Iterator[Object]:
+    """Yield nodes, where they are asked for, and jobs that come at random moments, in the order of their numbers."""
+    chance = random.Random(asked.seed)  # noqa: S311 (a workload, no secret)
+    over_s = duration_s(asked.over) or 0.0
+    if asked.nodes:
+        yield from nodes(asked.nodes, cpu=asked.node_cpu, memory=asked.node_memory, gpu=asked.node_gpu)
+    arrivals = sorted(round(chance.uniform(0.0, over_s), 1) for _ in range(asked.jobs))
+    for number, at in enumerate(arrivals):
+        yield gang(
+            f"job-{number}",
+            chance.choice(asked.pods),
+            cpu=chance.choice(asked.cpu),
+            gpu=chance.choice(asked.gpu),
+            duration=chance.choice(asked.duration),
+            queue=chance.choice(asked.queues),
+            priority=chance.choice(asked.classes) if asked.classes else None,
+            arrival=duration_text(at) if at else None,
+        )
+
+
+# --- Under a policy
+
+
+def joined(workload: Sequence[Object], side: Side, stated: frozenset[str], renamed: Mapping[str, str]) -> list[Object]:
+    """Return the workload under a policy. `stated`: kinds that either policy states: those of the workload are left
+    out. `renamed`: queues and classes by their names in the workload, where this policy calls them otherwise.
+    """
+    own = {obj["metadata"].get("name"): obj for obj in side.objects if obj["kind"] == NODE}
+    found = [obj for obj in workload if obj["kind"] not in stated]
+    there = {obj["metadata"].get("name") for obj in found if obj["kind"] == NODE}
+    found = [_as_stated(obj, own) if obj["kind"] == NODE else _renamed(obj, renamed) for obj in found]
+    added = [obj for obj in side.objects if obj["kind"] != NODE or obj["metadata"].get("name") not in there]
+    return [*added, *found]
+
+
+def _as_stated(node: Object, own: Mapping[Any, Object]) -> Object:
+    """Return a node with the labels and taints that the policy states."""
+    stated = own.get(node["metadata"].get("name"))
+    if stated is None:
+        return node
+    labels = {**text_map(node["metadata"].get("labels")), **text_map(stated["metadata"].get("labels"))}
+    merged = {**node, "metadata": {**node["metadata"], "labels": labels}}
+    taints = section(stated, "spec").get("taints")
+    return merged if taints is None else {**merged, "spec": {**section(node, "spec"), "taints": taints}}
+
+
+def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
+    if not renamed:
+        return value
+    if is_list(value):
+        return [_renamed(one, renamed) for one in value]
+    if not is_mapping(value):
+        return value
+    return {
+        key: renamed.get(one, one)
+        if key in (QUEUE, CLASS, QUEUE_NAME) and isinstance(one, str)
+        else _renamed(one, renamed)
+        for key, one in value.items()
+    }
+
+
+# --- Draws
+
+
+def drawn(objects: Sequence[Object], noise: Noise, draw: int) -> list[Object]:
+    """Return a draw of a workload; the first (0) is the workload itself."""
+    if draw == 0:
+        return list(objects)
+    if noise.days:
+        objects = _days(objects, duration_s(noise.days) or 0.0, random.Random(f"{noise.seed}/{draw}/days"))  # noqa: S311
+    shift_s = duration_s(noise.arrivals) or 0.0
+    return [_moved(obj, shift_s, noise, draw) for obj in objects]
+
+
+def _moved(obj: Object, shift_s: float, noise: Noise, draw: int) -> Object:
+    at = arrival_s(obj)
+    meta = obj["metadata"]
+    # seeded by name: a job has the same luck whatever else is in the workload
+    chance = random.Random(f"{noise.seed}/{draw}/{obj['kind']}/{meta.get('namespace')}/{meta.get('name')}")  # noqa: S311
+    moved = obj if at is None else arriving_at(obj, max(0.0, at + chance.uniform(-shift_s, shift_s)))
+    if not noise.durations:
+        return moved
+    factor = 1.0 + chance.uniform(-noise.durations, noise.durations)
+    return _stretched(moved, factor)
+
+
+def arrival_s(obj: Object) -> float | None:
+    """Return when an object comes, in seconds after the beginning; None: it is there, or says a time of day."""
+    said = text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
+    return None if said is None else duration_s(said)
+
+
+def arriving_at(obj: Object, at_s: float) -> Object:
+    """Return an object that comes then."""
+    annotations = {**text_map(obj["metadata"].get("annotations")), ARRIVAL: duration_text(round(at_s, 3))}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def _stretched(value: Any, factor: float) -> Any:
+    if is_list(value):
+        return [_stretched(one, factor) for one in value]
+    if not is_mapping(value):
+        return value
+    return {
+        key: _longer(one, factor) if key == DURATION else _stretched(one, factor) for key, one in value.items()
+    }
+
+
+def _longer(said: Any, factor: float) -> Any:
+    seconds = duration_s(said) if isinstance(said, str) else None
+    return said if not seconds else duration_text(max(0.001, seconds * factor))
+
+
+def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> list[Object]:
+    """Return the objects with the stretches of time drawn anew; what comes twice has another name the second time."""
+    there = [obj for obj in objects if arrival_s(obj) is None]
+    stretches = dict[int, list[Object]]()
+    for obj in objects:
+        if (at := arrival_s(obj)) is not None:
+            stretches.setdefault(int(at // length_s), []).append(obj)
+    count = max(stretches, default=-1) + 1
+    found = list(there)
+    for number in range(count):
+        chosen = chance.randrange(count)
+        for obj in stretches.get(chosen, ()):
+            at = (arrival_s(obj) or 0.0) + (number - chosen) * length_s
+            copied = arriving_at(deepcopy(obj), at)
+            copied["metadata"]["name"] = f"{obj['metadata'].get('name')}-d{number}"
+            found.append(copied)
+    return found
+
+
+def durationless(objects: Iterable[Object]) -> list[str]:
+    """Return the names of jobs that do not say how long they run."""
+    return sorted(
+        str(obj["metadata"].get("name")) for obj in objects if obj["kind"] in ("Job", "Pod") and not _says(obj)
+    )
+
+
+def _says(value: Any) -> bool:
+    if is_list(value):
+        return any(map(_says, value))
+    return is_mapping(value) and (DURATION in value or any(map(_says, value.values())))
+
+
+def demand_objects(objects: Sequence[Object], name: str) -> None:
+    """InputError for a workload without anything to schedule."""
+    if not any(obj["kind"] not in (NODE, "Queue", "PriorityClass") for obj in objects):
+        raise InputError("there is nothing to schedule in this workload", source=name)
