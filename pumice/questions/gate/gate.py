@@ -18,8 +18,8 @@ from pumice.config.rules import VERSION
 from pumice.core.objects.metadata import Object, parse_time
 from pumice.errors import InputError
 from pumice.executors import Executors, as_ended
-from pumice.questions.gate.defaults import FILTERS, defaults
-from pumice.questions.gate.expectations import MEASURES, Expectation
+from pumice.questions.gate.defaults import defaults
+from pumice.questions.gate.expectations import Expectation
 from pumice.questions.gate.findings import findings, new_in_head
 from pumice.questions.gate.judging import Judged, Pair, Verdict, is_final, judge
 from pumice.questions.gate.moved import Moved, moved
@@ -352,5 +352,3 @@ def is_failure(each: Judged, policy: GatePolicy) -> bool:
         case Verdict.OK | Verdict.FIXED | Verdict.UNDECIDED:
             return False
 
-
-__all__ = ["FILTERS", "MEASURES", "GateResult", "Kept", "Lived", "Sides", "Trial", "found_by_reading", "judged", "lived", "verdict"]

@@ -72,7 +72,8 @@ class Wanted(Struct, frozen=True):
 
 class RunTask(Struct, frozen=True):
     """A run: packed objects that may say when they come, the text of a scheduler.conf, the horizon in seconds (None:
-    until nothing more happens) and what ends it early: `limits` that are broken for good, or a loop.
+    until nothing more happens) and what ends it early: `limits` that are broken for good, or a loop, once there were
+    `patience` cycles.
     """
 
     objects: bytes
@@ -85,6 +86,7 @@ class RunTask(Struct, frozen=True):
     wanted: Wanted = Wanted()
     limits: tuple[Expectation, ...] = ()
     stops_at_loops: bool = False
+    patience: int = PATIENCE
     plugins_dir: str = ""
 
 
@@ -241,7 +243,7 @@ class _Run(Listener):
         """Look whether the verdict is certain."""
         self._look_at = elapsed + max(LOOK_EVERY_S, elapsed * FIFTIETH)
         task = self._task
-        if self._life.kernel.cycle < PATIENCE:
+        if self._life.kernel.cycle < task.patience:
             return False
         if task.stops_at_loops and len(self._evictions) >= max(ROUNDS, 2 * self._checked):
             self._checked = len(self._evictions)
