@@ -51,6 +51,10 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "measures": ("pumice.questions.measures.measures:MeasuresResult",),
     "report": ("pumice.cli.report:ReportResult",),
     "sweep": ("pumice.cli.sweep:SweepResult",),
+    "gate": (
+        "pumice.questions.gate.explained:GateReport",
+        "pumice.questions.gate.mutants:MutationResult",
+    ),
     "timeline": ("pumice.cli.timeline:TimelineResult",),
     "view": ("pumice.cli.view:ViewResult",),
     "top": ("pumice.cli.tables.frame:TopResult",),

@@ -84,6 +84,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Run every combination of configurations, arguments, seeds and traces, as one table.",
         "pumice sweep sweep.yaml -o table.csv",
     ),
+    "gate": CommandRow(
+        "Judge a change of a cluster's policy before it is merged, by what it does to recorded and small workloads.",
+        "[bold]pumice gate gate.yaml --base main[/bold]",
+    ),
     "timeline": CommandRow(
         "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time.",
         "pumice timeline pumice.db -o trace.perfetto-trace",

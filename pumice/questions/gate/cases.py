@@ -282,7 +282,9 @@ def _short(obj: Object) -> Object:
 def _plain(said: CaseNodes | CaseJob) -> Object:
     """Return what was said, without what every reader assumes."""
     content: Object = msgspec.to_builtins(said)
-    usual: Object = msgspec.to_builtins(type(said)(content["nodes"]) if isinstance(said, CaseNodes) else CaseJob(said.job))
+    usual: Object = msgspec.to_builtins(
+        type(said)(content["nodes"]) if isinstance(said, CaseNodes) else CaseJob(said.job)
+    )
     first = next(iter(content))
     return {key: value for key, value in content.items() if key == first or value != usual[key]}
 
@@ -316,5 +318,3 @@ def _bare(obj: Object) -> Object:
     ]
     rest = {key: value for key, value in spec.items() if key not in ("tasks", "schedulerName", "maxRetry") and value}
     return {"labels": text_map(obj["metadata"].get("labels")), "spec": rest, "pods": pods}
-
-

@@ -133,9 +133,7 @@ def _unstarted(workload: str, pair: Pair) -> Judged:
 
     def lost(one: dict[str, float | None], other: dict[str, float | None]) -> Found:
         return sorted(
-            name
-            for name, at in one.items()
-            if at is not None and at <= horizon - margin and other.get(name) is None
+            name for name, at in one.items() if at is not None and at <= horizon - margin and other.get(name) is None
         )
 
     return told(UNSTARTED, workload, lost(head, base), lost(base, head), is_open=bool(pair.head.stopped))

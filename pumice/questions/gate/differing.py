@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.cluster.kernel.life import Life
+from pumice.config.errors import PumiceError
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.config.errors import PumiceError
 from pumice.load.manifests import still_running
 from pumice.questions.explain.account import account_of
 from pumice.questions.explain.scene import Scene
@@ -72,9 +72,7 @@ def _by_moment(record: RunRecord) -> dict[float, Decisions]:
 def _told(at: float, one: Decisions, other: Decisions, base: RunTask, head: RunTask) -> FirstDifference:
     alone = [each for each in one if each not in other], [each for each in other if each not in one]
     job = next(job for job, _, what in sorted((*alone[0], *alone[1]), key=lambda each: each[2] != EVICTED))
-    return FirstDifference(
-        at, job, _side([*alone[0]], job, base, at), _side([*alone[1]], job, head, at)
-    )
+    return FirstDifference(at, job, _side([*alone[0]], job, base, at), _side([*alone[1]], job, head, at))
 
 
 def _side(decided: Decisions, job: str, task: RunTask, at: float) -> SideDecision:

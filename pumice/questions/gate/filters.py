@@ -54,7 +54,13 @@ def refused(trial: Trial, sides: Sides, policy: GatePolicy, pair: Pair) -> Judge
 def _filters(config: SchedulerConfig) -> SchedulerConfig:
     """Return the configuration with nothing but its filters."""
     tiers = tuple(
-        Tier(tuple(each for each in tier.plugins if any(each.is_enabled(point) and listens(each, point) for point in POINTS)))
+        Tier(
+            tuple(
+                each
+                for each in tier.plugins
+                if any(each.is_enabled(point) and listens(each, point) for point in POINTS)
+            )
+        )
         for tier in config.tiers
     )
     return msgspec.structs.replace(config, actions=("allocate",), tiers=tiers)

@@ -51,8 +51,8 @@ class Demand(NamedTuple):
         for count, amounts in sorted(self.pods, key=lambda one: sum(one[1].values())):
             taken = min(left, count)
             left -= taken
-            for name, amount in amounts.items():
-                total[name] = total.get(name, 0.0) + taken * amount
+            for name, asked in amounts.items():
+                total[name] = total.get(name, 0.0) + taken * asked
         return total
 
 
@@ -115,7 +115,13 @@ def _demand(obj: Object) -> Demand | None:
         return _of(obj, None, spec.get("priorityClassName"), [(1, obj)], 1)
     if "template" in spec and "selector" in spec:
         count = int(spec.get("replicas", 1))
-        return _of(obj, None, section(section(spec, "template"), "spec").get("priorityClassName"), [(count, spec["template"])], 1)
+        return _of(
+            obj,
+            None,
+            section(section(spec, "template"), "spec").get("priorityClassName"),
+            [(count, spec["template"])],
+            1,
+        )
     return None
 
 
@@ -255,7 +261,8 @@ def _tiers(scene: Scene) -> Iterator[str]:
     names = {section(obj, "spec").get("tierName") for obj in scene.of_kind("HyperNode")}
     asking = [each for each in scene.demands if each.topology]
     if asking and not scene.has(TOPOLOGY):
-        yield f"networkTopology of {_several([each.name for each in asking])} is without effect: there is no plugin {TOPOLOGY}"
+        named = _several([each.name for each in asking])
+        yield f"networkTopology of {named} is without effect: there is no plugin {TOPOLOGY}"
         return
     for each in asking:
         if each.topology.get("mode", "hard") != "hard":

@@ -64,7 +64,7 @@ class Sides(NamedTuple):
         return self.base.kinds() | self.head.kinds()
 
 
-class GateResult(Result, kw_only=True, tag="gate/1"):
+class GateVerdict(Result, kw_only=True):
     """Verdict on a change of policy: `passes`, or why not. `findings`: what is new in head without living through
     anything, `mended`: what was in base alone; `expectations` and `defaults`: what came of each on every workload;
     `moved`: what the change moves; `counts`: how many expectations came to each verdict.
@@ -211,9 +211,7 @@ def live_through(
     return found
 
 
-def _run_all(
-    left: Mapping[bytes, tuple[RunTask]], executors: Executors | None
-) -> Iterator[tuple[bytes, RunRecord]]:
+def _run_all(left: Mapping[bytes, tuple[RunTask]], executors: Executors | None) -> Iterator[tuple[bytes, RunRecord]]:
     if executors is None or len(left) < 2:
         for content, (task,) in left.items():
             yield content, run(task)
@@ -259,9 +257,7 @@ def _again(key: RunKey, tasks: Mapping[RunKey, RunTask], found: Mapping[RunKey, 
     head, base = found[key], found[name, BASE, draw]
     if side != HEAD or not head.stopped or head.stopped == LOOP:
         return None
-    limits = tuple(
-        each for each in tasks[key].limits if each.is_met(each.value(base, base.horizon_s), 0.0)
-    )
+    limits = tuple(each for each in tasks[key].limits if each.is_met(each.value(base, base.horizon_s), 0.0))
     return msgspec.structs.replace(tasks[key], limits=limits) if len(limits) < len(tasks[key].limits) else None
 
 
@@ -294,8 +290,8 @@ def found_by_reading(trials: Sequence[Trial], sides: Sides, policy: GatePolicy) 
     """Return what is new in head and what was in base alone, without living through anything."""
     base, head = list[str](), list[str]()
     for trial in trials:
-        for side, found, renamed in ((sides.base, base, {}), (sides.head, head, policy.renamed)):
-            found += findings(side, joined(trial.objects, side, sides.stated(), renamed))
+        base += findings(sides.base, joined(trial.objects, sides.base, sides.stated(), {}))
+        head += findings(sides.head, joined(trial.objects, sides.head, sides.stated(), policy.renamed))
     base, head = list(dict.fromkeys(base)), list(dict.fromkeys(head))
     return new_in_head(base, head), new_in_head(head, base)
 
@@ -318,13 +314,14 @@ def verdict(
     trials: Sequence[Trial],
     found: Lived,
     more: Sequence[Judged] = (),
-) -> GateResult:
+) -> GateVerdict:
     """Return the whole. `more`: defaults that were judged otherwise than by the records."""
     expectations, standing = judged(trials, found, policy)
     standing += more
     counts = {each.value: sum(one.verdict is each for one in expectations) for each in Verdict}
-    return GateResult(
-        passes=not read[0] and not any(is_failure(each, policy) for each in expectations)
+    return GateVerdict(
+        passes=not read[0]
+        and not any(is_failure(each, policy) for each in expectations)
         and not any(each.verdict is Verdict.FAILS for each in standing),
         base=sides.base.name,
         head=sides.head.name,
@@ -334,9 +331,7 @@ def verdict(
         defaults=standing,
         moved=[moved(trial.name, found.pairs[trial.name][0]) for trial in trials if not trial.is_case],
         counts={name: count for name, count in counts.items() if count},
-        stopped={
-            name: pairs[0].head.stopped for name, pairs in found.pairs.items() if pairs[0].head.stopped
-        },
+        stopped={name: pairs[0].head.stopped for name, pairs in found.pairs.items() if pairs[0].head.stopped},
     )
 
 
@@ -351,4 +346,3 @@ def is_failure(each: Judged, policy: GatePolicy) -> bool:
             return policy.empty_fails
         case Verdict.OK | Verdict.FIXED | Verdict.UNDECIDED:
             return False
-

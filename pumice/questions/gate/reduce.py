@@ -1,7 +1,7 @@
-"""A failing workload cut down: to the jobs, nodes, sizes and run times that are needed for base to hold what head breaks.
+"""A failing workload cut down to the jobs, nodes, sizes and run times that base needs to hold what head breaks.
 
-Large parts are tried first (delta debugging, Zeller and Hildebrandt 2002). A quantile or a mean is of many jobs; what is
-kept in its place is the wait of the one job that the change hurts most.
+Large parts are tried first (delta debugging, Zeller and Hildebrandt 2002). A quantile or a mean is of many jobs; what
+is kept in its place is the wait of the one job that the change hurts most.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ MARGIN_S: Final = 30.0
 """The case goes on for so long after the moment at which head breaks what is expected."""
 WORK: Final = ("Job", "Pod", "PodGroup", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "CronJob", "JobFlow")
 SPREAD: Final = ("mean", "p95", "p50", "min")
+
 
 @dataclass(slots=True)
 class Reduced:
@@ -125,7 +126,7 @@ def reduced(
 
 
 def _until_s(kept: Expectation, pair: Pair, until_s: float | None) -> float | None:
-    """Return a horizon shortly after the moment at which head breaks the expectation, the workload's own without one."""
+    """Return a horizon shortly after the moment at which head breaks the expectation; without one, the workload's."""
     found: float | None = None
     if kept.what == "wait" and kept.how == "max" and not kept.bound.of_base:
         worst, _, _ = _worst(kept, pair)

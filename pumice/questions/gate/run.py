@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -19,11 +19,11 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.messages.queue_tables import gauged, readable
+from pumice.core.objects.hyper_node import read_hyper_node
 from pumice.core.objects.metadata import Object, object_key, text_map
 from pumice.core.objects.pod import Task
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.core.objects.hyper_node import read_hyper_node
 from pumice.core.state.hypernodes import build_tree
 from pumice.core.state.volumes import volume_rules
 from pumice.load.manifests import still_running
@@ -42,6 +42,7 @@ from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Listener, Lives, PodLife
 from pumice.questions.measures.over_time import Grid
 from pumice.questions.measures.resource_use import ResourceUse
+from pumice.questions.whatif.ask import named
 from pumice.questions.whatif.future import EvictedPod
 from pumice.questions.whatif.loops import loops_of
 from pumice.questions.whatif.sources import handed_in
@@ -230,9 +231,7 @@ class _Run(Listener):
         """What each queue has and deserves as the cycle opens, in cores, bytes and pieces."""
         view = self._life.kernel.view
         clock = CycleClock(result.cycle, at, self._task.seed)
-        session = open_session(
-            view.snapshot(volume_rules(self._config)), self._config, clock, Carry(), ask=Supposing()
-        )
+        session = open_session(view.snapshot(volume_rules(self._config)), self._config, clock, Carry(), ask=Supposing())
         gauges = readable(tables_later(session)()).by_queue()
         let_go(session)
         return {name: (dict(gauged(of, "allocated")), gauged(of, "deserved")) for name, of in gauges.items()}
@@ -274,7 +273,7 @@ class _Run(Listener):
             self._nodes(),
             self._used(horizon_s) if self._task.wanted.uses else {},
             self._pending() if self._task.wanted.pending else {},
-            tuple(f"{obj['kind']} {object_key(obj).strip('/')}: {answer.message}" for obj, answer in self._life.refused),
+            tuple(f"{named(obj)}: {answer.message}" for obj, answer in self._life.refused),
             idle,
             self._stopped,
             self._cycles,

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text, parse_or_built_in, parse_scheduler_config
 from pumice.config.schema import SchedulerConfig
+from pumice.config.yaml_tree import bounded_events
 from pumice.core.actions import ACTIONS
 from pumice.core.objects.metadata import Object, section
 from pumice.core.plugins import PLUGINS
@@ -26,9 +29,6 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.load.source import SUFFIXES, read_text
 from pumice.questions.gate.policy import DEEPEST
-from pumice.config.yaml_tree import bounded_events
-
-import yaml
 
 CONF: Final = ".conf"
 CONFIG_MAP: Final = "ConfigMap"
@@ -77,9 +77,7 @@ def read_side(name: str, folder: Path, shown: str = "") -> Side:
         raise InputError(f"expected one scheduler configuration, found {len(found.configs)}: {named}", source=name)
     source, text = found.configs[0] if found.configs else ("default.conf", default_text())
     settings, config, problem = _settings(text, source)
-    return Side(
-        name, config, source, settings, tuple(found.loaded.objects), problem, tuple(found.loaded.skipped)
-    )
+    return Side(name, config, source, settings, tuple(found.loaded.objects), problem, tuple(found.loaded.skipped))
 
 
 def _take(found: _Found, file: Path, source: str) -> None:
@@ -161,7 +159,7 @@ def _revision(beside: Path, said: str) -> str:
 def _git(beside: Path, *words: str) -> bytes:
     command = ["git", "-C", str(beside), *words]
     try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_S)  # noqa: S603 (words are checked)
+        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_S)
     except subprocess.TimeoutExpired as error:
         raise InputError(f"git took longer than {GIT_S:.0f} s", source=" ".join(command)) from error
     return done.stdout

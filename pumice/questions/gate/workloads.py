@@ -42,7 +42,7 @@ def read_workload(workload: Workload, folder: Path) -> list[Object]:
 
 def generated(asked: GeneratedJobs) -> Iterator[Object]:
     """Yield nodes, where they are asked for, and jobs that come at random moments, in the order of their numbers."""
-    chance = random.Random(asked.seed)  # noqa: S311 (a workload, no secret)
+    chance = random.Random(asked.seed)
     over_s = duration_s(asked.over) or 0.0
     if asked.nodes:
         yield from nodes(asked.nodes, cpu=asked.node_cpu, memory=asked.node_memory, gpu=asked.node_gpu)
@@ -109,7 +109,7 @@ def drawn(objects: Sequence[Object], noise: Noise, draw: int) -> list[Object]:
     if draw == 0:
         return list(objects)
     if noise.days:
-        objects = _days(objects, duration_s(noise.days) or 0.0, random.Random(f"{noise.seed}/{draw}/days"))  # noqa: S311
+        objects = _days(objects, duration_s(noise.days) or 0.0, random.Random(f"{noise.seed}/{draw}/days"))
     shift_s = duration_s(noise.arrivals) or 0.0
     return [_moved(obj, shift_s, noise, draw) for obj in objects]
 
@@ -118,7 +118,7 @@ def _moved(obj: Object, shift_s: float, noise: Noise, draw: int) -> Object:
     at = arrival_s(obj)
     meta = obj["metadata"]
     # seeded by name: a job has the same luck whatever else is in the workload
-    chance = random.Random(f"{noise.seed}/{draw}/{obj['kind']}/{meta.get('namespace')}/{meta.get('name')}")  # noqa: S311
+    chance = random.Random(f"{noise.seed}/{draw}/{obj['kind']}/{meta.get('namespace')}/{meta.get('name')}")
     moved = obj if at is None else arriving_at(obj, max(0.0, at + chance.uniform(-shift_s, shift_s)))
     if not noise.durations:
         return moved
@@ -143,9 +143,7 @@ def _stretched(value: Any, factor: float) -> Any:
         return [_stretched(one, factor) for one in value]
     if not is_mapping(value):
         return value
-    return {
-        key: _longer(one, factor) if key == DURATION else _stretched(one, factor) for key, one in value.items()
-    }
+    return {key: _longer(one, factor) if key == DURATION else _stretched(one, factor) for key, one in value.items()}
 
 
 def _longer(said: Any, factor: float) -> Any:

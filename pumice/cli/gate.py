@@ -1,0 +1,225 @@
+"""`pumice gate`: is a change of a cluster's policy good for whom?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from pumice.cli.exits import Exit, UsageError
+from pumice.cli.options import Dask, PluginsDir, Workers
+from pumice.cli.tables.gate import show, show_mutants
+from pumice.cli.terminal import Terminal, speaking
+from pumice.config.durations import duration_s
+from pumice.config.input_file import demand_output, note_inputs
+from pumice.executors import Executors, executors
+from pumice.plugins.loader import install_plugins
+from pumice.questions.gate.cases import read_case
+from pumice.questions.gate.defaults import FILTERS
+from pumice.questions.gate.explained import GateReport, explained
+from pumice.questions.gate.filters import refused
+from pumice.questions.gate.first_policy import first_policy
+from pumice.questions.gate.gate import Kept, Sides, Trial, found_by_reading, lived, verdict
+from pumice.questions.gate.mutants import mutants, mutated
+from pumice.questions.gate.policy import IDLE, GatePolicy, Workload, read_policy
+from pumice.questions.gate.reduce import WORK_LIMIT
+from pumice.questions.gate.sides import Side, folder_of, read_side
+from pumice.questions.gate.workloads import demand_objects, read_workload
+from pumice.questions.gate.written import junit, markdown
+
+File = Annotated[
+    Path, typer.Argument(metavar="POLICY", help="What is expected, as YAML (docs/gate.md). With --init it is written.")
+]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="REF|PATH",
+        help="The policy to compare with: a git revision or a folder. Default: as in POLICY.",
+    ),
+]
+Head = Annotated[
+    str | None,
+    typer.Option("--head", metavar="REF|PATH", help="The policy to judge. Default: as in POLICY, as it is on disk."),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option("--results", metavar="FOLDER", help="Runs are kept there by content. Default: POLICY.results."),
+]
+Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write the verdict as JUnit XML too.")]
+Markdown = Annotated[
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as Markdown for a pull request too.")
+]
+Reduce = Annotated[
+    int,
+    typer.Option("--reduce", metavar="WORK", min=0, help="Cycles to spend on cutting a failure down; 0: none."),
+]
+KeepIn = Annotated[
+    Path | None,
+    typer.Option("--keep", metavar="FOLDER", help="Keep each failure there: a golden case and two journals."),
+]
+Mutate = Annotated[
+    bool, typer.Option("--mutate", help="Try standard bad changes to head; say which of them nothing notices.")
+]
+Init = Annotated[
+    list[str] | None,
+    typer.Option("--init", metavar="WORKLOAD", help="Write a first policy file from a journal, trace or manifests."),
+]
+Until = Annotated[str, typer.Option("--until", metavar="TIME", help="With --init: the horizon, a duration or idle.")]
+
+
+@speaking
+def gate(
+    file: File,
+    workers: Workers,
+    base: Base = None,
+    head: Head = None,
+    results: Results = None,
+    junit_file: Junit = None,
+    markdown_file: Markdown = None,
+    reduce: Reduce = int(WORK_LIMIT),
+    keep: KeepIn = None,
+    mutate: Mutate = False,
+    init: Init = None,
+    until: Until = IDLE,
+    dask: Dask = None,
+    plugins_dir: PluginsDir = None,
+    *,
+    terminal: Terminal,
+) -> int:
+    """Exit code 0: the change passes; 1: something fails under head that base keeps; 2: the input cannot be used."""
+    install_plugins(plugins_dir)
+    pool = None if workers == 1 and dask is None else executors(workers, dask)
+    with TemporaryDirectory() as space:
+        if init:
+            return _init(file, init, until, base or head, results, pool, Path(space), terminal)
+        note_inputs(file)
+        policy = read_policy(file)
+        kept = Kept(results or file.with_suffix(".results"))
+        sides = _sides(policy, base, head, Path(space))
+        trials = _trials(policy)
+        for side in sides:
+            for line in side.skipped:
+                terminal.warn(line)
+        if mutate:
+            return _mutate(trials, sides.head, policy, kept, pool, plugins_dir, terminal)
+        for output in filter(None, (junit_file, markdown_file)):
+            demand_output(output)
+        report = _judge(trials, sides, policy, kept, pool, plugins_dir, terminal, reduce, keep)
+    if junit_file is not None:
+        junit_file.write_text(junit(report), "utf-8")
+    if markdown_file is not None:
+        markdown_file.write_text(markdown(report), "utf-8")
+    terminal.emit(report, lambda console: show(console, report))
+    return Exit.DONE if report.passes else Exit.DIFFERS
+
+
+def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) -> Sides:
+    """Read both policies. Raises UsageError, InputError."""
+    said = base or policy.base
+    if not said:
+        raise UsageError("which policy to compare with is not said: name it with --base, or `base` in the file")
+    named = head or policy.head or policy.policy
+    if not named:
+        raise UsageError("which policy to judge is not said: name it with --head, or `head` or `policy` in the file")
+    return Sides(*(_side(each, policy, space) for each in (said, named)))
+
+
+def _side(said: str, policy: GatePolicy, space: Path) -> Side:
+    folder, shown = folder_of(said, policy.policy, policy.folder, space)
+    note_inputs(*(each for each in folder.rglob("*") if each.is_file()))
+    return read_side(said, folder, shown)
+
+
+def _trials(policy: GatePolicy) -> list[Trial]:
+    trials = list[Trial]()
+    for workload in policy.workloads:
+        objects = read_workload(workload, policy.folder)
+        demand_objects(objects, workload.name)
+        trials.append(Trial(workload, objects, policy.expect))
+    for path in (each for said in policy.cases for each in sorted(policy.folder.glob(said))):
+        case = read_case(path)
+        trials.append(Trial(case.workload, case.objects, case.expect, is_case=True))
+    names = [trial.name for trial in trials]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            trials[number] = replace(
+                trials[number], workload=replace(trials[number].workload, name=f"{name} ({number + 1})")
+            )
+    return trials
+
+
+def _judge(
+    trials: Sequence[Trial],
+    sides: Sides,
+    policy: GatePolicy,
+    kept: Kept,
+    pool: Executors | None,
+    plugins_dir: Path | None,
+    terminal: Terminal,
+    reduce: int,
+    keep: Path | None,
+) -> GateReport:
+    read = found_by_reading(trials, sides, policy)
+    runs = sum(2 * (1 if trial.is_case else policy.noise.draws) for trial in trials)
+    with terminal.progress("runs", runs) as advance:
+        found = lived(trials, sides, policy, kept, pool, lambda: advance(1), str(plugins_dir or ""))
+    more = [
+        refused(trial, sides, policy, found.pairs[trial.name][0])
+        for trial in trials
+        if not trial.is_case and FILTERS not in policy.defaults.off
+    ]
+    result = verdict(sides, policy, read, trials, found, more)
+    failures = list(explained(result, trials, found, sides, policy, reduce, keep))
+    return GateReport.of(result, failures)
+
+
+def _mutate(
+    trials: Sequence[Trial],
+    head: Side,
+    policy: GatePolicy,
+    kept: Kept,
+    pool: Executors | None,
+    plugins_dir: Path | None,
+    terminal: Terminal,
+) -> int:
+    with terminal.progress("mutants", len(mutants(head))) as advance:
+        found = mutated(trials, head, policy, kept, pool, lambda: advance(1), str(plugins_dir or ""))
+    terminal.emit(found, lambda console: show_mutants(console, found))
+    return Exit.DONE
+
+
+def _init(
+    file: Path,
+    inputs: Sequence[str],
+    until: str,
+    side: str | None,
+    results: Path | None,
+    pool: Executors | None,
+    space: Path,
+    terminal: Terminal,
+) -> int:
+    """Write a first policy file."""
+    if file.exists():
+        raise UsageError("there is a file already; name one that is to be made", path=str(file))
+    if side is None:
+        raise UsageError("--init needs the cluster's policy: name its folder with --head", path="--init")
+    seconds = None if until == IDLE else duration_s(until)
+    if seconds is None and until != IDLE:
+        raise UsageError(f"expected a duration such as 24h, or idle; was {until!r}", path="--until")
+    demand_output(file)
+    folder, shown = folder_of(side, "", file.parent, space)
+    workload = Workload(Path(inputs[0].partition(":")[2] or inputs[0]).stem, tuple(inputs), until_s=seconds)
+    trial = Trial(workload, read_workload(workload, file.parent), ())
+    demand_objects(trial.objects, workload.name)
+    kept = Kept(results or file.with_suffix(".results"))
+    text, chosen = first_policy(inputs, side, read_side(side, folder, shown), trial, kept, pool)
+    file.write_text(text, "utf-8")
+    for line in chosen:
+        terminal.say(f"chosen: {line}")
+    terminal.say(f"{file} is written: `pumice gate {file} --base REF` judges a change of {side}")
+    return Exit.DONE

@@ -1,0 +1,148 @@
+"""A failure that explains itself: the smallest case that shows it, the first decision that differs, files to open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from pumice.core.messages.events import ConfigLoaded
+from pumice.executors import aside
+from pumice.load.manifests import still_running
+from pumice.questions.gate.cases import case_text
+from pumice.questions.gate.differing import FirstDifference, first_difference
+from pumice.questions.gate.expectations import Expectation
+from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, Lived, Sides, Trial, tasks_of
+from pumice.questions.gate.judging import Pair, Verdict
+from pumice.questions.gate.policy import GatePolicy
+from pumice.questions.gate.reduce import counted, reduced
+from pumice.questions.gate.run import RunTask, run
+from pumice.questions.whatif.saving import save
+from pumice.questions.whatif.sources import handed_in
+from pumice.storage import codec
+
+AFTER_S: Final = 1.0
+"""A run until nothing more happens is saved for so much longer."""
+
+
+class Explained(Struct, frozen=True):
+    """A failure of one expectation on one workload. `kept`: what the case keeps of it; `jobs`, `nodes`: of the case;
+    `tries`: pairs of runs that it took, `complete`: whether nothing more could be left out; `case`: the case as YAML;
+    `files`: where it was kept; `commands` that open it.
+    """
+
+    name: str
+    workload: str
+    kept: str
+    jobs: int
+    nodes: int
+    tries: int
+    complete: bool
+    case: str
+    difference: FirstDifference | None = None
+    files: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+class GateReport(GateVerdict, kw_only=True, tag="gate/1"):
+    """Verdict on a change of policy, with a small case for each workload on which something fails (`failures`)."""
+
+    failures: list[Explained]
+
+    @classmethod
+    def of(cls, verdict: GateVerdict, failures: Sequence[Explained]) -> GateReport:
+        """Join both."""
+        return cls(**msgspec.structs.asdict(verdict), failures=list(failures))
+
+
+def explained(
+    result: GateVerdict,
+    trials: Sequence[Trial],
+    found: Lived,
+    sides: Sides,
+    policy: GatePolicy,
+    limit: float,
+    folder: Path | None,
+) -> Iterator[Explained]:
+    """Explain the first expectation of each workload that fails under head. `limit`: work for each; `folder`: where
+    cases and journals are kept, None: nowhere.
+    """
+    for trial in trials:
+        failing = next(
+            (each for each in result.expectations if each.workload == trial.name and each.verdict is Verdict.FAILS),
+            None,
+        )
+        if failing is None:
+            continue
+        expectation = next(each for each in trial.expect if each.name == failing.name)
+        yield _explained(trial, expectation, found.pairs[trial.name][0], sides, policy, limit, folder)
+
+
+def _explained(
+    trial: Trial,
+    expectation: Expectation,
+    pair: Pair,
+    sides: Sides,
+    policy: GatePolicy,
+    limit: float,
+    folder: Path | None,
+) -> Explained:
+    smaller = None if limit <= 0 else reduced(trial, expectation, pair, sides, policy, limit)
+    least = trial if smaller is None else smaller.trial
+    kept = expectation if smaller is None else smaller.expectation
+    tasks = tasks_of(least, sides, policy)
+    base, head = tasks[least.name, BASE, 0], tasks[least.name, HEAD, 0]
+    shown = pair if smaller is None else Pair(run(base), run(head))
+    name = f"{trial.name}: {expectation.name}"
+    text = case_text(name, least.objects, [kept], least.workload.until_s)
+    files, commands = _kept(name, text, (base, head), shown, folder)
+    jobs, nodes = counted(least.objects)
+    return Explained(
+        expectation.name,
+        trial.name,
+        kept.text,
+        jobs,
+        nodes,
+        0 if smaller is None else smaller.tries,
+        smaller is not None and not smaller.exhausted,
+        text,
+        first_difference(base, head, shown),
+        files,
+        commands,
+    )
+
+
+def _kept(
+    name: str, text: str, tasks: tuple[RunTask, RunTask], pair: Pair, folder: Path | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Keep the case and a journal of either side; the files, and commands that open them."""
+    if folder is None:
+        return (), ()
+    folder.mkdir(parents=True, exist_ok=True)
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:60]
+    case = folder / f"{slug}.case.yaml"
+    case.write_text(text, "utf-8")
+    files = [str(case)]
+    for side, task, record in zip((BASE, HEAD), tasks, pair, strict=True):
+        journal = folder / f"{slug}.{side}.db"
+        for old in folder.glob(f"{journal.name}*"):
+            old.unlink()
+        objects = still_running(codec.unpack(task.objects))
+        told = ConfigLoaded("", task.config, task.source)
+        fork = handed_in(objects, task.start, told, task.default_duration_s)
+        aside(save, fork, record.horizon_s + (AFTER_S if task.until_s is None else 0.0), task.seed, journal)
+        files.append(str(journal))
+    waiting = (
+        next((job.job for job in pair.head.jobs if job.started is None), None)
+        or max(pair.head.jobs, key=lambda job: job.wait_s(pair.horizon_s)).job
+    )
+    head = files[-1]
+    return tuple(files), (
+        f"pumice explain --db {head} job {waiting}",
+        f"pumice view {head}",
+        f'python -c \'import pumice; print(pumice.Cluster.of_journal("{head}").explain("{waiting}").message)\'',
+    )

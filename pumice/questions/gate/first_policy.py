@@ -1,0 +1,94 @@
+"""A first policy file, from what a cluster's present policy makes of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from pathlib import Path
+from typing import Any, Final
+
+from pumice.executors import Executors
+from pumice.questions.gate.expectations import Expectation, expectation_of
+from pumice.questions.gate.gate import BASE, Kept, Sides, Trial, live_through, tasks_of
+from pumice.questions.gate.judging import WAITED_S
+from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise, Workload
+from pumice.questions.gate.record import RunRecord
+from pumice.questions.gate.sides import Side
+from pumice.yaml_text import dump_yaml
+
+DRAWS: Final = 6
+"""So many draws show how far a measure moves without any change."""
+SLACK: Final = 0.1
+"""Part that is allowed beyond the worst draw."""
+MOST_QUEUES: Final = 3
+"""So many queues get an expectation, those with the most jobs that waited."""
+HEADER: Final = """\
+# The first policy of this cluster: what its present policy keeps to over {draws} draws of the workload (arrivals moved
+# by up to {arrivals}), and {slack:.0%} more. Change what your teams were promised, and try
+# `pumice gate FILE --mutate`: it names the bad changes that nothing here would notice.
+"""
+
+
+def first_policy(
+    inputs: Sequence[str], folder: str, side: Side, trial: Trial, kept: Kept, executors: Executors | None
+) -> tuple[str, list[str]]:
+    """Return a policy file's text, and what was chosen and why, a line each."""
+    noise = Noise(draws=DRAWS)
+    policy = GatePolicy(
+        Path(),
+        folder,
+        "",
+        "",
+        (trial.workload,),
+        (),
+        (),
+        {},
+        noise,
+        DefaultLimits(),
+        both_fail=False,
+        empty_fails=False,
+    )
+    tasks = {key: task for key, task in tasks_of(trial, Sides(side, side), policy).items() if key[1] == BASE}
+    found = live_through(tasks, kept, executors)
+    records = [found[trial.name, BASE, draw] for draw in range(DRAWS)]
+    chosen = list(_chosen(records))
+    content: dict[str, Any] = {
+        "policy": folder,
+        "workloads": [_written(trial.workload, inputs)],
+        "expect": [
+            {"name": each.name, "measure": each.measure, "op": each.op, "value": each.said} for each, _ in chosen
+        ],
+        "noise": {"draws": 1, "arrivals": noise.arrivals},
+    }
+    text = HEADER.format(draws=DRAWS, arrivals=noise.arrivals, slack=SLACK) + dump_yaml(content)
+    return text, [f"{each.text}: {why}" for each, why in chosen]
+
+
+def _written(workload: Workload, inputs: Sequence[str]) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": workload.name, "input": list(inputs)}
+    if workload.until_s is not None:
+        written["until"] = f"{workload.until_s:g}s"
+    if workload.start:
+        written["start"] = workload.start
+    return written
+
+
+def _chosen(records: Sequence[RunRecord]) -> Iterator[tuple[Expectation, str]]:
+    queues = dict[str, int]()
+    for job in records[0].jobs:
+        queues[job.queue] = queues.get(job.queue, 0) + (job.wait_s(records[0].horizon_s) > WAITED_S)
+    waited = sorted((name for name, count in queues.items() if count), key=lambda name: (-queues[name], name))
+    for name in waited[:MOST_QUEUES]:
+        yield _bounded(records, f"wait.mean[queue={name}]", f"the mean wait of {name}", "s", 1.0)
+    yield _bounded(records, "unstarted", "jobs that never start", "", 0.0)
+    yield _bounded(records, "evictions", "evictions", "", 0.0)
+    yield _bounded(records, "lostcpu", "work lost to evictions", "", 1.0)
+
+
+def _bounded(records: Sequence[RunRecord], measure: str, what: str, unit: str, least: float) -> tuple[Expectation, str]:
+    """Return an upper bound for a measure, a little beyond the worst draw."""
+    asked = expectation_of("", measure, "<=", 0.0)
+    values = [asked.value(record, record.horizon_s) for record in records]
+    limit = ceil(max(values) * (1 + SLACK) + least) if max(values) else 0
+    found = expectation_of(f"{what}: at most {limit} {unit}".rstrip(), measure, "<=", f"{limit}{unit}")
+    return found, f"{min(values):g} to {max(values):g} over {len(records)} draws"

@@ -1,0 +1,118 @@
+"""A verdict for machines and for a pull request: JUnit's XML, and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from pumice.questions.gate.explained import Explained, GateReport
+from pumice.questions.gate.gate import GateVerdict
+from pumice.questions.gate.judging import Judged, Verdict
+from pumice.units import counted
+
+FAILED: Final = (Verdict.FAILS,)
+SKIPPED: Final = (Verdict.EMPTY, Verdict.UNDECIDED, Verdict.BASE_FAILS, Verdict.BOTH)
+MARKS: Final = {Verdict.OK: "✅", Verdict.FIXED: "✅", Verdict.FAILS: "❌"}
+OTHERWISE: Final = "⚠️"
+
+
+def number(value: float | None, unit: str) -> str:
+    """Return a measure for people: "12.5 s"; "-" where it is not known."""
+    return "-" if value is None else f"{value:g} {unit}".rstrip()
+
+
+def junit(result: GateVerdict) -> str:
+    """Return JUnit's XML: a suite for each workload, a test for each expectation and default; empty ones and those that
+    base breaks too are skipped.
+    """
+    suites = ET.Element("testsuites", name="pumice gate")
+    by_workload = dict[str, list[Judged]]()
+    for each in (*result.expectations, *result.defaults):
+        by_workload.setdefault(each.workload, []).append(each)
+    for workload, judged in by_workload.items():
+        failures = sum(each.verdict in FAILED for each in judged)
+        skipped = sum(each.verdict in SKIPPED for each in judged)
+        suite = ET.SubElement(
+            suites, "testsuite", name=workload, tests=str(len(judged)), failures=str(failures), skipped=str(skipped)
+        )
+        for each in judged:
+            _test(suite, each)
+    if result.findings:
+        count = str(len(result.findings))
+        suite = ET.SubElement(suites, "testsuite", name="findings", tests=count, failures=count)
+        for finding in result.findings:
+            test = ET.SubElement(suite, "testcase", classname="findings", name=finding)
+            ET.SubElement(test, "failure", message=finding)
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _test(suite: ET.Element, each: Judged) -> None:
+    test = ET.SubElement(suite, "testcase", classname=each.workload, name=each.name)
+    said = f"{each.verdict}: {each.text}: base {number(each.base, each.unit)}, head {number(each.head, each.unit)}"
+    if each.verdict in FAILED:
+        ET.SubElement(test, "failure", message=said).text = each.why or None
+    elif each.verdict in SKIPPED:
+        ET.SubElement(test, "skipped", message=said)
+
+
+def markdown(result: GateReport) -> str:
+    """Return a comment for a pull request."""
+    return "\n".join(_lines(result)) + "\n"
+
+
+def _lines(result: GateReport) -> Iterator[str]:
+    yield f"## {'✅ The policy passes' if result.passes else '❌ The policy fails'}"
+    yield ""
+    yield f"`{result.base}` → `{result.head}`"
+    if result.findings:
+        yield from ("", "**New in head, by reading alone:**", "")
+        yield from (f"- {_cell(each)}" for each in result.findings)
+    shown = [*result.expectations, *(each for each in result.defaults if each.verdict is not Verdict.OK)]
+    if shown:
+        yield from ("", "| | expectation | workload | base | head | verdict |", "|---|---|---|---:|---:|---|")
+    for each in shown:
+        cells = (_cell(each.name), _cell(each.workload), number(each.base, each.unit), number(each.head, each.unit))
+        why = f": {_cell(each.why)}" if each.why else ""
+        yield f"| {MARKS.get(each.verdict, OTHERWISE)} | {' | '.join(cells)} | {each.verdict}{why} |"
+    for failure in result.failures:
+        yield from _failure(failure)
+    yield from _moved(result)
+
+
+def _failure(failure: Explained) -> Iterator[str]:
+    size = f"{counted(failure.jobs, 'job')}, {counted(failure.nodes, 'node')}"
+    yield from ("", f"<details><summary>{_cell(failure.name)}, in small: {size}</summary>", "")
+    if (found := failure.difference) is not None:
+        yield f"First decision that differs, at {found.at:g} s, about `{found.job}`:"
+        yield ""
+        for name, side in (("base", found.base), ("head", found.head)):
+            binds = [f"{pod} → {node}" for pod, node in side.binds.items()]
+            gone = [f"evicts {pod}" for pod in side.evictions]
+            yield f"- {name}: {_cell('; '.join([*binds, *gone]) or side.reason or 'decides nothing')}"
+        yield ""
+    yield from ("```yaml", failure.case.rstrip(), "```", "", "</details>")
+
+
+def _moved(result: GateVerdict) -> Iterator[str]:
+    rows = [
+        (each.workload, group)
+        for each in result.moved
+        for group in (*each.queues, *each.sizes)
+        if abs(group.base_s - group.head_s) >= 0.05
+    ]
+    pods = sum(each.pods for each in result.moved)
+    if not rows and not pods:
+        yield from ("", "Nothing moves: every job waits as long as before, on the same nodes.")
+        return
+    yield from ("", f"**What moves** ({counted(pods, 'pod')} on other nodes):", "")
+    if rows:
+        yield from ("| workload | jobs of | mean wait, base | head |", "|---|---|---:|---:|")
+    for workload, group in rows:
+        yield f"| {_cell(workload)} | {_cell(group.group)} ({group.jobs}) | {group.base_s:g} s | {group.head_s:g} s |"
+
+
+def _cell(text: str) -> str:
+    """Return a text that stays in its cell."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
