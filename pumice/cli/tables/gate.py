@@ -39,8 +39,8 @@ def show(console: Console, report: GateReport) -> None:
         console.print(f"{workload}: head was stopped early: {why}")
     for failure in report.failures:
         _show_failure(console, failure)
-    for each in report.moved:
-        _show_moved(console, each)
+    for change in report.moved:
+        _show_moved(console, change)
     console.print("passes" if report.passes else "FAILS")
 
 

@@ -31,7 +31,7 @@ from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
 from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
 from pumice.questions.gate.policy import IDLE, Workload, WrittenExpectation, demand_duration, read_yaml
-from pumice.questions.gate.workloads import arrival_s, read_workload
+from pumice.questions.gate.workloads import arrival_s, objects_in, read_workload
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.yaml_text import dump_yaml
 
@@ -254,11 +254,11 @@ def _node(obj: Object) -> Object | None:
 def _short(obj: Object) -> Object:
     """Return a job in its short form where that makes the same job, else the manifest."""
     spec, meta = section(obj, "spec"), obj["metadata"]
-    tasks = spec.get("tasks") or []
+    tasks = objects_in(spec, "tasks")
     if obj["kind"] != "Job" or len(tasks) != 1:
         return {"object": obj}
     template, count = section(tasks[0], "template"), int(tasks[0].get("replicas", 1))
-    containers = section(template, "spec").get("containers") or [{}]
+    containers = objects_in(section(template, "spec"), "containers") or [{}]
     amounts = section(section(containers[0], "resources"), "requests")
     least = int(spec.get("minAvailable") or count)
     said = CaseJob(
@@ -296,7 +296,7 @@ def _alike(short: Object, obj: Object) -> bool:
 
 def _bare(obj: Object) -> Object:
     spec = section(obj, "spec")
-    tasks = spec.get("tasks") or []
+    tasks = objects_in(spec, "tasks")
     pods = [
         {
             "replicas": task.get("replicas", 1),
@@ -310,7 +310,7 @@ def _bare(obj: Object) -> Object:
                 },
                 "requests": [
                     {name: str(value) for name, value in section(section(each, "resources"), "requests").items()}
-                    for each in section(section(task, "template"), "spec").get("containers") or ()
+                    for each in objects_in(section(section(task, "template"), "spec"), "containers")
                 ],
             },
         }

@@ -71,7 +71,7 @@ def _by_moment(record: RunRecord) -> dict[float, Decisions]:
 
 def _told(at: float, one: Decisions, other: Decisions, base: RunTask, head: RunTask) -> FirstDifference:
     alone = [each for each in one if each not in other], [each for each in other if each not in one]
-    job = next(job for job, _, what in sorted((*alone[0], *alone[1]), key=lambda each: each[2] != EVICTED))
+    job = min((*alone[0], *alone[1]), key=lambda each: each[2] != EVICTED)[0]
     return FirstDifference(at, job, _side([*alone[0]], job, base, at), _side([*alone[1]], job, head, at))
 
 

@@ -32,6 +32,7 @@ from pumice.results import Result
 from pumice.storage import codec
 
 BASE, HEAD = "base", "head"
+NOT_RENAMED: Final[Mapping[str, str]] = {}
 FORM: Final = 1
 """Form of a kept record; another one is not read."""
 RunKey = tuple[str, str, int]
@@ -102,7 +103,7 @@ def tasks_of(trial: Trial, sides: Sides, policy: GatePolicy, *, plugins_dir: str
     for draw in range(1 if trial.is_case else policy.noise.draws):
         objects = drawn(trial.objects, policy.noise, draw)
         for name, side in ((BASE, sides.base), (HEAD, sides.head)):
-            renamed = policy.renamed if name == HEAD else {}
+            renamed = policy.renamed if name == HEAD else NOT_RENAMED
             found[trial.name, name, draw] = RunTask(
                 codec.pack(joined(objects, side, sides.stated(), renamed)),
                 side.config,

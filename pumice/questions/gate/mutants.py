@@ -21,6 +21,7 @@ from pumice.questions.gate.gate import HEAD, Kept, Sides, Trial, found_by_readin
 from pumice.questions.gate.judging import Verdict
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.sides import Side
+from pumice.questions.gate.workloads import objects_in
 from pumice.results import Result
 from pumice.yaml_text import dump_yaml
 
@@ -71,8 +72,10 @@ def mutated(
         found.append(JudgedMutant(change, tuple(dict.fromkeys([*named, *read[0]])), silent))
         ended()
     missed = [each.change for each in found if not each.noticed_by]
-    silent = sum(each.is_silent for each in found if not each.noticed_by)
-    return MutationResult(head=head.name, noticed=len(found) - len(missed), silent=silent, missed=missed, mutants=found)
+    unmoved = sum(each.is_silent for each in found if not each.noticed_by)
+    return MutationResult(
+        head=head.name, noticed=len(found) - len(missed), silent=unmoved, missed=missed, mutants=found
+    )
 
 
 def mutants(head: Side) -> list[Mutant]:
@@ -95,8 +98,8 @@ def _of_configuration(head: Side) -> Iterator[Mutant]:
         yield from _with_config(
             "action enqueue comes first", head, {**document, "actions": ", ".join(["enqueue", *actions])}
         )
-    for number, tier in enumerate(document.get("tiers") or ()):
-        for place, plugin in enumerate(tier.get("plugins") or ()):
+    for number, tier in enumerate(objects_in(document, "tiers")):
+        for place, plugin in enumerate(objects_in(tier, "plugins")):
             yield from _of_plugin(head, document, number, place, plugin)
 
 

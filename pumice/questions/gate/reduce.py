@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.cluster.api.fields import is_mapping
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, object_key, section
@@ -25,7 +25,7 @@ from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RecordedJob, RunRecord
 from pumice.questions.gate.run import RunTask, run
 from pumice.questions.gate.sides import NODE
-from pumice.questions.gate.workloads import arrival_s, arriving_at
+from pumice.questions.gate.workloads import arrival_s, arriving_at, objects_in
 from pumice.runtime.arrivals import duration_text
 
 WORK_LIMIT: Final = 100_000
@@ -268,7 +268,7 @@ def _make_smaller(search: _Search) -> None:
 
 def _simpler(obj: Object) -> Iterator[Object]:
     """Yield the object, plainer in one respect each time."""
-    tasks = section(obj, "spec").get("tasks") or []
+    tasks = objects_in(section(obj, "spec"), "tasks")
     if obj["kind"] == "Job" and len(tasks) == 1 and int(tasks[0].get("replicas", 1)) > 1:
         yield _with_pods(obj, 1)
         yield _with_pods(obj, int(tasks[0]["replicas"]) // 2)
@@ -291,7 +291,7 @@ def _with_pods(obj: Object, pods: int) -> Object:
 
 
 def _round_durations(value: Any) -> Any:
-    if isinstance(value, list):
+    if is_list(value):
         return [_round_durations(one) for one in value]
     if not is_mapping(value):
         return value

@@ -361,7 +361,7 @@ class _Run(Listener):
         found: defaultdict[str, dict[str, str]] = defaultdict(dict)
         hyper_nodes = [read_hyper_node(obj) for obj in self._life.kernel.objects() if obj["kind"] == HYPER_NODE]
         for domain in build_tree(hyper_nodes, specs).domains.values() if hyper_nodes else ():
-            for row in domain.rows.tolist():
+            for row in map(int, domain.rows):
                 found[specs[row].name][f"tier{domain.tier}"] = domain.name
         return found
 

@@ -70,8 +70,8 @@ def read_side(name: str, folder: Path, shown: str = "") -> Side:
     for file in sorted(each for each in folder.rglob("*") if each.is_file()):
         if file.suffix == CONF or file.name.endswith(SUFFIXES):
             _take(found, file, f"{shown}/{file.relative_to(folder)}" if shown else str(file))
-    for problem in found.loaded.problems:
-        raise problem
+    for unusable in found.loaded.problems:
+        raise unusable
     if len(found.configs) > 1:
         named = ", ".join(source for source, _ in found.configs)
         raise InputError(f"expected one scheduler configuration, found {len(found.configs)}: {named}", source=name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -123,7 +123,8 @@ def _moved(obj: Object, shift_s: float, noise: Noise, draw: int) -> Object:
     if not noise.durations:
         return moved
     factor = 1.0 + chance.uniform(-noise.durations, noise.durations)
-    return _stretched(moved, factor)
+    stretched: Object = _stretched(moved, factor)
+    return stretched
 
 
 def arrival_s(obj: Object) -> float | None:
@@ -170,17 +171,10 @@ def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> 
     return found
 
 
-def durationless(objects: Iterable[Object]) -> list[str]:
-    """Return the names of jobs that do not say how long they run."""
-    return sorted(
-        str(obj["metadata"].get("name")) for obj in objects if obj["kind"] in ("Job", "Pod") and not _says(obj)
-    )
-
-
-def _says(value: Any) -> bool:
-    if is_list(value):
-        return any(map(_says, value))
-    return is_mapping(value) and (DURATION in value or any(map(_says, value.values())))
+def objects_in(section_: Object, key: str) -> list[Object]:
+    """Return the list of mappings under a key, empty where it is no list."""
+    found = section_.get(key)
+    return [each for each in found if is_mapping(each)] if is_list(found) else []
 
 
 def demand_objects(objects: Sequence[Object], name: str) -> None:
