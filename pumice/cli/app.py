@@ -85,8 +85,8 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "pumice sweep sweep.yaml -o table.csv",
     ),
     "gate": CommandRow(
-        "Judge a change of a cluster's policy before it is merged, by what it does to recorded and small workloads.",
-        "[bold]pumice gate gate.yaml --base main[/bold]",
+        "Judge a change of a cluster's policy before it is merged, by what it does to workloads.",
+        "pumice gate gate.yaml --base main",
     ),
     "timeline": CommandRow(
         "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time.",

@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.console import Console
 
-from pumice.cli.terminal import WholeTable
+from pumice.cli.tables.table import WholeTable
 from pumice.questions.gate.explained import Explained, GateReport
 from pumice.questions.gate.judging import Judged, Verdict
 from pumice.questions.gate.moved import Moved
@@ -55,7 +55,7 @@ def _nothing(each: Judged) -> str:
 
 def _show_failure(console: Console, failure: Explained) -> None:
     size = f"{counted(failure.jobs, 'job')} on {counted(failure.nodes, 'node')}"
-    more = "" if failure.complete else "; --reduce takes more cycles to go on"
+    more = "" if failure.complete else "; --reduce takes more cycles to go on, --keep writes it to files"
     console.print(f"\n{failure.name}: the smallest case found has {size} ({counted(failure.tries, 'try')}{more})")
     found = failure.difference
     if found is not None:
@@ -68,7 +68,7 @@ def _show_failure(console: Console, failure: Explained) -> None:
         console.print(f"  {command}")
     if failure.files:
         console.print(f"  kept: {', '.join(failure.files)}")
-    else:
+    elif failure.complete:
         console.print("".join(f"  {line}\n" for line in failure.case.splitlines()).rstrip())
 
 

@@ -203,19 +203,33 @@ def case_text(name: str, objects: Sequence[Object], expect: Sequence[Expectation
     there, coming = list[Object](), list[Object]()
     for obj in objects:
         (there if obj["kind"] not in ("Job", "Pod", "PodGroup") else coming).append(obj)
-    then = [{"name": each.name, "measure": each.measure, "op": each.op, "value": _number(each.said)} for each in expect]
+    then = list(map(written_out, expect))
     content: dict[str, Any] = {
         "name": name,
         "given": _short_nodes(there),
         "when": [_short(obj) for obj in sorted(coming, key=lambda obj: arrival_s(obj) or 0.0)],
-        "then": [{key: value for key, value in each.items() if key != "name" or value} for each in then],
+        "then": then,
     }
     if until_s is not None:
         content["until"] = duration_text(until_s)
     return dump_yaml(content)
 
 
-def _number(said: str) -> float | str:
+def written_out(expectation: Expectation) -> dict[str, Any]:
+    """Return an expectation as a file has it."""
+    content = {
+        "name": expectation.name,
+        "measure": expectation.measure,
+        "op": expectation.op,
+        "value": plain_number(expectation.said),
+    }
+    if expectation.name == expectation.text:
+        del content["name"]  # a reader names it so anyway
+    return content
+
+
+def plain_number(said: str) -> float | str:
+    """Return a bound as YAML has it: a number where it is one."""
     try:
         return int(said) if said.isdecimal() else float(said)
     except ValueError:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import Struct
 
 from pumice.config.durations import duration_s
+from pumice.questions.adviser.reasons import WaitCode
 from pumice.questions.gate.record import RecordedJob, RunRecord
 from pumice.questions.measures.fairness import bounded_slowdown, quantile
 
@@ -410,9 +411,18 @@ def _measure(text: str) -> tuple[str, str, Scope]:
     scope = scope_of(found[3] or "", placing=known.places, options=known.options)
     if found[1] == "inversions" and not (scope.option("first") and scope.option("then")):
         raise MeasureError("measure", "inversions: expected [first=NAME,then=NAME]")
+    if reason := scope.option("reason"):
+        _demand_code(reason)
     if known.whole and scope != Scope():
         raise MeasureError("measure", f"{found[1]} is of the whole run: it takes no scope")
     return found[1], how, scope
+
+
+def _demand_code(reason: str) -> None:
+    """Refuse a reason that no job ever waits for; a glob is taken as it is."""
+    codes = [each.value for each in WaitCode]
+    if not any(letter in reason for letter in "*?[") and reason not in codes:
+        raise MeasureError("measure", f"reason: unknown code {reason!r}; known: {', '.join(codes)}")
 
 
 def _bound(said: float | str) -> Bound:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from pumice.questions.gate.judging import Pair, Verdict
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.run import RunTask, run
+from pumice.questions.gate.workloads import drawn
 from pumice.questions.whatif.saving import save
 from pumice.questions.whatif.sources import handed_in
 from pumice.storage import codec
@@ -79,7 +81,17 @@ def explained(
         if failing is None:
             continue
         expectation = next(each for each in trial.expect if each.name == failing.name)
-        yield _explained(trial, expectation, found.pairs[trial.name][0], sides, policy, limit, folder)
+        pairs = found.pairs[trial.name]
+        draw = next((draw for draw, pair in enumerate(pairs) if _tells(expectation, pair)), 0)
+        shown = replace(trial, objects=drawn(trial.objects, policy.noise, draw), is_case=True)
+        yield _explained(shown, expectation, pairs[draw], sides, policy, limit, folder)
+
+
+def _tells(expectation: Expectation, pair: Pair) -> bool:
+    """Return whether base holds in this draw what head breaks."""
+    base = expectation.value(pair.base, pair.base.horizon_s)
+    head = expectation.value(pair.head, pair.horizon_s)
+    return expectation.is_met(base, base) and not expectation.is_met(head, base)
 
 
 def _explained(

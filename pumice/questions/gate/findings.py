@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pumice.belonging import DEFAULT_QUEUE
-from pumice.config.arguments import Arguments
 from pumice.core.errors import QuantityError
 from pumice.core.messages.queue_tables import reckoned
 from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.plugins.nodegroup import LABEL as NODE_GROUP_LABEL
+from pumice.core.plugins.nodegroup import NAME as NODE_GROUPS
+from pumice.core.plugins.nodegroup import STRICT
 from pumice.core.resources import Resource
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.questions.check.review import review
@@ -24,8 +26,6 @@ from pumice.units import amount
 Amounts = Mapping[str, float]
 QUOTA_PLUGINS: Final = ("proportion", "capacity")
 DESERVED_PLUGIN: Final = "capacity"
-NODE_GROUPS: Final = "nodegroup"
-NODE_GROUP_LABEL: Final = "volcano.sh/nodegroup-name"
 TOPOLOGY: Final = "network-topology-aware"
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 REQUESTS: Final = "requests."
@@ -235,7 +235,7 @@ def _node_groups(scene: Scene) -> Iterator[str]:
     groups = {text_map(node["metadata"].get("labels")).get(NODE_GROUP_LABEL) for node in scene.of_kind("Node")}
     if groups <= {None}:
         yield f"plugin {NODE_GROUPS}: no node has the label {NODE_GROUP_LABEL}"
-    strict = Arguments(NODE_GROUPS, option.arguments).get_bool("strict", True)
+    strict = STRICT.of(option.arguments)
     inherits = option.is_enabled("Hierarchy")
     queues = {obj["metadata"].get("name"): section(obj, "spec") for obj in scene.of_kind("Queue")}
     for name in sorted({each.queue for each in scene.demands}):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pumice.executors import Executors
+from pumice.questions.gate.cases import written_out
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.gate import BASE, Kept, Sides, Trial, live_through, tasks_of
 from pumice.questions.gate.judging import WAITED_S
@@ -55,9 +56,7 @@ def first_policy(
     content: dict[str, Any] = {
         "policy": folder,
         "workloads": [_written(trial.workload, inputs)],
-        "expect": [
-            {"name": each.name, "measure": each.measure, "op": each.op, "value": each.said} for each, _ in chosen
-        ],
+        "expect": [written_out(each) for each, _ in chosen],
         "noise": {"draws": 1, "arrivals": noise.arrivals},
     }
     text = HEADER.format(draws=DRAWS, arrivals=noise.arrivals, slack=SLACK) + dump_yaml(content)

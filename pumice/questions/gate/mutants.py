@@ -11,11 +11,9 @@ import yaml
 from msgspec import Struct
 
 from pumice.config.errors import ConfigError
-from pumice.config.load import parse_or_built_in
 from pumice.config.unwrap import scheduler_document
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_or_built_in
 from pumice.core.objects.metadata import Object, section
-from pumice.core.plugins import PLUGINS
 from pumice.executors import Executors
 from pumice.questions.gate.gate import HEAD, Kept, Sides, Trial, found_by_reading, lived, verdict
 from pumice.questions.gate.judging import Verdict
@@ -127,9 +125,7 @@ def _of_plugin(head: Side, document: Any, number: int, place: int, plugin: Any) 
 def _with_config(change: str, head: Side, document: Any) -> Iterator[Mutant]:
     text = dump_yaml(document)
     try:
-        settings, config = parse_or_built_in(
-            text, source=head.source, lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
-        )
+        settings, config = parse_or_built_in(text, source=head.source, lenient=True)
     except (ConfigError, yaml.YAMLError):
         return  # no scheduler starts with it
     yield change, replace(head, name=HEAD, config=config, settings=settings)

@@ -28,6 +28,8 @@ from pumice.core.state.hypernodes import build_tree
 from pumice.core.state.volumes import volume_rules
 from pumice.load.manifests import still_running
 from pumice.plugins.loader import install_plugins
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
+from pumice.questions.explain.scene import Scene
 from pumice.questions.gate.expectations import OPERATORS, Expectation
 from pumice.questions.gate.record import (
     RecordedBind,
@@ -223,8 +225,9 @@ class _Run(Listener):
             if pod.queue != life.queue or pod.ended is not None or (pod.ran_since or -inf) <= life.ran_since:
                 continue
             other = tasks.by_key.get(pod.full_name)
-            stays = other is not None and pod.uid not in leaving and other.priority <= victim.priority
-            count += stays and tasks.status[other.row] == TaskStatus.RUNNING if other is not None else 0
+            if other is None or pod.uid in leaving or other.priority > victim.priority:
+                continue
+            count += int(tasks.status[other.row]) == TaskStatus.RUNNING
         return count
 
     def _shares(self, result: CycleResult, at: float) -> _Shares:
@@ -383,7 +386,11 @@ class _Run(Listener):
         return found
 
     def _pending(self) -> dict[str, str]:
-        return {}
+        """Return by job the code of the reason why it waits at the end, as the next cycle would say it."""
+        kernel = self._life.kernel
+        clock = CycleClock(kernel.cycle + 1, self._life.now, self._task.seed)
+        scene = Scene(kernel.view, self._config, clock, Carry.from_dict(kernel.carry.to_dict()))
+        return {each.name: each.wait.code.value for each in waiting_jobs_of(scene).waiting}
 
 
 _Shares = dict[str, tuple[dict[str, float], dict[str, float]]]

@@ -19,12 +19,11 @@ import yaml
 
 from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError
-from pumice.config.load import default_text, parse_or_built_in, parse_scheduler_config
+from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
 from pumice.config.yaml_tree import bounded_events
-from pumice.core.actions import ACTIONS
+from pumice.core.configuration import parse_or_built_in, parse_scheduler_config
 from pumice.core.objects.metadata import Object, section
-from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.load.source import SUFFIXES, read_text
@@ -116,11 +115,9 @@ def _settings(text: str, source: str) -> tuple[SchedulerConfig, str, str]:
     """Return the configuration as Volcano has it, its text, and why a strict reader refuses it. Raises ConfigError for
     one that Volcano refuses, too."""
     try:
-        settings = parse_scheduler_config(text, source=source, built_plugins=PLUGINS, built_actions=ACTIONS)
+        settings = parse_scheduler_config(text, source=source)
     except ConfigError as error:
-        lenient, config = parse_or_built_in(
-            text, source=source, lenient=True, built_plugins=PLUGINS, built_actions=ACTIONS
-        )
+        lenient, config = parse_or_built_in(text, source=source, lenient=True)
         return lenient, config, str(error)
     return settings, text, ""
 
