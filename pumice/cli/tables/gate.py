@@ -56,7 +56,9 @@ def _nothing(each: Judged) -> str:
 def _show_failure(console: Console, failure: Explained) -> None:
     size = f"{counted(failure.jobs, 'job')} on {counted(failure.nodes, 'node')}"
     more = "" if failure.complete else "; --reduce takes more cycles to go on, --keep writes it to files"
-    console.print(f"\n{failure.name}: the smallest case found has {size} ({counted(failure.tries, 'try')}{more})")
+    console.print(
+        f"\n{failure.name}: the smallest case found has {size} ({failure.tries} {'try' if failure.tries == 1 else 'tries'}{more})"
+    )
     found = failure.difference
     if found is not None:
         console.print(f"the first decision that differs comes at {found.at:g} s and is about {found.job}:")

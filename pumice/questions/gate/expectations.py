@@ -394,7 +394,8 @@ class Expectation(Struct, frozen=True):
 def expectation_of(name: str, measure: str, op: str, value: float | str) -> Expectation:
     """Read an expectation. Raises MeasureError."""
     what, how, scope = _measure(measure)
-    return Expectation(name or f"{measure} {op} {value}", measure, what, how, scope, op, _bound(value), str(value))
+    said = value if isinstance(value, str) else f"{value:g}"
+    return Expectation(name or f"{measure} {op} {said}", measure, what, how, scope, op, _bound(value), said)
 
 
 def _measure(text: str) -> tuple[str, str, Scope]:
