@@ -9,7 +9,7 @@ of an environment that has Pumice; nothing else is imported before a case is col
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
@@ -32,7 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect the golden cases of a folder."""
-    return CaseFile.from_parent(parent, path=file_path) if file_path.name.endswith(SUFFIX) else None
+    if not file_path.name.endswith(SUFFIX):
+        return None
+    made: CaseFile = cast("Any", CaseFile).from_parent(parent, path=file_path)
+    return made
 
 
 class CaseFile(pytest.File):
@@ -44,7 +47,8 @@ class CaseFile(pytest.File):
 
         case = read_case(self.path)
         for number, each in enumerate(case.expect):
-            yield CaseItem.from_parent(self, name=each.name, case=case, number=number)
+            item: CaseItem = cast("Any", CaseItem).from_parent(self, name=each.name, case=case, number=number)
+            yield item
 
 
 class BrokenExpectationError(Exception):
@@ -55,7 +59,7 @@ class CaseItem(pytest.Item):
     """One expectation of a golden case."""
 
     def __init__(self, *, case: GoldenCase, number: int, **given: Any) -> None:
-        super().__init__(**given)
+        cast("Any", super()).__init__(**given)
         self._case, self._number = case, number
 
     def runtest(self) -> None:

@@ -30,6 +30,7 @@ ALONE: Final = {
     "actors/scheduling/core_decider.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
+    "pumice/pytest_gate.py": {"_pytest", "pytest"},  # pytest loads it
     "storage/sqlite/database.py": {"aiosqlite"},
 }
 

@@ -23,7 +23,7 @@ from pumice.questions.gate.defaults import FILTERS
 from pumice.questions.gate.explained import GateReport, explained
 from pumice.questions.gate.filters import refused
 from pumice.questions.gate.first_policy import first_policy
-from pumice.questions.gate.gate import Kept, Sides, Trial, found_by_reading, lived, verdict
+from pumice.questions.gate.gate import KeptRuns, PolicySides, Trial, found_by_reading, lived, verdict
 from pumice.questions.gate.mutants import mutants, mutated
 from pumice.questions.gate.policy import IDLE, GatePolicy, Workload, read_policy
 from pumice.questions.gate.reduce import WORK_LIMIT
@@ -99,7 +99,7 @@ def gate(
             return _init(file, init, until, base or head, results, pool, Path(space), terminal)
         note_inputs(file)
         policy = read_policy(file)
-        kept = Kept(results or file.with_suffix(".results"))
+        kept = KeptRuns(results or file.with_suffix(".results"))
         sides = _sides(policy, base, head, Path(space))
         trials = _trials(policy)
         for side in sides:
@@ -118,7 +118,7 @@ def gate(
     return Exit.DONE if report.passes else Exit.DIFFERS
 
 
-def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) -> Sides:
+def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) -> PolicySides:
     """Read both policies. Raises UsageError, InputError."""
     said = base or policy.base
     if not said:
@@ -126,7 +126,7 @@ def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) 
     named = head or policy.head or policy.policy
     if not named:
         raise UsageError("which policy to judge is not said: name it with --head, or `head` or `policy` in the file")
-    return Sides(*(_side(each, policy, space) for each in (said, named)))
+    return PolicySides(*(_side(each, policy, space) for each in (said, named)))
 
 
 def _side(said: str, policy: GatePolicy, space: Path) -> Side:
@@ -155,9 +155,9 @@ def _trials(policy: GatePolicy) -> list[Trial]:
 
 def _judge(
     trials: Sequence[Trial],
-    sides: Sides,
+    sides: PolicySides,
     policy: GatePolicy,
-    kept: Kept,
+    kept: KeptRuns,
     pool: Executors | None,
     plugins_dir: Path | None,
     terminal: Terminal,
@@ -182,7 +182,7 @@ def _mutate(
     trials: Sequence[Trial],
     head: Side,
     policy: GatePolicy,
-    kept: Kept,
+    kept: KeptRuns,
     pool: Executors | None,
     plugins_dir: Path | None,
     terminal: Terminal,
@@ -216,7 +216,7 @@ def _init(
     workload = Workload(Path(inputs[0].partition(":")[2] or inputs[0]).stem, tuple(inputs), until_s=seconds)
     trial = Trial(workload, read_workload(workload, file.parent), ())
     demand_objects(trial.objects, workload.name)
-    kept = Kept(results or file.with_suffix(".results"))
+    kept = KeptRuns(results or file.with_suffix(".results"))
     text, chosen = first_policy(inputs, side, read_side(side, folder, shown), trial, kept, pool)
     file.write_text(text, "utf-8")
     for line in chosen:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from pumice.cli.tables.table import WholeTable
 from pumice.questions.gate.explained import Explained, GateReport
-from pumice.questions.gate.judging import Judged, Verdict
+from pumice.questions.gate.judging import Judged, Judgement
 from pumice.questions.gate.moved import Moved
 from pumice.questions.gate.mutants import MutationResult
 from pumice.questions.gate.written import number
@@ -22,7 +22,7 @@ def show(console: Console, report: GateReport) -> None:
     """Print the verdict, what failed and why, and what moves."""
     for finding in report.findings:
         console.print(f"new in head: {finding}")
-    shown = [*report.expectations, *(each for each in report.defaults if each.verdict is not Verdict.OK)]
+    shown = [*report.expectations, *(each for each in report.defaults if each.verdict is not Judgement.OK)]
     if shown:
         table = WholeTable("expectation", "workload", "base", "head", "verdict")
         for each in shown:
@@ -33,7 +33,7 @@ def show(console: Console, report: GateReport) -> None:
     for each in shown:
         if each.why:
             console.print(f"{each.name}: {each.why}")
-        elif each.verdict is Verdict.EMPTY:
+        elif each.verdict is Judgement.EMPTY:
             console.print(f"{each.name}: {_nothing(each)}")
     for workload, why in report.stopped.items():
         console.print(f"{workload}: head was stopped early: {why}")
@@ -56,9 +56,8 @@ def _nothing(each: Judged) -> str:
 def _show_failure(console: Console, failure: Explained) -> None:
     size = f"{counted(failure.jobs, 'job')} on {counted(failure.nodes, 'node')}"
     more = "" if failure.complete else "; --reduce takes more cycles to go on, --keep writes it to files"
-    console.print(
-        f"\n{failure.name}: the smallest case found has {size} ({failure.tries} {'try' if failure.tries == 1 else 'tries'}{more})"
-    )
+    tries = f"{failure.tries} {'try' if failure.tries == 1 else 'tries'}"
+    console.print(f"\n{failure.name}: the smallest case found has {size} ({tries}{more})")
     found = failure.difference
     if found is not None:
         console.print(f"the first decision that differs comes at {found.at:g} s and is about {found.job}:")

@@ -8,7 +8,7 @@ from typing import Final
 
 from pumice.questions.gate.cases import GoldenCase
 from pumice.questions.gate.differing import why_waits
-from pumice.questions.gate.gate import BASE, Sides, Trial, tasks_of
+from pumice.questions.gate.gate import BASE, PolicySides, Trial, tasks_of
 from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise
 from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import RunTask, run
@@ -46,4 +46,4 @@ def _task(case: GoldenCase, side: Side) -> RunTask:
     nothing = GatePolicy(
         Path(), "", "", "", (), (), (), {}, Noise(), DefaultLimits(), both_fail=False, empty_fails=False
     )
-    return tasks_of(trial, Sides(side, side), nothing)[trial.name, BASE, 0]
+    return tasks_of(trial, PolicySides(side, side), nothing)[trial.name, BASE, 0]

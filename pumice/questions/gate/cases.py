@@ -107,18 +107,18 @@ class CaseObject(Struct, forbid_unknown_fields=True):
     object: dict[str, Any]
 
 
-class CaseFile(Struct, forbid_unknown_fields=True):
+class CaseManifests(Struct, forbid_unknown_fields=True):
     """Manifests or a trace, as `-f` takes them."""
 
     file: str
 
 
-Given = CaseNodes | CaseJob | CaseObject | CaseFile
+Given = CaseNodes | CaseJob | CaseObject | CaseManifests
 FORMS: Final[Mapping[str, type[Given]]] = {
     "nodes": CaseNodes,
     "job": CaseJob,
     "object": CaseObject,
-    "file": CaseFile,
+    "file": CaseManifests,
 }
 
 
@@ -191,7 +191,7 @@ def _made(said: Given, place: ValuePlace, folder: Path) -> list[Object]:
             return [said.object()]
         case CaseObject():
             return [said.object]
-        case CaseFile():
+        case CaseManifests():
             return read_workload(Workload("", (said.file,)), folder)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from pumice.config.durations import duration_s
-from pumice.questions.gate.judging import Judged, Pair, Stakes, Verdict
+from pumice.questions.gate.judging import Judged, Judgement, Pair, Stakes
 from pumice.questions.gate.policy import DefaultLimits
 from pumice.questions.gate.record import RecordedEviction, RunRecord
 
@@ -67,11 +67,11 @@ def _judged(name: str, workload: str, pair: Pair, rule: Callable[[RunRecord], Fo
 def told(name: str, workload: str, base: Found, head: Found, *, is_open: bool = False) -> Judged:
     """Return the judgement of a default by what breaks it on either side; `is_open`: head ended too early to say."""
     if is_open:
-        verdict = Verdict.BASE_FAILS if base else Verdict.UNDECIDED
+        verdict = Judgement.BASE_FAILS if base else Judgement.UNDECIDED
     elif head:
-        verdict = Verdict.BOTH if base else Verdict.FAILS
+        verdict = Judgement.BOTH if base else Judgement.FAILS
     else:
-        verdict = Verdict.FIXED if base else Verdict.OK
+        verdict = Judgement.FIXED if base else Judgement.OK
     return Judged(
         name,
         workload,
@@ -84,7 +84,7 @@ def told(name: str, workload: str, base: Found, head: Found, *, is_open: bool = 
         1,
         int(bool(base)),
         int(bool(head)),
-        _some(head if verdict is Verdict.FAILS else ()),
+        _some(head if verdict is Judgement.FAILS else ()),
     )
 
 

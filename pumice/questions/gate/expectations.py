@@ -49,7 +49,7 @@ class MeasureError(ValueError):
 # --- Scopes
 
 
-class Condition(NamedTuple):
+class ScopeCondition(NamedTuple):
     """One condition of a scope."""
 
     key: str
@@ -66,11 +66,11 @@ OPTIONS: Final = ("first", "then", "by", "reason")
 """What a measure takes beside its scope."""
 
 
-class Scope(Struct, frozen=True):
+class JobScope(Struct, frozen=True):
     """Jobs, by conditions that all hold; `places`: conditions on binds; `options`: what else a measure takes."""
 
-    conditions: tuple[Condition, ...] = ()
-    places: tuple[Condition, ...] = ()
+    conditions: tuple[ScopeCondition, ...] = ()
+    places: tuple[ScopeCondition, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
 
     def jobs(self, record: RunRecord) -> list[RecordedJob]:
@@ -86,7 +86,7 @@ class Scope(Struct, frozen=True):
         return next((value for key, value in self.options if key == name), "")
 
 
-def _holds(condition: Condition, job: RecordedJob) -> bool:
+def _holds(condition: ScopeCondition, job: RecordedJob) -> bool:
     key, op, wanted = condition
     if key in NUMBERS:
         return OPERATORS["==" if op == "=" else op](float(job.pods), float(wanted))
@@ -98,9 +98,9 @@ def _holds(condition: Condition, job: RecordedJob) -> bool:
     return fnmatchcase(found, wanted) == (op == "=")
 
 
-def scope_of(text: str, *, placing: bool, options: Sequence[str]) -> Scope:
+def scope_of(text: str, *, placing: bool, options: Sequence[str]) -> JobScope:
     """Read the conditions between the brackets of a measure. Raises MeasureError."""
-    jobs, places, chosen = list[Condition](), list[Condition](), list[tuple[str, str]]()
+    jobs, places, chosen = list[ScopeCondition](), list[ScopeCondition](), list[tuple[str, str]]()
     for part in filter(None, (one.strip() for one in text.split(","))):
         found = _CONDITION.fullmatch(part)
         if found is None:
@@ -109,13 +109,13 @@ def scope_of(text: str, *, placing: bool, options: Sequence[str]) -> Scope:
         if key in options:
             chosen.append((key, value))
         elif placing and (key in PLACES or key.startswith("node.")):
-            places.append(Condition(key, op, value))
+            places.append(ScopeCondition(key, op, value))
         else:
             jobs.append(_condition(key, op, value, options))
-    return Scope(tuple(jobs), tuple(places), tuple(chosen))
+    return JobScope(tuple(jobs), tuple(places), tuple(chosen))
 
 
-def _condition(key: str, op: str, value: str, options: Sequence[str]) -> Condition:
+def _condition(key: str, op: str, value: str, options: Sequence[str]) -> ScopeCondition:
     if key in NUMBERS:
         if not value.isdecimal():
             raise MeasureError("measure", f"{key}: expected a whole number, was {value!r}")
@@ -124,7 +124,7 @@ def _condition(key: str, op: str, value: str, options: Sequence[str]) -> Conditi
         raise MeasureError("measure", f"unknown condition {key!r}; known: {known}")
     elif op not in ("=", "!="):
         raise MeasureError("measure", f"{key}: expected = or !=, was {op!r}")
-    return Condition(key, op, value)
+    return ScopeCondition(key, op, value)
 
 
 # --- Measures
@@ -138,11 +138,11 @@ HOWS: Final[Mapping[str, Callable[[list[float]], float]]] = {
 }
 
 
-class Asked(NamedTuple):
+class AskedMeasure(NamedTuple):
     """A measure as it is asked: the jobs in scope, `how` it sums up, and the horizon of both sides."""
 
     record: RunRecord
-    scope: Scope
+    scope: JobScope
     how: str
     horizon_s: float
 
@@ -151,11 +151,11 @@ class Asked(NamedTuple):
         return self.scope.jobs(self.record)
 
 
-def _wait(asked: Asked) -> float:
+def _wait(asked: AskedMeasure) -> float:
     return HOWS[asked.how]([job.wait_s(asked.horizon_s) for job in asked.jobs()])
 
 
-def _slowdown(asked: Asked) -> float:
+def _slowdown(asked: AskedMeasure) -> float:
     """Bounded slowdown of all submitted jobs; one that has not ended counts with what it has waited."""
     return HOWS[asked.how]([slowdown_of(job, asked.horizon_s) for job in asked.jobs()])
 
@@ -166,23 +166,23 @@ def slowdown_of(job: RecordedJob, horizon_s: float) -> float:
     return bounded_slowdown(job.wait_s(horizon_s), run_s)
 
 
-def _unstarted(asked: Asked) -> float:
+def _unstarted(asked: AskedMeasure) -> float:
     return float(sum(job.started is None for job in asked.jobs()))
 
 
-def _started(asked: Asked) -> float:
+def _started(asked: AskedMeasure) -> float:
     return float(sum(job.started is not None for job in asked.jobs()))
 
 
-def _unended(asked: Asked) -> float:
+def _unended(asked: AskedMeasure) -> float:
     return float(sum(job.ended is None for job in asked.jobs()))
 
 
-def _count(asked: Asked) -> float:
+def _count(asked: AskedMeasure) -> float:
     return float(len(asked.jobs()))
 
 
-def _evictions(asked: Asked) -> float:
+def _evictions(asked: AskedMeasure) -> float:
     """Evictions of pods of jobs in scope; `max`: of one job, `for_one`: for one job, `again`: of one pod."""
     inside = {job.job for job in asked.jobs()}
     evicted = [each for each in asked.record.evictions if each.job in inside]
@@ -212,39 +212,39 @@ def _most(names: Iterable[str]) -> float:
     return float(max(counts.values(), default=0))
 
 
-def _lost_cpu(asked: Asked) -> float:
+def _lost_cpu(asked: AskedMeasure) -> float:
     return round(sum(job.lost_cpu_s for job in asked.jobs()), 3)
 
 
-def _lost_gpu(asked: Asked) -> float:
+def _lost_gpu(asked: AskedMeasure) -> float:
     return round(sum(job.lost_gpu_s for job in asked.jobs()), 3)
 
 
-def _utilisation(asked: Asked) -> float:
+def _utilisation(asked: AskedMeasure) -> float:
     use = asked.record.uses.get(RESOURCES.get(asked.how, asked.how))
     return 0.0 if use is None else use.utilisation
 
 
-def _fragmentation(asked: Asked) -> float:
+def _fragmentation(asked: AskedMeasure) -> float:
     use = asked.record.uses.get(RESOURCES.get(asked.how, asked.how))
     return 0.0 if use is None else use.fragmentation
 
 
-def _makespan(asked: Asked) -> float:
+def _makespan(asked: AskedMeasure) -> float:
     return asked.record.makespan_s
 
 
-def _placed(asked: Asked) -> float:
+def _placed(asked: AskedMeasure) -> float:
     """Pods of jobs in scope that got a node in scope."""
     return float(len(_binds(asked)))
 
 
-def _where(asked: Asked) -> float:
+def _where(asked: AskedMeasure) -> float:
     """Pods of jobs in scope that got a node whose name begins so."""
     return float(sum(node.startswith(asked.how) for _, _, node in _binds(asked)))
 
 
-def _together(asked: Asked) -> float:
+def _together(asked: AskedMeasure) -> float:
     """Jobs in scope of which two pods got one node."""
     nodes: dict[str, list[str]] = {}
     for job, _, node in _binds(asked):
@@ -252,7 +252,7 @@ def _together(asked: Asked) -> float:
     return float(sum(len(set(found)) < len(found) for found in nodes.values()))
 
 
-def _domains(asked: Asked) -> float:
+def _domains(asked: AskedMeasure) -> float:
     """How many domains the pods of one job span: by a node label, or by a tier of HyperNodes (`by=tier1`)."""
     by, nodes = asked.scope.option("by") or "kubernetes.io/hostname", asked.record.nodes
     spans: dict[str, set[str]] = {}
@@ -263,7 +263,7 @@ def _domains(asked: Asked) -> float:
     return HOWS[asked.how]([float(len(found)) for found in spans.values()])
 
 
-def _inversions(asked: Asked) -> float:
+def _inversions(asked: AskedMeasure) -> float:
     """Pairs of a job `first=` and a job `then=` of which the second started before the first."""
     record, horizon = asked.record, asked.horizon_s
     inside = asked.jobs()
@@ -277,13 +277,13 @@ def _started_at(job: RecordedJob, horizon_s: float) -> float:
     return horizon_s if job.started is None else job.started
 
 
-def _pending(asked: Asked) -> float:
+def _pending(asked: AskedMeasure) -> float:
     """Jobs in scope that wait at the end for a reason (`reason=`, any without)."""
     reason, pending = asked.scope.option("reason") or "*", asked.record.pending
     return float(sum(fnmatchcase(pending[job.job], reason) for job in asked.jobs() if job.job in pending))
 
 
-def _binds(asked: Asked) -> list[tuple[str, str, str]]:
+def _binds(asked: AskedMeasure) -> list[tuple[str, str, str]]:
     """Job, pod and last node of each pod in scope."""
     inside = {job.job for job in asked.jobs()}
     found: dict[str, tuple[str, str, str]] = {}
@@ -295,7 +295,7 @@ def _binds(asked: Asked) -> list[tuple[str, str, str]]:
     return list(found.values())
 
 
-def _holds_at(condition: Condition, task: str, name: str, record: RunRecord) -> bool:
+def _holds_at(condition: ScopeCondition, task: str, name: str, record: RunRecord) -> bool:
     key, op, wanted = condition
     if key == "task":
         found = task
@@ -311,11 +311,11 @@ RESOURCES: Final = {"gpu": "nvidia.com/gpu"}
 """Short names of resources."""
 
 
-class Measure(NamedTuple):
+class MeasureRow(NamedTuple):
     """A measure: how it is reckoned, how it may be summed up (the first is the default; None: any word), its unit, and
     whether it only grows as time goes by, so that an upper bound is broken for good."""
 
-    reckon: Callable[[Asked], float]
+    reckon: Callable[[AskedMeasure], float]
     hows: tuple[str, ...] | None = ("",)
     unit: str = ""
     grows: bool = False
@@ -325,34 +325,34 @@ class Measure(NamedTuple):
 
 
 SPREAD: Final = ("mean", "max", "p95", "p50", "min")
-MEASURES: Final[Mapping[str, Measure]] = {
-    "wait": Measure(_wait, SPREAD, "s"),
-    "slowdown": Measure(_slowdown, SPREAD),
-    "unstarted": Measure(_unstarted),
-    "started": Measure(_started),
-    "unended": Measure(_unended),
-    "jobs": Measure(_count),
-    "evictions": Measure(
+MEASURES: Final[Mapping[str, MeasureRow]] = {
+    "wait": MeasureRow(_wait, SPREAD, "s"),
+    "slowdown": MeasureRow(_slowdown, SPREAD),
+    "unstarted": MeasureRow(_unstarted),
+    "started": MeasureRow(_started),
+    "unended": MeasureRow(_unended),
+    "jobs": MeasureRow(_count),
+    "evictions": MeasureRow(
         _evictions, ("", "max", "again", "for_one", "of_equal", "within_share", "not_youngest"), grows=True
     ),
-    "lostcpu": Measure(_lost_cpu, unit="core s", grows=True),
-    "lostgpu": Measure(_lost_gpu, unit="card s", grows=True),
-    "util": Measure(_utilisation, None, whole=True),
-    "frag": Measure(_fragmentation, None, whole=True),
-    "makespan": Measure(_makespan, unit="s", whole=True),
-    "placed": Measure(_placed, places=True),
-    "where": Measure(_where, None, places=True),
-    "together": Measure(_together, places=True),
-    "domains": Measure(_domains, SPREAD, places=True, options=("by",)),
-    "inversions": Measure(_inversions, options=("first", "then")),
-    "pending": Measure(_pending, options=("reason",)),
+    "lostcpu": MeasureRow(_lost_cpu, unit="core s", grows=True),
+    "lostgpu": MeasureRow(_lost_gpu, unit="card s", grows=True),
+    "util": MeasureRow(_utilisation, None, whole=True),
+    "frag": MeasureRow(_fragmentation, None, whole=True),
+    "makespan": MeasureRow(_makespan, unit="s", whole=True),
+    "placed": MeasureRow(_placed, places=True),
+    "where": MeasureRow(_where, None, places=True),
+    "together": MeasureRow(_together, places=True),
+    "domains": MeasureRow(_domains, SPREAD, places=True, options=("by",)),
+    "inversions": MeasureRow(_inversions, options=("first", "then")),
+    "pending": MeasureRow(_pending, options=("reason",)),
 }
 
 
 # --- Expectations
 
 
-class Bound(Struct, frozen=True):
+class ExpectedBound(Struct, frozen=True):
     """A number; or `of_base`: that of base × `factor` + `value`."""
 
     value: float
@@ -371,9 +371,9 @@ class Expectation(Struct, frozen=True):
     measure: str
     what: str
     how: str
-    scope: Scope
+    scope: JobScope
     op: str
-    bound: Bound
+    bound: ExpectedBound
     said: str
 
     @property
@@ -383,7 +383,7 @@ class Expectation(Struct, frozen=True):
 
     def value(self, record: RunRecord, horizon_s: float) -> float:
         """Return the measure of a run."""
-        found = MEASURES[self.what].reckon(Asked(record, self.scope, self.how, horizon_s))
+        found = MEASURES[self.what].reckon(AskedMeasure(record, self.scope, self.how, horizon_s))
         return round(found, 4)
 
     def is_met(self, value: float, base: float) -> bool:
@@ -398,7 +398,7 @@ def expectation_of(name: str, measure: str, op: str, value: float | str) -> Expe
     return Expectation(name or f"{measure} {op} {said}", measure, what, how, scope, op, _bound(value), said)
 
 
-def _measure(text: str) -> tuple[str, str, Scope]:
+def _measure(text: str) -> tuple[str, str, JobScope]:
     found = _MEASURE.fullmatch(text.strip())
     known = None if found is None else MEASURES.get(found[1])
     if found is None or known is None:
@@ -414,7 +414,7 @@ def _measure(text: str) -> tuple[str, str, Scope]:
         raise MeasureError("measure", "inversions: expected [first=NAME,then=NAME]")
     if reason := scope.option("reason"):
         _demand_code(reason)
-    if known.whole and scope != Scope():
+    if known.whole and scope != JobScope():
         raise MeasureError("measure", f"{found[1]} is of the whole run: it takes no scope")
     return found[1], how, scope
 
@@ -426,18 +426,18 @@ def _demand_code(reason: str) -> None:
         raise MeasureError("measure", f"reason: unknown code {reason!r}; known: {', '.join(codes)}")
 
 
-def _bound(said: float | str) -> Bound:
+def _bound(said: float | str) -> ExpectedBound:
     if not isinstance(said, str):
-        return Bound(float(said))
+        return ExpectedBound(float(said))
     found = _BASE.fullmatch(said.strip())
     if found is None:
-        return Bound(_number(said))
+        return ExpectedBound(_number(said))
     if found[1] is None:
-        return Bound(0.0, of_base=True)
+        return ExpectedBound(0.0, of_base=True)
     sign = 1.0 if found[1] == "+" else -1.0
     if found[2].endswith("%"):
-        return Bound(0.0, of_base=True, factor=1.0 + sign * _number(found[2].removesuffix("%")) / 100)
-    return Bound(sign * _number(found[2]), of_base=True)
+        return ExpectedBound(0.0, of_base=True, factor=1.0 + sign * _number(found[2].removesuffix("%")) / 100)
+    return ExpectedBound(sign * _number(found[2]), of_base=True)
 
 
 def _number(said: str) -> float:

@@ -17,8 +17,8 @@ from pumice.load.manifests import still_running
 from pumice.questions.gate.cases import case_text
 from pumice.questions.gate.differing import FirstDifference, first_difference
 from pumice.questions.gate.expectations import Expectation
-from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, Lived, Sides, Trial, tasks_of
-from pumice.questions.gate.judging import Pair, Verdict
+from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, LivedPairs, PolicySides, Trial, tasks_of
+from pumice.questions.gate.judging import Judgement, Pair
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.run import RunTask, run
@@ -64,8 +64,8 @@ class GateReport(GateVerdict, kw_only=True, tag="gate/1"):
 def explained(
     result: GateVerdict,
     trials: Sequence[Trial],
-    found: Lived,
-    sides: Sides,
+    found: LivedPairs,
+    sides: PolicySides,
     policy: GatePolicy,
     limit: float,
     folder: Path | None,
@@ -75,7 +75,7 @@ def explained(
     """
     for trial in trials:
         failing = next(
-            (each for each in result.expectations if each.workload == trial.name and each.verdict is Verdict.FAILS),
+            (each for each in result.expectations if each.workload == trial.name and each.verdict is Judgement.FAILS),
             None,
         )
         if failing is None:
@@ -98,7 +98,7 @@ def _explained(
     trial: Trial,
     expectation: Expectation,
     pair: Pair,
-    sides: Sides,
+    sides: PolicySides,
     policy: GatePolicy,
     limit: float,
     folder: Path | None,

@@ -18,7 +18,7 @@ from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.check.words import listens
 from pumice.questions.gate.defaults import FILTERS, told
-from pumice.questions.gate.gate import Sides, Trial
+from pumice.questions.gate.gate import PolicySides, Trial
 from pumice.questions.gate.judging import Judged, Pair
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.sides import NODE, Side
@@ -32,7 +32,7 @@ STATED: Final = (NODE, "Queue", "HyperNode", "PriorityClass")
 """Kinds that filters read."""
 
 
-def refused(trial: Trial, sides: Sides, policy: GatePolicy, pair: Pair) -> Judged:
+def refused(trial: Trial, sides: PolicySides, policy: GatePolicy, pair: Pair) -> Judged:
     """Judge the default: pods that head puts on a node that base's filters refuse and head's do not."""
     base = joined(trial.objects, sides.base, sides.stated(), {})
     head = joined(trial.objects, sides.head, sides.stated(), policy.renamed)

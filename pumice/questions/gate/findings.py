@@ -56,7 +56,7 @@ class Demand(NamedTuple):
         return total
 
 
-class Scene(NamedTuple):
+class PolicyScene(NamedTuple):
     """One side and the workload under it."""
 
     side: Side
@@ -74,7 +74,7 @@ class Scene(NamedTuple):
 
 def findings(side: Side, objects: Sequence[Object]) -> list[str]:
     """Return a sentence for each thing in a policy that is not what it seems, for this workload."""
-    scene = Scene(side, objects, tuple(_demands(objects)))
+    scene = PolicyScene(side, objects, tuple(_demands(objects)))
     found = [side.problem] if side.problem else []
     found += review(side.settings, objects).warnings
     for rule in RULES:
@@ -142,14 +142,14 @@ def _of(obj: Object, queue: Any, priority: Any, pods: list[tuple[int, Object]], 
 # --- Rules
 
 
-def _missing_queues(scene: Scene) -> Iterator[str]:
+def _missing_queues(scene: PolicyScene) -> Iterator[str]:
     there = {obj["metadata"].get("name") for obj in scene.of_kind("Queue")} | {DEFAULT_QUEUE, "root"}
     for name in sorted({each.queue for each in scene.demands} - there):
         jobs = [each.name for each in scene.demands if each.queue == name]
         yield f"queue {name} does not exist: it is the queue of {_several(jobs)}"
 
 
-def _missing_classes(scene: Scene) -> Iterator[str]:
+def _missing_classes(scene: PolicyScene) -> Iterator[str]:
     there = {obj["metadata"].get("name") for obj in scene.of_kind("PriorityClass")}
     there |= {"system-cluster-critical", "system-node-critical", ""}
     for name in sorted({each.priority_class for each in scene.demands} - there):
@@ -157,7 +157,7 @@ def _missing_classes(scene: Scene) -> Iterator[str]:
         yield f"PriorityClass {name} does not exist: it is the class of {_several(jobs)}"
 
 
-def _limits(scene: Scene) -> Iterator[str]:
+def _limits(scene: PolicyScene) -> Iterator[str]:
     """Jobs that are larger than all that their queue may ever have."""
     if not scene.has(*QUOTA_PLUGINS):
         return
@@ -169,7 +169,7 @@ def _limits(scene: Scene) -> Iterator[str]:
         )
 
 
-def _quotas(scene: Scene) -> Iterator[str]:
+def _quotas(scene: PolicyScene) -> Iterator[str]:
     for quota in scene.of_kind("ResourceQuota"):
         meta = quota["metadata"]
         hard = section(section(quota, "spec"), "hard")
@@ -188,7 +188,7 @@ def _too_large(demands: Sequence[Demand], limit: Amounts, whose: str) -> Iterato
             yield f"{whose} is {_text(resource, most)}: {largest.name} needs {asked} to start{others}, and never will"
 
 
-def _cuts(scene: Scene) -> Iterator[str]:
+def _cuts(scene: PolicyScene) -> Iterator[str]:
     """A share that goes through a pod is passed back and forth by reclaim: the pod is more than what is left of it."""
     if not scene.has(DESERVED_PLUGIN) or not any(action in scene.side.settings.actions for action in RECLAIMING):
         return
@@ -210,7 +210,7 @@ def _cuts(scene: Scene) -> Iterator[str]:
                 )
 
 
-def _unread(scene: Scene) -> Iterator[str]:
+def _unread(scene: PolicyScene) -> Iterator[str]:
     """Settings of queues that no listed plugin reads."""
     reads = {
         "deserved": (DESERVED_PLUGIN,),
@@ -227,7 +227,7 @@ def _unread(scene: Scene) -> Iterator[str]:
                 )
 
 
-def _node_groups(scene: Scene) -> Iterator[str]:
+def _node_groups(scene: PolicyScene) -> Iterator[str]:
     """Queues that may use no node. nodegroup is strict by default: without an affinity a queue gets no node at all."""
     option = scene.side.settings.plugin(NODE_GROUPS)
     if option is None:
@@ -255,7 +255,7 @@ def _affinity(queue: str, queues: Mapping[Any, Object], *, inherits: bool) -> Ob
     return {}
 
 
-def _tiers(scene: Scene) -> Iterator[str]:
+def _tiers(scene: PolicyScene) -> Iterator[str]:
     """Tiers of network topologies that jobs name and no HyperNode has."""
     tiers = {section(obj, "spec").get("tier") for obj in scene.of_kind("HyperNode")}
     names = {section(obj, "spec").get("tierName") for obj in scene.of_kind("HyperNode")}
@@ -297,7 +297,7 @@ def _others(count: int) -> str:
     return "" if count < 1 else f" and {count} more"
 
 
-RULES: Final[tuple[Callable[[Scene], Iterator[str]], ...]] = (
+RULES: Final[tuple[Callable[[PolicyScene], Iterator[str]], ...]] = (
     _missing_queues,
     _missing_classes,
     _limits,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pumice.executors import Executors
 from pumice.questions.gate.cases import written_out
 from pumice.questions.gate.expectations import Expectation, expectation_of
-from pumice.questions.gate.gate import BASE, Kept, Sides, Trial, live_through, tasks_of
+from pumice.questions.gate.gate import BASE, KeptRuns, PolicySides, Trial, live_through, tasks_of
 from pumice.questions.gate.judging import WAITED_S
 from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise, Workload
 from pumice.questions.gate.record import RunRecord
@@ -31,7 +31,7 @@ HEADER: Final = """\
 
 
 def first_policy(
-    inputs: Sequence[str], folder: str, side: Side, trial: Trial, kept: Kept, executors: Executors | None
+    inputs: Sequence[str], folder: str, side: Side, trial: Trial, kept: KeptRuns, executors: Executors | None
 ) -> tuple[str, list[str]]:
     """Return a policy file's text, and what was chosen and why, a line each."""
     noise = Noise(draws=DRAWS)
@@ -49,7 +49,7 @@ def first_policy(
         both_fail=False,
         empty_fails=False,
     )
-    tasks = {key: task for key, task in tasks_of(trial, Sides(side, side), policy).items() if key[1] == BASE}
+    tasks = {key: task for key, task in tasks_of(trial, PolicySides(side, side), policy).items() if key[1] == BASE}
     found = live_through(tasks, kept, executors)
     records = [found[trial.name, BASE, draw] for draw in range(DRAWS)]
     chosen = list(_chosen(records))

@@ -21,11 +21,11 @@ from pumice.executors import Executors, as_ended
 from pumice.questions.gate.defaults import defaults
 from pumice.questions.gate.expectations import Expectation
 from pumice.questions.gate.findings import findings, new_in_head
-from pumice.questions.gate.judging import Judged, Pair, Verdict, is_final, judge
+from pumice.questions.gate.judging import Judged, Judgement, Pair, is_final, judge
 from pumice.questions.gate.moved import Moved, moved
 from pumice.questions.gate.policy import GatePolicy, Workload
 from pumice.questions.gate.record import RecordedEviction, RecordedJob, RunRecord
-from pumice.questions.gate.run import LOOP, RunTask, Wanted, run
+from pumice.questions.gate.run import LOOP, RunTask, WantedFacts, run
 from pumice.questions.gate.sides import Side
 from pumice.questions.gate.workloads import drawn, joined
 from pumice.results import Result
@@ -54,7 +54,7 @@ class Trial:
         return self.workload.name
 
 
-class Sides(NamedTuple):
+class PolicySides(NamedTuple):
     """Both policies."""
 
     base: Side
@@ -83,7 +83,7 @@ class GateVerdict(Result, kw_only=True):
     stopped: dict[str, str]
 
 
-class Lived(NamedTuple):
+class LivedPairs(NamedTuple):
     """All pairs of runs by workload, in the order of their draws; and how many of the runs were kept from before."""
 
     pairs: Mapping[str, Sequence[Pair]]
@@ -94,7 +94,7 @@ class Lived(NamedTuple):
 # --- Tasks
 
 
-def tasks_of(trial: Trial, sides: Sides, policy: GatePolicy, *, plugins_dir: str = "") -> dict[RunKey, RunTask]:
+def tasks_of(trial: Trial, sides: PolicySides, policy: GatePolicy, *, plugins_dir: str = "") -> dict[RunKey, RunTask]:
     """Return the runs of a trial: both sides of every draw."""
     found = dict[RunKey, RunTask]()
     limits = tuple(each for each in trial.expect if is_final(each))
@@ -129,10 +129,10 @@ def _start(workload: Workload) -> float:
         raise InputError(f"start: {expected}, was {workload.start!r}", source=workload.name) from error
 
 
-def wanted_by(expect: Sequence[Expectation]) -> Wanted:
+def wanted_by(expect: Sequence[Expectation]) -> WantedFacts:
     """Return what the expectations ask for that costs time to reckon."""
     asked = {(each.what, each.how) for each in expect}
-    return Wanted(
+    return WantedFacts(
         younger=("evictions", "not_youngest") in asked,
         shares=("evictions", "within_share") in asked,
         uses=any(what in ("util", "frag") for what, _ in asked),
@@ -143,7 +143,7 @@ def wanted_by(expect: Sequence[Expectation]) -> Wanted:
 # --- Living through them
 
 
-class Kept:
+class KeptRuns:
     """Records of runs by their content, in a folder (None: nowhere)."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -184,7 +184,7 @@ def key_of(task: RunTask) -> str:
 
 def live_through(
     tasks: Mapping[RunKey, RunTask],
-    kept: Kept,
+    kept: KeptRuns,
     executors: Executors | None,
     ended: Callable[[], None] = lambda: None,
 ) -> dict[RunKey, RunRecord]:
@@ -224,13 +224,13 @@ def _run_all(left: Mapping[bytes, tuple[RunTask]], executors: Executors | None) 
 
 def lived(
     trials: Sequence[Trial],
-    sides: Sides,
+    sides: PolicySides,
     policy: GatePolicy,
-    kept: Kept,
+    kept: KeptRuns,
     executors: Executors | None,
     ended: Callable[[], None] = lambda: None,
     plugins_dir: str = "",
-) -> Lived:
+) -> LivedPairs:
     """Live through both futures of all workloads. A head that ended early for what base breaks too goes on."""
     tasks = dict[RunKey, RunTask]()
     for trial in trials:
@@ -249,7 +249,7 @@ def lived(
         ]
         for trial in trials
     }
-    return Lived(pairs, len(tasks) - kept.kept, kept.kept)
+    return LivedPairs(pairs, len(tasks) - kept.kept, kept.kept)
 
 
 def _again(key: RunKey, tasks: Mapping[RunKey, RunTask], found: Mapping[RunKey, RunRecord]) -> RunTask | None:
@@ -287,7 +287,7 @@ def _named_back(record: RunRecord, back: Mapping[str, str]) -> RunRecord:
 # --- The verdict
 
 
-def found_by_reading(trials: Sequence[Trial], sides: Sides, policy: GatePolicy) -> tuple[list[str], list[str]]:
+def found_by_reading(trials: Sequence[Trial], sides: PolicySides, policy: GatePolicy) -> tuple[list[str], list[str]]:
     """Return what is new in head and what was in base alone, without living through anything."""
     base, head = list[str](), list[str]()
     for trial in trials:
@@ -297,7 +297,7 @@ def found_by_reading(trials: Sequence[Trial], sides: Sides, policy: GatePolicy) 
     return new_in_head(base, head), new_in_head(head, base)
 
 
-def judged(trials: Sequence[Trial], found: Lived, policy: GatePolicy) -> tuple[list[Judged], list[Judged]]:
+def judged(trials: Sequence[Trial], found: LivedPairs, policy: GatePolicy) -> tuple[list[Judged], list[Judged]]:
     """Return what came of every expectation, and of every default, on each workload."""
     expectations, standing = list[Judged](), list[Judged]()
     for trial in trials:
@@ -309,21 +309,21 @@ def judged(trials: Sequence[Trial], found: Lived, policy: GatePolicy) -> tuple[l
 
 
 def verdict(
-    sides: Sides,
+    sides: PolicySides,
     policy: GatePolicy,
     read: tuple[list[str], list[str]],
     trials: Sequence[Trial],
-    found: Lived,
+    found: LivedPairs,
     more: Sequence[Judged] = (),
 ) -> GateVerdict:
     """Return the whole. `more`: defaults that were judged otherwise than by the records."""
     expectations, standing = judged(trials, found, policy)
     standing += more
-    counts = {each.value: sum(one.verdict is each for one in expectations) for each in Verdict}
+    counts = {each.value: sum(one.verdict is each for one in expectations) for each in Judgement}
     return GateVerdict(
         passes=not read[0]
         and not any(is_failure(each, policy) for each in expectations)
-        and not any(each.verdict is Verdict.FAILS for each in standing),
+        and not any(each.verdict is Judgement.FAILS for each in standing),
         base=sides.base.name,
         head=sides.head.name,
         findings=read[0],
@@ -339,11 +339,11 @@ def verdict(
 def is_failure(each: Judged, policy: GatePolicy) -> bool:
     """Return whether a judgement of an expectation fails the gate."""
     match each.verdict:
-        case Verdict.FAILS:
+        case Judgement.FAILS:
             return True
-        case Verdict.BOTH | Verdict.BASE_FAILS:
+        case Judgement.BOTH | Judgement.BASE_FAILS:
             return policy.both_fail
-        case Verdict.EMPTY:
+        case Judgement.EMPTY:
             return policy.empty_fails
-        case Verdict.OK | Verdict.FIXED | Verdict.UNDECIDED:
+        case Judgement.OK | Judgement.FIXED | Judgement.UNDECIDED:
             return False

@@ -21,7 +21,7 @@ MANY: Final = 1.65
 """For more degrees of freedom."""
 
 
-class Verdict(StrEnum):
+class Judgement(StrEnum):
     """What came of an expectation."""
 
     OK = "ok"
@@ -51,7 +51,7 @@ class Judged(Struct, frozen=True):
     name: str
     workload: str
     text: str
-    verdict: Verdict
+    verdict: Judgement
     base: float | None
     head: float | None
     unit: str
@@ -88,9 +88,9 @@ def judge(expectation: Expectation, workload: str, pairs: Sequence[Pair]) -> Jud
     stakes = stakes_of(expectation, pairs[0])
     verdict = _verdict(expectation, base, head, base_failed, head_failed)
     if unknown:
-        verdict = Verdict.BASE_FAILS if base_failed * 2 > len(pairs) else Verdict.UNDECIDED
-    elif verdict is Verdict.OK and not _is_at_stake(expectation, stakes):
-        verdict = Verdict.EMPTY
+        verdict = Judgement.BASE_FAILS if base_failed * 2 > len(pairs) else Judgement.UNDECIDED
+    elif verdict is Judgement.OK and not _is_at_stake(expectation, stakes):
+        verdict = Judgement.EMPTY
     return Judged(
         expectation.name,
         workload,
@@ -125,19 +125,19 @@ def is_final(expectation: Expectation) -> bool:
 
 def _verdict(
     expectation: Expectation, base: Sequence[float], head: Sequence[float], base_failed: int, head_failed: int
-) -> Verdict:
+) -> Judgement:
     draws = len(base)
     if expectation.bound.of_base and draws > 1 and expectation.op in ("<=", "<", ">=", ">"):
-        return Verdict.FAILS if _differs(expectation, base, head) else Verdict.OK
+        return Judgement.FAILS if _differs(expectation, base, head) else Judgement.OK
     if (head_failed - base_failed) * 2 > draws:
-        return Verdict.FAILS
+        return Judgement.FAILS
     if (base_failed - head_failed) * 2 > draws:
-        return Verdict.FIXED
+        return Judgement.FIXED
     if head_failed * 2 > draws and base_failed * 2 > draws:
-        return Verdict.BOTH
+        return Judgement.BOTH
     if head_failed * 2 > draws or base_failed * 2 > draws:
-        return Verdict.UNDECIDED  # both sides break it in about half of the draws: it is within the noise
-    return Verdict.OK
+        return Judgement.UNDECIDED  # both sides break it in about half of the draws: it is within the noise
+    return Judgement.OK
 
 
 def _differs(expectation: Expectation, base: Sequence[float], head: Sequence[float]) -> bool:

@@ -15,8 +15,8 @@ from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_or_built_in
 from pumice.core.objects.metadata import Object, section
 from pumice.executors import Executors
-from pumice.questions.gate.gate import HEAD, Kept, Sides, Trial, found_by_reading, lived, verdict
-from pumice.questions.gate.judging import Verdict
+from pumice.questions.gate.gate import HEAD, KeptRuns, PolicySides, Trial, found_by_reading, lived, verdict
+from pumice.questions.gate.judging import Judgement
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.sides import Side
 from pumice.questions.gate.workloads import objects_in
@@ -36,7 +36,7 @@ class JudgedMutant(Struct, frozen=True):
     is_silent: bool
 
 
-class MutationResult(Result, kw_only=True, tag="gate-mutants/1"):
+class MutationResult(Result, kw_only=True, tag="gate/1"):
     """Standard bad changes to head: `mutants`, of which so many were `noticed`, so many changed nothing under these
     workloads (`silent`), and the names of those that nothing notices (`missed`).
     """
@@ -52,7 +52,7 @@ def mutated(
     trials: Sequence[Trial],
     head: Side,
     policy: GatePolicy,
-    kept: Kept,
+    kept: KeptRuns,
     executors: Executors | None,
     ended: Callable[[], None] = lambda: None,
     plugins_dir: str = "",
@@ -60,12 +60,12 @@ def mutated(
     """Judge every bad change to head, with head as it is for the base."""
     found = list[JudgedMutant]()
     for change, side in mutants(head):
-        sides = Sides(head, side)
+        sides = PolicySides(head, side)
         read = found_by_reading(trials, sides, policy)
         result = verdict(
             sides, policy, read, trials, lived(trials, sides, policy, kept, executors, plugins_dir=plugins_dir)
         )
-        named = [each.name for each in (*result.expectations, *result.defaults) if each.verdict is Verdict.FAILS]
+        named = [each.name for each in (*result.expectations, *result.defaults) if each.verdict is Judgement.FAILS]
         silent = all(each.is_nothing for each in result.moved)
         found.append(JudgedMutant(change, tuple(dict.fromkeys([*named, *read[0]])), silent))
         ended()

@@ -19,7 +19,7 @@ from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, object_key, section
 from pumice.questions.gate.expectations import Expectation, expectation_of
-from pumice.questions.gate.gate import BASE, HEAD, Sides, Trial, tasks_of
+from pumice.questions.gate.gate import BASE, HEAD, PolicySides, Trial, tasks_of
 from pumice.questions.gate.judging import Pair
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RecordedJob, RunRecord
@@ -55,7 +55,7 @@ class Reduced:
 class _Search:
     """The smallest workload so far."""
 
-    def __init__(self, trial: Trial, sides: Sides, policy: GatePolicy, limit: float) -> None:
+    def __init__(self, trial: Trial, sides: PolicySides, policy: GatePolicy, limit: float) -> None:
         self.trial = trial
         self._sides, self._policy, self._left = sides, policy, limit
         self._known = set[bytes]()
@@ -105,7 +105,12 @@ class _Search:
 
 
 def reduced(
-    trial: Trial, expectation: Expectation, pair: Pair, sides: Sides, policy: GatePolicy, limit: float = WORK_LIMIT
+    trial: Trial,
+    expectation: Expectation,
+    pair: Pair,
+    sides: PolicySides,
+    policy: GatePolicy,
+    limit: float = WORK_LIMIT,
 ) -> Reduced | None:
     """Return the smallest workload found under which base holds the expectation and head breaks it; None where that
     does not come out again.

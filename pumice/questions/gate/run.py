@@ -64,7 +64,7 @@ ROUNDS: Final = 20
 """So many evictions make a loop certain, where a run may end early for one."""
 
 
-class Wanted(Struct, frozen=True):
+class WantedFacts(Struct, frozen=True):
     """What of a record costs time, and is reckoned only when some expectation asks for it."""
 
     younger: bool = False
@@ -86,7 +86,7 @@ class RunTask(Struct, frozen=True):
     until_s: float | None
     default_duration_s: float
     seed: int = 0
-    wanted: Wanted = Wanted()
+    wanted: WantedFacts = WantedFacts()
     limits: tuple[Expectation, ...] = ()
     stops_at_loops: bool = False
     patience: int = PATIENCE

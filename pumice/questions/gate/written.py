@@ -8,12 +8,17 @@ from xml.etree import ElementTree as ET
 
 from pumice.questions.gate.explained import Explained, GateReport
 from pumice.questions.gate.gate import GateVerdict
-from pumice.questions.gate.judging import Judged, Verdict
+from pumice.questions.gate.judging import Judged, Judgement
 from pumice.units import counted
 
-FAILED: Final = (Verdict.FAILS,)
-SKIPPED: Final = (Verdict.EMPTY, Verdict.UNDECIDED, Verdict.BASE_FAILS, Verdict.BOTH)
-MARKS: Final = {Verdict.OK: "✅", Verdict.FIXED: "✅", Verdict.FAILS: "❌"}
+FAILED: Final = (Judgement.FAILS,)
+SKIPPED: Final = (
+    Judgement.EMPTY,
+    Judgement.UNDECIDED,
+    Judgement.BASE_FAILS,
+    Judgement.BOTH,
+)
+MARKS: Final = {Judgement.OK: "✅", Judgement.FIXED: "✅", Judgement.FAILS: "❌"}
 OTHERWISE: Final = "⚠️"
 
 
@@ -69,7 +74,7 @@ def _lines(result: GateReport) -> Iterator[str]:
     if result.findings:
         yield from ("", "**New in head, by reading alone:**", "")
         yield from (f"- {_cell(each)}" for each in result.findings)
-    shown = [*result.expectations, *(each for each in result.defaults if each.verdict is not Verdict.OK)]
+    shown = [*result.expectations, *(each for each in result.defaults if each.verdict is not Judgement.OK)]
     if shown:
         yield from ("", "| | expectation | workload | base | head | verdict |", "|---|---|---|---:|---:|---|")
     for each in shown:
