@@ -1,0 +1,159 @@
+"""The language of expectations."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.questions.gate.expectations import MeasureError, expectation_of
+from pumice.questions.gate.record import (
+    RecordedBind,
+    RecordedEviction,
+    RecordedJob,
+    RecordedNode,
+    RecordedUse,
+    RunRecord,
+)
+
+RECORD = RunRecord(
+    100.0,
+    (
+        RecordedJob("default/a-0", "prod", "high", {"team": "x"}, 8, 0.0, 10.0, 60.0, 50.0, 2, 12.0, 3.0),
+        RecordedJob("default/a-1", "prod", "low", {"team": "y"}, 2, 20.0, None, None, None),
+        RecordedJob("lab/b-0", "batch", "low", {}, 4, 0.0, 5.0, None, None, 1, 4.0),
+    ),
+    (
+        RecordedEviction(
+            8.0, "lab/b-0-w-0", "lab/b-0", "batch", 10, "preempt", "default/a-0", "prod", 10, 3.0, 1, True
+        ),
+        RecordedEviction(9.0, "default/a-0-w-0", "default/a-0", "prod", 5, "reclaim", "lab/b-0", "batch", 9, 1.0),
+        RecordedEviction(30.0, "default/a-0-w-0", "default/a-0", "prod", 5, "reclaim", "lab/b-0", "batch", 9, 1.0),
+    ),
+    (
+        RecordedBind(5.0, "lab/b-0-w-0", "lab/b-0", "w", "n1"),
+        RecordedBind(5.0, "lab/b-0-w-1", "lab/b-0", "w", "n1"),
+        RecordedBind(10.0, "default/a-0-ps-0", "default/a-0", "ps", "n2"),
+        RecordedBind(10.0, "default/a-0-w-0", "default/a-0", "w", "n1"),
+    ),
+    nodes={"n1": RecordedNode({"pool": "cpu"}, {"tier1": "s0"}), "n2": RecordedNode({"pool": "gpu"}, {"tier1": "s0"})},
+    uses={"cpu": RecordedUse(0.5, 0.25)},
+    pending={"default/a-1": "InUse"},
+)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value"),
+    [
+        ("wait", 31.6667),
+        ("wait.max", 80.0),
+        ("wait.max[queue=batch]", 5.0),
+        ("wait.mean[name=a-*]", 45.0),
+        ("wait.p50", 10.0),
+        ("wait.min[class!=high]", 5.0),
+        ("slowdown.max[name=a-1]", 8.0),
+        ("unstarted", 1.0),
+        ("unstarted[queue=batch]", 0.0),
+        ("started", 2.0),
+        ("unended", 2.0),
+        ("jobs[namespace=default]", 2.0),
+        ("jobs[ns=lab]", 1.0),
+        ("jobs[pods>=4]", 2.0),
+        ("jobs[pods<4,label.team=y]", 1.0),
+        ("jobs[label.team=*]", 3.0),
+        ("jobs[prio=low]", 2.0),
+        ("evictions", 3.0),
+        ("evictions[queue=batch]", 1.0),
+        ("evictions.max", 2.0),
+        ("evictions.again", 2.0),
+        ("evictions.for_one[queue=batch]", 2.0),
+        ("evictions.of_equal", 1.0),
+        ("evictions.within_share", 1.0),
+        ("evictions.not_youngest", 1.0),
+        ("lostcpu", 16.0),
+        ("lostgpu", 3.0),
+        ("util.cpu", 0.5),
+        ("frag.cpu", 0.25),
+        ("util.gpu", 0.0),
+        ("makespan", 60.0),
+        ("placed", 4.0),
+        ("placed[node=n1]", 3.0),
+        ("placed[node.pool=gpu]", 1.0),
+        ("placed[queue=prod,task=ps]", 1.0),
+        ("where.n1[name=b-*]", 2.0),
+        ("together", 1.0),
+        ("domains.max", 2.0),
+        ("domains.max[by=tier1]", 1.0),
+        ("domains.max[by=pool,name=b-0]", 1.0),
+        ("inversions[first=a-1,then=a-0]", 1.0),
+        ("inversions[first=a-0,then=a-1]", 0.0),
+        ("pending", 1.0),
+        ("pending[reason=InUse]", 1.0),
+        ("pending[reason=Gated]", 0.0),
+    ],
+)
+def test_a_measure_is_of_its_scope(measure: str, value: float) -> None:
+    assert expectation_of("", measure, "<=", 0).value(RECORD, 100.0) == value
+
+
+@pytest.mark.parametrize(
+    ("said", "base", "limit"),
+    [
+        (10, 3.0, 10.0),
+        ("90s", 3.0, 90.0),
+        ("1h30m", 3.0, 5400.0),
+        ("base", 3.0, 3.0),
+        ("base + 10%", 30.0, 33.0),
+        ("base - 50%", 30.0, 15.0),
+        ("base + 30s", 3.0, 33.0),
+        ("base - 2", 3.0, 1.0),
+    ],
+)
+def test_a_bound_is_a_number_or_that_of_base(said: float | str, base: float, limit: float) -> None:
+    found = expectation_of("", "wait", "<=", said)
+    assert found.bound.at(base) == pytest.approx(limit)
+    assert found.is_met(limit, base)
+    assert not found.is_met(limit + 1, base)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "key", "said"),
+    [
+        ("waits", 1, "measure", "unknown measure 'waits'"),
+        ("wait.p99", 1, "measure", "expected one of mean, max, p95, p50, min, was 'p99'"),
+        ("util", 1, "measure", "expected util.NAME"),
+        ("wait[team=x]", 1, "measure", "unknown condition 'team'"),
+        ("wait[queue>x]", 1, "measure", "expected = or !=, was '>'"),
+        ("wait[pods>=many]", 1, "measure", "expected a whole number, was 'many'"),
+        ("wait[queue]", 1, "measure", "expected conditions such as"),
+        ("wait[node=n1]", 1, "measure", "unknown condition 'node'"),
+        ("util.cpu[queue=a]", 1, "measure", "takes no scope"),
+        ("inversions[first=a]", 1, "measure", "expected [first=NAME,then=NAME]"),
+        ("pending[reason=Because]", 1, "measure", "unknown code 'Because'"),
+        ("wait", "soon", "value", "expected a number, a duration"),
+        ("wait", "base + x", "value", "was 'x'"),
+    ],
+)
+def test_what_cannot_be_read_says_which_key(measure: str, value: float | str, key: str, said: str) -> None:
+    with pytest.raises(MeasureError, match=re.escape(said)) as raised:
+        expectation_of("", measure, "<=", value)
+    assert raised.value.key == key
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_whatever_is_written_is_read_or_refused(measure: str, value: str) -> None:
+    with suppress(MeasureError):
+        expectation_of("", measure, "<=", value).value(RECORD, 100.0)
+
+
+@given(st.lists(st.floats(0, 1000), min_size=1, max_size=20))
+def test_a_job_that_never_starts_waits_to_the_horizon(starts: list[float]) -> None:
+    jobs = tuple(
+        RecordedJob(f"default/j-{number}", submitted=0.0, started=at if at < 500 else None)
+        for number, at in enumerate(starts)
+    )
+    worst = expectation_of("", "wait.max", "<=", 0).value(RunRecord(500.0, jobs), 500.0)
+    assert worst == (500.0 if any(at >= 500 for at in starts) else round(max(starts), 3))
