@@ -154,7 +154,7 @@ class VolcanoJobRule(OwnerRule):
             trigger = self._group(state, name[1][1], new)
         else:
             trigger = self._pod_gone(state, name[1][1]) if new is None else self._pod(state, new)
-        if state.job is None and not state.pods:
+        if state.job is None and not state.pods and state.group is None:
             del self._states[mark]
         return trigger is not None and state.happened(trigger)
 
