@@ -83,6 +83,7 @@ class JobFit:
         self._errors: dict[int, dict[str, FitErrors]] = {}
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
+        self._tried: tuple[int, set[int]] = (-1, set())
         self.not_admitted: dict[int, str] = {}  # job row -> the plugin that rejected it
         self.remarks: dict[int, str] = {}  # job row -> what the plugin that rejected it has to say
         self.too_little: dict[int, TooLittle] = {}  # job row -> what that was, where it goes by amounts
@@ -107,6 +108,10 @@ class JobFit:
     def of(self, job: Job, task: Task) -> FitErrors | None:
         """The task's errors, if it has failed."""
         return self._errors.get(job.row, NOTHING).get(task.uid)
+
+    def errors_of(self, job: Job) -> Mapping[str, FitErrors]:
+        """Return the errors of the job's tasks that have failed, by uid."""
+        return self._errors.get(job.row, NOTHING)
 
     def role_has_failed(self, job: Job, sub_job: SubJob, task: Task) -> bool:
         """Return whether a task of that role has failed in this group (TaskHasFitErrors); never without a role."""
@@ -221,13 +226,24 @@ class JobFit:
         self._sentence[job.row] = (generation, sentence)
         return sentence
 
+    def _tried_jobs(self) -> set[int]:
+        """Return the rows of the jobs of which an action has tried tasks: all others need no look at each of theirs."""
+        generation = self._session.jobs.generation
+        if self._tried[0] != generation:
+            of_tasks = self._session.snapshot.tasks.job
+            self._tried = generation, {int(of_tasks[row]) for row in self._session.last_transaction}
+        return self._tried[1]
+
+    def _label(self, row: int) -> str:
+        last = self._session.last_transaction.get(row)
+        return REASONS[PENDING if last is None else last.status]
+
     def _make_sentence(self, job: Job) -> str:
-        jobs, last, row = self._session.jobs, self._session.last_transaction, job.row
+        jobs, row = self._session.jobs, job.row
         counts = tuple([line[row] for line in jobs.counts])
-        reasons: dict[str, int] = {}
-        for task in jobs.tasks_in(job, PENDING):
-            reason = REASONS[last[task.row].status if task.row in last else PENDING]
-            reasons[reason] = reasons.get(reason, 0) + 1
+        reasons = {UNSCHEDULABLE: pending} if (pending := counts[PENDING]) else {}
+        if row in self._tried_jobs():
+            reasons = dict(Counter(self._label(task.row) for task in jobs.tasks_in(job, PENDING)))
         sentence = _state(jobs.is_ready(job), counts, jobs.min_member[job.row], tuple(sorted(reasons.items())))
         errors = self._errors.get(job.row)
         if errors:

@@ -17,7 +17,7 @@ from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskSt
 from pumice.core.messages.decisions import CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from pumice.core.session.closing.queue_status import queue_statuses
 from pumice.core.session.closing.report import brief, closing
-from pumice.core.session.fit import ALL_NODES_UNAVAILABLE
+from pumice.core.session.fit import ALL_NODES_UNAVAILABLE, UNSCHEDULABLE
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
@@ -115,11 +115,16 @@ def pod_conditions(session: Session) -> list[PodCondition]:
     """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left
     alone.
     """
-    jobs, fit = session.jobs, session.fit
+    jobs, fit, last = session.jobs, session.fit, session.last_transaction
     written: list[PodCondition] = []
     for job in nominating_jobs(session) if session.options.wordless else jobs_with_waiting_tasks(session):
-        otherwise = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE
-        for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status) if not task.gated]:
+        otherwise, failed = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE, fit.errors_of(job)
+        # Most pods wait for what their job waits for and say so already: one reason for all, and nothing to write.
+        shared = (UNSCHEDULABLE, otherwise)
+        for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status)]:
+            settled = task.condition == shared and not task.nominated and jobs.status[task.row] == TaskStatus.PENDING
+            if task.gated or (settled and task.row not in last and task.uid not in failed):
+                continue
             reason, message, nominated = fit.task_reason(job, task)
             message = message or otherwise
             changed, nomination = task.condition != (reason, message), _nomination(session, task, nominated)
