@@ -80,7 +80,6 @@ def _drain(session: Session, context: AllocateContext) -> None:
         queue = queues.pop()
         # Not pushed back: an overused queue gets no further turn in this session.
         if session.points.overused(queue):
-            session.fit.overused.add(queue.name)
             session.trail.queue_ended(queue.name, Ending.QUEUE_OVERUSED, context.jobs.get(queue.name))
             continue
         jobs = context.jobs.get(queue.name)

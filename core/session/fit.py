@@ -89,8 +89,6 @@ class JobFit:
         self.too_little: dict[int, TooLittle] = {}  # job row -> what that was, where it goes by amounts
         self.obstacles: dict[str, str] = {}  # plugin -> why it refuses every job, whatever the job is
         self.troubles: dict[str, str] = {}  # plugin -> what it could not find out, and from whom
-        self.overused: set[str] = set()  # queues that got no further turn
-        self.held_back: set[int] = set()  # rows of tasks their queue had no room for
 
     # --- during the actions
 
@@ -169,27 +167,6 @@ class JobFit:
             for job in self._session.jobs.in_order
             if job.row in self.remarks and job.row in self.not_admitted
         ]
-
-    def beyond_nodes(self, job: Job, task: Task) -> str:
-        """Return what held a pending task back before any node was asked; "" when it was nothing of the kind."""
-        if job.row in self.not_admitted:
-            plugin = self.not_admitted[job.row]
-            why = self.remarks.get(job.row, "") or self.obstacles.get(plugin, "")
-            return f"the job is not admitted: plugin {plugin} rejects it" + (why and f" ({why})")
-        verdict = self._session.points.job_valid(job)
-        if verdict is not None:
-            return verdict.message
-        topology = self._session.topology
-        if not topology.is_ready and topology.is_asked_for(job):
-            return f"no job with a network topology is scheduled: {topology.tree.problem}"
-        if topology.tree.orphans and topology.is_asked_for(job):
-            return f"the topology lacks HyperNodes that others name as members: {', '.join(topology.tree.orphans)}"
-        queue = job.pod_group.queue
-        if task.row in self.held_back and self.obstacles:
-            return "; ".join(self.obstacles.values())
-        if task.row in self.held_back:
-            return ""  # the queue was asked before the nodes; what is against it, readers find out (questions/adviser)
-        return f"queue {queue} is overused" if queue in self.overused and self._session.nodes.count else ""
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
         """Return the reason for one task, from its last transaction (TaskSchedulingReason)."""

@@ -56,7 +56,11 @@ class Draft:
 
     def waits(self, **more: Any) -> list[Object]:
         """Add the job that waits, of one to three pods, as its cause changes it."""
-        arguments = {"pods": self.random.randint(1, 3), "cpu": "1", "phase": self.random.choice(("Pending", "Inqueue"))}
+        arguments: dict[str, Any] = {
+            "pods": self.random.randint(1, 3),
+            "cpu": "1",
+            "phase": self.random.choice(("Pending", "Inqueue")),
+        }
         made = gang("g", **{**arguments, **more})
         self.objects += made
         return [each for each in made if each["kind"] == "Pod"]

@@ -137,7 +137,7 @@ def of_journal(db: Path, at_end: dict[str, dict[str, Any]]) -> Iterator[tuple[st
 def of_story(db: Path, pod: str) -> set[str]:
     """The codes in the story of a pod: those of Events, and what it waits for at the end. Some jobs have no pods."""
     told = pumice("journal", db, "--about", pod)
-    story = told.json if told.code == 0 else {"story": [], "waits": None}
+    story: dict[str, Any] = told.json if told.code == 0 else {"story": [], "waits": None}
     states = {each.get("state", "").partition(":")[0] for each in story["story"] if "Event" in each.get("object", "")}
     return states & {*WaitCode} | ({story["waits"]["reason"]} if story["waits"] else set())
 

@@ -65,7 +65,6 @@ class TaskLoop:
         session, fit = self._session, self._session.fit
         # The order of these checks decides which reason a pending task shows (allocateResourcesForTasks).
         if not self._may_grow(task):
-            fit.held_back.add(task.row)
             session.trail.task_ended(task, Ending.QUEUE_HAS_NO_ROOM)
             return False
         if task.gated:

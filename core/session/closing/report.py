@@ -12,7 +12,6 @@ from pumice.core.life.pod_group import LABELS as PHASES
 from pumice.core.life.task import COUNT, LABELS, TaskStatus
 from pumice.core.messages.decisions import BindingJob, CycleReport, PendingReason, TaskAtOpen
 from pumice.core.messages.queue_tables import CardTable, JobShares, QueueTables, readable
-from pumice.core.resources.lists import CSI_VOLUMES, list_from_amounts
 from pumice.core.session.fit import ALL_NODES_UNAVAILABLE
 from pumice.core.session.reasons import FitFailure
 from pumice.core.session.search.node_search import ErrorCache
@@ -72,47 +71,6 @@ class Tellers:
     annotated: list[Texts] = field(default_factory=list["Texts"])
     numa: list[Texts] = field(default_factory=list["Texts"])
     shares: list[Callable[[], JobShares]] = field(default_factory=list["Callable[[], JobShares]"])
-
-
-# --- Requests that no node could ever hold
-# They are said to readers beside Volcano's own sentences, never in a condition.
-
-NO_NODES = "there are no nodes"
-
-
-class LargestNode:
-    """The most that any one node of the session can hold, resource by resource (empty nodes, as allocatable)."""
-
-    def __init__(self, session: Session) -> None:
-        self._names = session.dims.names
-        self._most: list[float] = session.nodes.allocatable.max(axis=1).tolist() if session.nodes.count else []
-        self._texts: dict[int, str] = {}
-
-    def lacks(self, task: Task) -> str:
-        """``no node is large enough: cpu 64 of at most 32``; "" when an empty node would do."""
-        if not self._most:
-            return NO_NODES
-        number = task.template.number
-        if number not in self._texts:
-            over = [(d, value) for d, value in task.template.items if value > self._of(d)]
-            listed = ", ".join(self._compared(self._names[d], value, self._of(d)) for d, value in over)
-            self._texts[number] = f"no node is large enough: {listed}" if over else ""
-        return self._texts[number]
-
-    def _of(self, dimension: int) -> float:
-        return self._most[dimension] if dimension < len(self._most) else 0.0
-
-    @staticmethod
-    def _compared(name: str, asked: float, most: float) -> str:
-        return f"{name} {_text(name, asked)} of at most {_text(name, most)}"
-
-
-def _text(name: str, amount: float) -> str:
-    """The amount in Kubernetes' words; cpu and scalars are in thousandths, memory in bytes, pods and volumes counts."""
-    if name.startswith(CSI_VOLUMES):
-        return f"{amount:g}"
-    known = {"cpu": (amount, 0.0, None), "memory": (0.0, amount, None)}
-    return list_from_amounts(*known.get(name, (0.0, 0.0, {name: amount})))[name]
 
 
 APART = "gauges-kept-apart"
@@ -283,20 +241,16 @@ def _told_by(tellers: Iterable[Texts]) -> dict[str, dict[str, str]]:
 
 
 def pending_reasons(session: Session) -> dict[str, PendingReason]:
-    """Pod -> why it is still pending, whether or not the condition had to be written."""
+    """Return for each pod that is still pending the reason and message of its condition, whether or not that had to be
+    written."""
     reasons: dict[str, PendingReason] = {}
-    largest = LargestNode(session)
     for job in session.jobs.in_order:
         waiting = session.jobs.tasks_in(job, TaskStatus.PENDING)
         otherwise = session.fit.job_sentence(job) or ALL_NODES_UNAVAILABLE if waiting else ""
         for task in waiting:
             reason, message, _ = session.fit.task_reason(job, task)
             if task.gated:
-                reason, message = (
-                    "SchedulingGated",
-                    f"waits for its scheduling gates: {', '.join(task.template.scheduling_gates)}",
-                )
-            beyond = session.fit.beyond_nodes(job, task) if session.fit.of(job, task) is None else ""
-            texts = [text for text in (message or otherwise, beyond, largest.lacks(task)) if text]
-            reasons[task.key] = PendingReason(reason, "; ".join(texts))
+                gates = ", ".join(task.template.scheduling_gates)
+                reason, message = "SchedulingGated", f"waits for its scheduling gates: {gates}"
+            reasons[task.key] = PendingReason(reason, message or otherwise)
     return reasons

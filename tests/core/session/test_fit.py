@@ -13,8 +13,7 @@ from pumice.core.session import fit
 from pumice.core.session.reasons import Code, FitErrors, Reason, ReasonTable
 from tests.core.actions.crowds import waiting
 from tests.core.plugins.world import configuration, job_of, open_world, task_of
-from tests.kit import gang, node, queue
-from tests.kit.hyper_nodes import hyper_node
+from tests.kit import node, queue
 
 
 def test_what_is_remembered_of_a_jobs_words_does_not_grow_with_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,20 +56,6 @@ def test_a_group_that_has_no_task_to_spare_is_given_up_at_the_first_that_fails(s
     session = open_world(configuration(["gang"]), node("n0"), queue("q"), group, *pods)
     job = job_of(session, "new")
     assert [session.fit.worth_continuing(job, each) for each in session.sub_jobs(job).values()] == [goes_on, goes_on]
-
-
-def test_only_a_job_that_asks_for_a_topology_waits_for_one_that_is_unfit() -> None:
-    two_parents = [hyper_node(name, 2, children=["r0"]) for name in ("s0", "s1")]
-    asking = gang("asking", queue="q", pods=1, phase="Inqueue")
-    asking[0]["spec"]["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
-    objects = (node("n0"), queue("q"), asking, gang("plain", queue="q", pods=1, phase="Inqueue"))
-    config = configuration(["gang", "network-topology-aware"])
-    session, sound = (open_world(config, *objects, *more) for more in ([two_parents], []))
-    why = "no job with a network topology is scheduled: HyperNode r0 already has a parent s0, and cannot set another"
-    for each, job, said in ((session, "asking", why), (session, "plain", ""), (sound, "asking", "")):
-        found = each.fit.beyond_nodes(job_of(each, job), task_of(each, f"{job}-0"))
-        assert found.startswith(said), (job, found)
-        assert bool(found) is bool(said)
 
 
 @pytest.mark.parametrize(("names_empty", "said"), [(False, "2 full"), (True, "1 , 2 full")])
