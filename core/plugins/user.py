@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from pumice.core.messages.decisions import MOST, NOWHERE, BindContext, FailedAnswers
 from pumice.core.objects.pod import Task
-from pumice.core.plugins.earlier_forms import rule_of
 from pumice.core.session.points.all_points import lifted_filters, lifted_scorers
+from pumice.core.session.points.earlier_forms import rule_of
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Reads
 from pumice.core.session.points.orders import JobColumn, QueueKey, TaskKey, comparing, comparing_keys
 from pumice.core.session.points.point import Point

@@ -33,9 +33,9 @@ from warnings import warn
 
 from pumice.core.messages.decisions import BindContext
 from pumice.core.objects.pod import Task
-from pumice.core.plugins.earlier_forms import FORMS
 from pumice.core.plugins.plugin import Plugin, PluginBuilder
 from pumice.core.session.points.columns import Clause, Clauses, Expression
+from pumice.core.session.points.earlier_forms import FORMS
 from pumice.core.session.points.nodes import (
     FloatArray,
     NodeFilter,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.core.plugins.earlier_forms import rule_of
 from pumice.core.plugins.user import (
     HANDLER,
     INSTEAD,
@@ -20,6 +19,7 @@ from pumice.core.plugins.user import (
     guarded_rule,
     guarded_score,
 )
+from pumice.core.session.points.earlier_forms import rule_of
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from pumice.core.session.points.point import FLAGS
 from pumice.core.session.points.rules import ColumnRule

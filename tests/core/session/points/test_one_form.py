@@ -10,8 +10,7 @@ from tests.kit import source
 FORM: Final = {"__call__", "one"}
 BOTH: Final = {
     "core/plugins/device_plugin.py",  # states no rule: passes on what families say of rows, and remember of one
-    "core/plugins/earlier_forms.py",  # passes on what a user's plugin says, as the next one
-    "core/plugins/user.py",
+    "core/plugins/user.py",  # passes on what a user's plugin says
 }
 
 

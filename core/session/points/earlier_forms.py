@@ -1,12 +1,14 @@
 """Forms of node rules of earlier versions, for users' plugins that were written for them.
 
-Twelve forms have become the two of core/session/points/rules.py. `pumice.plugins` still has the names of the earlier
-ones, and warns whoever imports one. What a user's filter or scorer prepares in such a form becomes a column rule here.
+Twelve forms have become the two of rules.py. `pumice.plugins` still has the names of the earlier ones, with a warning.
+What a user's filter or scorer prepares in such a form becomes a column rule here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from pumice.core.session.points.columns import Clauses, Expression
 from pumice.core.session.points.nodes import Volatility
@@ -15,59 +17,38 @@ from pumice.core.session.points.rules import ColumnRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy.typing as npt
+
     from pumice.core.session.points.columns import Clause, ScoreRule
-    from pumice.core.session.points.nodes import FloatArray, Rows
+    from pumice.core.session.points.nodes import Rows
     from pumice.core.session.reasons import IntArray
 
 
 class EarlierRule:
-    """Says of rows what it says, by methods: `reject` or `score`, or `current` of all nodes."""
+    """Says of rows what it says: a subclass has `reject(rows)` or `score(rows)`, and `finish` when normalised."""
 
     volatility = Volatility.ROW
     normalised = False
     constant: float | None = None
 
 
-class RowsCheck(EarlierRule):
-    """A subclass has `reject(rows)`."""
-
-
-class RowsScore(EarlierRule):
-    """A subclass has `score(rows)`."""
-
-
-class KeptCheck(EarlierRule):
-    """A subclass has `current()`."""
-
-    volatility = Volatility.GLOBAL
-
-
-class KeptScore(EarlierRule):
-    """A subclass has `current()` and `finish(raw)`."""
+class KeptRule(EarlierRule):
+    """Says it of all nodes: a subclass has `current()`."""
 
     volatility = Volatility.GLOBAL
     normalised = True
 
 
-class ReadyCheck(EarlierRule):
-    """Reason numbers, int32 [N]."""
+class ReadyRule(EarlierRule):
+    """Has the answers, [N]."""
 
     volatility = Volatility.STATIC
 
-    def __init__(self, codes: IntArray) -> None:
-        self.reject = codes.__getitem__
+    def __init__(self, answers: npt.NDArray[Any]) -> None:
+        self.reject = self.score = answers.__getitem__
 
 
-class ReadyScore(EarlierRule):
-    """Scores, float64 [N]."""
-
-    volatility = Volatility.STATIC
-
-    def __init__(self, scores: FloatArray) -> None:
-        self.score = scores.__getitem__
-
-
-class ColumnCheck(EarlierRule):
+class ColumnCheck(ColumnRule[np.int32]):
     """A filter by clauses over columns."""
 
     def __init__(
@@ -77,35 +58,34 @@ class ColumnCheck(EarlierRule):
         volatility: Volatility = Volatility.ROW,
         catch_up: Callable[[], object] | None = None,
     ) -> None:
-        self.volatility = volatility
-        self._answer, self._catch_up = Clauses(*clauses), catch_up
+        answer = Clauses(*clauses)
 
-    def reject(self, rows: Rows, /) -> IntArray:
-        """Reason numbers [len(rows)]."""
-        if self._catch_up is not None:
-            self._catch_up()
-        return self._answer(rows)
+        def caught_up(rows: Rows) -> IntArray:
+            if catch_up is not None:
+                catch_up()
+            return answer(rows)
+
+        super().__init__(caught_up, volatility)
 
 
-class ColumnScore(EarlierRule):
+class ColumnScore(ColumnRule[np.float64]):
     """A scorer by a rule over columns."""
 
     def __init__(self, rule: ScoreRule, *, volatility: Volatility = Volatility.ROW) -> None:
-        self.volatility = volatility
-        self.score = Expression(rule)
+        super().__init__(Expression(rule), volatility)
 
 
 FORMS: Final[dict[str, tuple[type, str]]] = {
     "ColumnCheck": (ColumnCheck, "ColumnRule(Clauses(...))"),
     "ColumnScore": (ColumnScore, "ColumnRule(Expression(rule))"),
-    "KeptCheck": (KeptCheck, "ColumnRule(function, Volatility.GLOBAL, follow=version)"),
-    "KeptScore": (KeptScore, "ColumnRule(function, Volatility.GLOBAL, follow=version, finish=finish)"),
+    "KeptCheck": (KeptRule, "ColumnRule(function, Volatility.GLOBAL, follow=version)"),
+    "KeptScore": (KeptRule, "ColumnRule(function, Volatility.GLOBAL, follow=version, finish=finish)"),
     "NodeCheck": (EarlierRule, "ColumnRule(function)"),
     "NodeScore": (EarlierRule, "ColumnRule(function)"),
-    "ReadyCheck": (ReadyCheck, "ColumnRule(codes)"),
-    "ReadyScore": (ReadyScore, "ColumnRule(scores)"),
-    "RowsCheck": (RowsCheck, "ColumnRule(function)"),
-    "RowsScore": (RowsScore, "ColumnRule(function)"),
+    "ReadyCheck": (ReadyRule, "ColumnRule(codes)"),
+    "ReadyScore": (ReadyRule, "ColumnRule(scores)"),
+    "RowsCheck": (EarlierRule, "ColumnRule(function)"),
+    "RowsScore": (EarlierRule, "ColumnRule(function)"),
 }
 """By name: the form, and what is written in its place."""
 

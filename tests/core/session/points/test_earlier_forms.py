@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pumice.plugins
-from pumice.core.plugins.earlier_forms import FORMS, rule_of
 from pumice.core.session.points.columns import Clause
+from pumice.core.session.points.earlier_forms import FORMS, rule_of
 from pumice.core.session.points.nodes import Volatility
 from pumice.core.state.dimensions import CellColumn, cells_of
 
