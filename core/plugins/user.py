@@ -278,20 +278,18 @@ def _no_node(failures: PluginFailures) -> Callable[[str], None]:
     return instead
 
 
-class GuardedRule(ColumnRule[A]):
-    """A user's rule. Its answers are not kept for good: how often it failed is counted by question."""
-
-    @property
-    def is_static(self) -> bool:
-        """Never."""
-        return False
+def _asked_each_time(rule: ColumnRule[A]) -> ColumnRule[A]:
+    """Return the rule, of which nothing is kept for good: how often a user's plugin failed is counted by question."""
+    rule.is_static = False
+    return rule
 
 
 def guarded_check(inner: Check, failures: PluginFailures, session: Session) -> Check:
     """Return a user's filter, prepared for a task."""
     ask = inner.pre_filter
     pre_filter = None if ask is None else lambda: failures.attempt("pre_filter", ask, _no_node(failures))
-    return GuardedRule(GuardedCodes(inner, failures, session), inner.volatility, pre_filter=pre_filter)
+    codes = GuardedCodes(inner, failures, session)
+    return _asked_each_time(ColumnRule(codes, inner.volatility, pre_filter=pre_filter))
 
 
 class GuardedCodes:
@@ -357,12 +355,13 @@ def guarded_score(inner: Score, failures: PluginFailures, session: Session) -> S
     not a finite number.
     """
     constant, scores = inner.constant, GuardedScores(inner, failures, session)
-    return GuardedRule(
+    rule = ColumnRule(
         scores,
         inner.volatility,
         finish=None if inner.finish is None else scores.finish,
         constant=None if constant is None else float(_finite(constant, ())),
     )
+    return _asked_each_time(rule)
 
 
 class GuardedScores:

@@ -50,6 +50,9 @@ class ColumnRule(Generic[A]):
     times the weight. `constant`: the finished score where it is the same for every node, whatever the candidates are.
     `pre_filter`: the part of PreFilter that placements change: asked before each further task that shares the rule,
     raises FitFailure when no node can do now.
+
+    `is_static`, `is_followed`: whether the answers about all nodes are kept for good, while a version stays;
+    `is_normalised`: whether the finished score depends on the candidates as a set.
     """
 
     def __init__(
@@ -67,16 +70,9 @@ class ColumnRule(Generic[A]):
         self.answer: Callable[[Rows], npt.NDArray[A]] = given.__getitem__ if is_there else given
         self.volatility = Volatility.STATIC if is_there else volatility
         self.follow, self.finish, self.constant, self.pre_filter = follow, finish, constant, pre_filter
-
-    @property
-    def is_static(self) -> bool:
-        """Return whether the answers about all nodes are kept for good."""
-        return self.volatility is Volatility.STATIC
-
-    @property
-    def is_followed(self) -> bool:
-        """Return whether the answers about all nodes are kept while a version stays."""
-        return self.follow is not None and self.volatility is Volatility.GLOBAL
+        self.is_static = self.volatility is Volatility.STATIC
+        self.is_followed = follow is not None and volatility is Volatility.GLOBAL
+        self.is_normalised = finish is not None and constant is None
 
     @cached
     def many(self) -> Callable[[Rows], npt.NDArray[A]]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.core.cached import cached
 from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
@@ -47,6 +46,7 @@ class Filters:
         self.by_plugin: list[tuple[str, list[Check]]] = []
         self._counting: dict[Check, NodeFilter] = {}
         self.pre_filters: list[Callable[[], None]] = []
+        self._of_one: list[list[Callable[[int], int]]] | None = None
         volatilities: list[Volatility] = []
         for plugin, filters in session.searches.asked(session.points.predicate, task.template):
             checks: list[Check] = []
@@ -98,15 +98,13 @@ class Filters:
         """Return a plugin's answer about a node that it has refused, after one more of its filters has refused it."""
         return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
-    @cached
-    def _of_one(self) -> list[list[Callable[[int], int]]]:
-        """Return how each check is asked about one row, by plugin: looked up once, for every placement asks them."""
-        return [[check.one for check in checks] for _, checks in self.by_plugin]
-
     def reject_one(self, row: int) -> int:
         """Reason number of one row, 0 where it passes: what `reject` says of it."""
-        table = self._table
-        for checks in self._of_one:
+        table, of_one = self._table, self._of_one
+        if of_one is None:
+            # Looked up once: every placement asks them.
+            of_one = self._of_one = [[check.one for check in checks] for _, checks in self.by_plugin]
+        for checks in of_one:
             code = 0
             for ask in checks:
                 answer = ask(row)

@@ -80,7 +80,7 @@ class Scoring:
         self._split = len(order)
         volatilities = [score.volatility for score in self._scores]
         self.is_global = Volatility.GLOBAL in volatilities
-        self._depends_on_candidates = any(_is_normalised(score) for score in self._scores)
+        self._depends_on_candidates = True in [score.is_normalised for score in self._scores]
         self._raw: list[FloatArray | None] = [None] * len(self._scores)
         self._parts: list[tuple[MutableSequence[float] | None, float]] = []
         self._moving: list[tuple[MutableSequence[float], Callable[[int], float]]] | None = None
@@ -150,7 +150,7 @@ class Scoring:
         self.ranked[rows] = np.where(are_candidates, totals, -np.inf)
 
     def _has_moving_norm(self) -> bool:
-        return any(_is_normalised(s) and s.volatility is not Volatility.STATIC for s in self._scores)
+        return any(s.is_normalised and s.volatility is not Volatility.STATIC for s in self._scores)
 
     def best(self, candidates: BoolArray) -> int:
         """Row of the highest total; the caller knows that there is a candidate. -1: they cannot be scored."""
@@ -233,11 +233,6 @@ class Scoring:
             else:
                 total = _plus(total, self._sum_of([scores], rows, None), out)
         return total
-
-
-def _is_normalised(score: Score) -> bool:
-    """Return whether the finished score depends on the candidates as a set."""
-    return score.finish is not None and score.constant is None
 
 
 ALL = slice(None)
