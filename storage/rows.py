@@ -35,6 +35,8 @@ LAST_LOOK_BYTES: Final = 4 << 20
 BADLY: Final = 0.2
 WELL: Final = 0.15
 WINDOW: Final = -15
+SMALL_WINDOW: Final = -13
+"""What reaches no further back needs a quarter of the tables: to make them takes 46 us of a small append, and 10 so."""
 
 
 class Dictionary(NamedTuple):
@@ -46,7 +48,9 @@ class Dictionary(NamedTuple):
 
 def deflate(payload: bytes, dictionary: bytes) -> bytes:
     """A raw deflate stream. Level 1: what repeats is found all the same, at three times the speed."""
-    deflater = zlib.compressobj(1, zlib.DEFLATED, WINDOW, 8, zlib.Z_DEFAULT_STRATEGY, dictionary)
+    small = len(payload) + len(dictionary) <= 1 << -SMALL_WINDOW
+    window, memory = (SMALL_WINDOW, 6) if small else (WINDOW, 8)
+    deflater = zlib.compressobj(1, zlib.DEFLATED, window, memory, zlib.Z_DEFAULT_STRATEGY, dictionary)
     return deflater.compress(payload) + deflater.flush()
 
 

@@ -47,45 +47,80 @@ class ReachedPod(Struct, frozen=True):
     uid: str
 
 
-def target_of(service: Object, pod: Object) -> ReachedPod | None:
-    """The pod as its Service sees it; None as long as it cannot be reached."""
+class AddressedPod(Struct, frozen=True, gc=False):
+    """Parts of a pod with an address that Services go by. The pod itself, decoded, is fifteen times as large, and there
+    are as many as run. `named_ports`: name, protocol and number of its containers' ports that have a name.
+    """
+
+    address: str
+    ready: bool
+    leaving: bool
+    node: str
+    hostname: str
+    subdomain: str
+    namespace: str
+    name: str
+    uid: str
+    labels: dict[str, str]
+    named_ports: tuple[tuple[str, str, int], ...]
+
+
+def addressed(pod: Object) -> AddressedPod | None:
+    """Return what Services go by of a pod; None as long as it cannot be reached."""
     meta, spec, status = pod["metadata"], section(pod, "spec"), section(pod, "status")
     address = status.get("podIP")
     if not address or status.get("phase") in ("Succeeded", "Failed"):
         return None
-    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in status.get("conditions") or ())
-    named = spec.get("subdomain") == service["metadata"]["name"]
-    return ReachedPod(
+    ports = [port for each in spec.get("containers") or () for port in each.get("ports") or () if port.get("name")]
+    return AddressedPod(
         address,
-        _ports(service, spec),
-        ready or bool(service["spec"].get("publishNotReadyAddresses")),
+        any(each.get("type") == "Ready" and each.get("status") == "True" for each in status.get("conditions") or ()),
         "deletionTimestamp" in meta,
         spec.get("nodeName") or "",
-        spec.get("hostname") or "" if named else "",
+        spec.get("hostname") or "",
+        spec.get("subdomain") or "",
         meta["namespace"],
         meta["name"],
         meta["uid"],
+        text_map(meta.get("labels")),
+        tuple(
+            [(each["name"], each.get("protocol", "TCP"), each["containerPort"]) for each in ports if each.get("name")]
+        ),
     )
 
 
-def _ports(service: Object, spec: Object) -> Ports:
+def target_of(service: Object, pod: AddressedPod) -> ReachedPod:
+    """The pod as its Service sees it."""
+    return ReachedPod(
+        pod.address,
+        _ports(service, pod),
+        pod.ready or bool(service["spec"].get("publishNotReadyAddresses")),
+        pod.leaving,
+        pod.node,
+        pod.hostname if pod.subdomain == service["metadata"]["name"] else "",
+        pod.namespace,
+        pod.name,
+        pod.uid,
+    )
+
+
+def _ports(service: Object, pod: AddressedPod) -> Ports:
     found: list[tuple[str, int, str, str]] = []
     for port in service["spec"].get("ports") or ():
-        number = _number(port, spec)
+        number = _number(port, pod)
         if number:
             found.append((port.get("name") or "", number, port["protocol"], port.get("appProtocol") or ""))
     return tuple(found)
 
 
-def _number(port: Object, spec: Object) -> int:
+def _number(port: Object, pod: AddressedPod) -> int:
     """Of the pod's port, which may be called by its name (0: it has none of that name)."""
     wanted = port.get("targetPort")
     if isinstance(wanted, int):
         return wanted
-    for container in spec.get("containers") or ():
-        for each in container.get("ports") or ():
-            if each.get("name") == wanted and each.get("protocol", "TCP") == port["protocol"]:
-                return int(each["containerPort"])
+    for name, protocol, number in pod.named_ports:
+        if name == wanted and protocol == port["protocol"]:
+            return int(number)
     return int(wanted) if isinstance(wanted, str) and wanted.isdigit() else 0
 
 
@@ -208,7 +243,7 @@ class EndpointsMachine(Machine):
 
     def __init__(self) -> None:
         self._services: dict[str, dict[str, Object]] = {}
-        self._pods: dict[str, dict[str, Object]] = {}
+        self._pods: dict[str, dict[str, AddressedPod]] = {}
         self._endpoints: dict[Key, Object] = {}
         self._slices: dict[Key, dict[str, Object]] = {}
         self._dirty: dict[Key, None] = {}
@@ -254,20 +289,22 @@ class EndpointsMachine(Machine):
 
     def _pod(self, key: Key, pod: Object, *, deleted: bool) -> None:
         here = self._pods.setdefault(key[0], {})
-        before = here.pop(key[1], None)
-        if not deleted:
-            here[key[1]] = pod
+        before, after = here.pop(key[1], None), None if deleted else addressed(pod)
+        if after is not None:
+            here[key[1]] = after
+        if before is None and after is None:
+            return
         for name, service in self._services.get(key[0], {}).items():
-            old = before is not None and self._seen(service, before)
-            new = not deleted and self._seen(service, pod)
+            old = None if before is None else self._seen(service, before)
+            new = None if after is None else self._seen(service, after)
             if old != new:
                 self._dirty[key[0], name] = None
 
     @staticmethod
-    def _seen(service: Object, pod: Object) -> ReachedPod | None:
+    def _seen(service: Object, pod: AddressedPod) -> ReachedPod | None:
         """The pod as one behind the Service; None: it is not."""
         selector = section(service, "spec").get("selector")
-        if not selector or not selector.items() <= text_map(pod["metadata"].get("labels")).items():
+        if not selector or not selector.items() <= pod.labels.items():
             return None
         return target_of(service, pod)
 

@@ -189,6 +189,7 @@ class PodReader:
     def gone(self, key: str) -> None:
         """Forget the pod: it is gone."""
         self.resized.pop(key, None)
+        self._lately.pop(key, None)
 
     def _counted(self, pod: Object) -> tuple[Object | None, bool]:
         """The spec that counts where it is not the pod's own, and whether it was not so far."""

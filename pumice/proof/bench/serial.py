@@ -90,4 +90,5 @@ async def create(port: int, clients: int, pods: int) -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{anyio.run(create, *map(int, sys.argv[1:4]))}\n")
+    port, clients, pods = map(int, sys.argv[1:4])
+    sys.stdout.write(f"{anyio.run(create, port, clients, pods)}\n")
