@@ -12,7 +12,9 @@ import hypercorn.protocol
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
 from h2.settings import SettingCodes, Settings
-from hypercorn.events import Closed
+from h11 import ERROR, LocalProtocolError
+from h11 import Response as Answer
+from hypercorn.events import Closed, RawData
 from hypercorn.events import Event as WireEvent
 from hypercorn.protocol import ProtocolWrapper
 from hypercorn.protocol.events import Body, EndBody, Request, Response
@@ -87,7 +89,24 @@ class RefusingH2(H2Protocol):
 class BoundedH11(H11Protocol):
     """Refuses a head beyond the limit however it comes. h11 looks at the size only while it waits for more, and what it
     is given at once may be as long again.
+
+    The head of an answer whose length is known goes out with its body: as two writes, which wake the client twice.
     """
+
+    _head = b""
+
+    async def _send_h11_event(self, event: Any) -> None:
+        try:
+            data = self._head + (self.connection.send(event) or b"")
+        except LocalProtocolError:
+            self._head = b""
+            if self.connection.their_state != ERROR:
+                raise
+            return
+        follows = isinstance(event, Answer) and any(name == b"content-length" for name, _ in event.headers)
+        self._head = data if follows else b""
+        if data and not follows:
+            await self.send(RawData(data=data))
 
     async def _create_stream(self, request: Any) -> None:
         size = len(request.target) + sum(len(name) + len(value) + 4 for name, value in request.headers)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -17,7 +18,7 @@ from typing import Any, Final
 import anyio
 from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
-from hypercorn.events import Closed, Event, RawData
+from hypercorn.events import Closed, Event, RawData, Updated
 
 from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from pumice.actors.gateway.request.exchange import App
@@ -153,15 +154,22 @@ def closing_promptly(server: Any) -> Any:
 
     class PromptServer(server):  # type: ignore[misc]
         closes_promptly = True
+        idle_since = monotonic()
 
         async def run(self) -> None:
+            self.idle_since = monotonic()
             try:
                 await server.run(self)
             finally:
                 self.__dict__.pop("protocol", None)  # which refers back to it
 
         async def protocol_send(self, event: Event) -> None:
-            """asyncio takes what is written to a connection that has gone, and logs a line each time."""
+            """asyncio takes what is written to a connection that has gone, and logs a line each time. Hypercorn would
+            end a task and begin one at every request to say that the connection is not idle.
+            """
+            if isinstance(event, Updated):
+                self.idle_since = monotonic() if event.idle else inf
+                return
             writer = getattr(self, "writer", None)
             if isinstance(event, RawData) and writer is not None and writer.transport.is_closing():
                 await self.protocol.handle(Closed())
@@ -171,6 +179,18 @@ def closing_promptly(server: Any) -> Any:
         async def _read_data(self) -> None:
             await server._read_data(self)
             await self.idle_task.stop()
+
+        async def _idle_timeout(self) -> None:
+            """Close the connection when it has been idle for too long, or is when the server stops; while a request is
+            answered at that time, hypercorn closes it afterwards.
+            """
+            most, ended = self.config.keep_alive_timeout, self.context.terminated
+            while not ended.is_set() and (left := self.idle_since + most - monotonic()) > 0:
+                with anyio.move_on_after(min(left, most)):
+                    await ended.wait()
+            if self.idle_since < inf:
+                with anyio.CancelScope(shield=True):
+                    await self._initiate_server_close()
 
     return PromptServer
 

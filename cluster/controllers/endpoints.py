@@ -83,9 +83,7 @@ def addressed(pod: Object) -> AddressedPod | None:
         meta["name"],
         meta["uid"],
         text_map(meta.get("labels")),
-        tuple(
-            [(each["name"], each.get("protocol", "TCP"), each["containerPort"]) for each in ports if each.get("name")]
-        ),
+        tuple([(port["name"], port.get("protocol", "TCP"), port["containerPort"]) for port in ports]),
     )
 
 
