@@ -6,7 +6,7 @@ Hypercorn has no setting for any of this, so `mend` puts these classes in the pl
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import hypercorn.protocol
 from h2.errors import ErrorCodes
@@ -93,17 +93,18 @@ class BoundedH11(H11Protocol):
     The head of an answer whose length is known goes out with its body: as two writes, which wake the client twice.
     """
 
-    _head = b""
+    _head: bytes = b""
 
     async def _send_h11_event(self, event: Any) -> None:
         try:
-            data = self._head + (self.connection.send(event) or b"")
+            sent = cast("bytes", self.connection.send(event) or b"")
         except LocalProtocolError:
             self._head = b""
             if self.connection.their_state != ERROR:
                 raise
             return
         follows = isinstance(event, Answer) and any(name == b"content-length" for name, _ in event.headers)
+        data = self._head + sent
         self._head = data if follows else b""
         if data and not follows:
             await self.send(RawData(data=data))

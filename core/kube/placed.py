@@ -91,10 +91,8 @@ class SpecialPods:
     def special(self, nodes: NodeRows, snapshot: Snapshot) -> list[Move]:
         """The special pods with their nodes' rows."""
         changed, residents = snapshot.residents.since(self._number), snapshot.node_tasks
-        if changed is None:
-            changed = residents.keys() | self._special.keys()
         self._number = snapshot.residents.number
-        for name in changed:
+        for name in residents.keys() | self._special.keys() if changed is None else changed:
             found = _specials(residents.get(name, {}).values())
             if found:
                 self._special[name] = found

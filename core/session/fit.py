@@ -162,11 +162,10 @@ class JobFit:
 
     def events(self) -> list[PodGroupEvent]:
         """One for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent)."""
-        return [
-            PodGroupEvent(job.namespace, job.name, UNSCHEDULABLE, self.remarks[job.row])
-            for job in self._session.jobs.in_order
-            if job.row in self.remarks and job.row in self.not_admitted
-        ]
+        told = np.zeros(len(self._session.snapshot.jobs.phase), dtype=np.bool_)
+        told[list(self.remarks.keys() & self.not_admitted.keys())] = True
+        jobs = self._session.jobs.where(told)
+        return [PodGroupEvent(job.namespace, job.name, UNSCHEDULABLE, self.remarks[job.row]) for job in jobs]
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
         """Return the reason for one task, from its last transaction (TaskSchedulingReason)."""
