@@ -6,14 +6,12 @@ Hypercorn has no setting for any of this, so `mend` puts these classes in the pl
 from __future__ import annotations
 
 import logging
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import hypercorn.protocol
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
 from h2.settings import SettingCodes, Settings
-from h11 import ERROR, LocalProtocolError
-from h11 import Response as Answer
 from hypercorn.events import Closed, RawData
 from hypercorn.events import Event as WireEvent
 from hypercorn.protocol import ProtocolWrapper
@@ -93,21 +91,25 @@ class BoundedH11(H11Protocol):
     The head of an answer whose length is known goes out with its body: as two writes, which wake the client twice.
     """
 
-    _head: bytes = b""
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._send_on = self.__dict__.pop("send")  # the one below is the class's: no connection refers to itself
+        self._head, self._body_follows = b"", False
 
-    async def _send_h11_event(self, event: Any) -> None:
-        try:
-            sent = cast("bytes", self.connection.send(event) or b"")
-        except LocalProtocolError:
-            self._head = b""
-            if self.connection.their_state != ERROR:
-                raise
-            return
-        follows = isinstance(event, Answer) and any(name == b"content-length" for name, _ in event.headers)
-        data = self._head + sent
-        self._head = data if follows else b""
-        if data and not follows:
-            await self.send(RawData(data=data))
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Hypercorn's own."""
+        self._body_follows = isinstance(event, Response) and any(name == b"content-length" for name, _ in event.headers)
+        await super().stream_send(event)
+
+    async def send(self, event: WireEvent) -> None:
+        """Send the head of an answer when its body comes."""
+        if isinstance(event, RawData):
+            data = self._head + (event.data or b"")
+            self._head = data if self._body_follows else b""
+            if self._head or not data:
+                return
+            event = RawData(data=data)
+        await self._send_on(event)
 
     async def _create_stream(self, request: Any) -> None:
         size = len(request.target) + sum(len(name) + len(value) + 4 for name, value in request.headers)
