@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.actors.runtime.envelope import Answer
     from pumice.actors.scheduling.cycle_memory import CycleMemory
     from pumice.actors.system.ports import BindPort, CachePort, EvictPort, RecorderPort, StatusPort
-    from pumice.core.messages.decisions import Bind, CycleResult
+    from pumice.core.messages.decisions import Bind, CycleResult, PodGroupEvent
     from pumice.core.messages.events import CycleRecord
 
 D = TypeVar("D")
@@ -54,6 +54,7 @@ class Commit:
         self._evictors = rotation(evictors)
         self._status = status
         self._patience = anyio.CancelScope()
+        self._told: tuple[PodGroupEvent, ...] = ()  # by the last cycle
 
     async def note(self, kind: str, event: Message) -> None:
         """Have an event written down some time."""
@@ -116,8 +117,10 @@ class Commit:
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order, through=True)
         written = await self._status.ask_later(unsent.statuses, through=True) if unsent.statuses else None
-        if result.events:
+        # The status writer leaves out what it said last; a thousand jobs that wait would be told it every cycle.
+        if result.events and result.events != self._told:
             await self._status.tell(WriteStatus(result.cycle, events=result.events), through=True)
+        self._told = result.events
         return written
 
 
