@@ -25,7 +25,7 @@ class Machine(ABC):
     """
 
     kinds: tuple[str, ...]
-    """What it watches: kinds and parts of kinds, in the order in which a first list should come.
+    """Watched kinds: kinds and parts of kinds, in the order in which a first list should come.
 
     Of the kind of a part it may hear more than the part, and hears its own changes by their answers only, where the
     part leaves them out (`pumice.core.objects.parts`).

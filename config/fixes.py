@@ -56,14 +56,14 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "empty-answer-vetoes",
         "victims",
-        "A plugin that lets nobody be evicted is overruled by the next tier.",
-        "Nobody is evicted.",
+        "A plugin that permits no victims is overruled by the next tier.",
+        "No pod is evicted.",
         "#1791",
     ),
     Fix(
         "intersection-stays-empty",
         "victims",
-        "When the plugins of a tier agree on nobody, the next one of that tier starts anew with its own candidates.",
+        "When the plugins of a tier agree on no victim, the next one of that tier starts anew with its own candidates.",
         "The tier has no victims.",
         "#5963",
     ),
@@ -155,7 +155,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "dry-run-asks-queue",
         "preempt, topology-aware",
         "Where the queue may not have the preemptor, all victims of the node go all the same.",
-        "Nobody goes.",
+        "No pod is evicted.",
     ),
     Fix(
         "best-effort-victims-count",
@@ -173,13 +173,13 @@ FIXES: Final[tuple[Fix, ...]] = (
         "pdb-leaves-shuffle-alone",
         "pdb",
         "With action shuffle every running pod that the budgets leave is evicted.",
-        "Nobody is evicted because of pdb.",
+        "No pod is evicted because of pdb.",
     ),
     Fix(
         "rescheduling-default-period",
         "rescheduling",
         "Without metricsPeriod the average of 5m is read, which the collector of Prometheus and Elasticsearch never "
-        "fills in: nobody is evicted.",
+        "fills in: no pod is evicted.",
         "The average of 10m is read.",
         "#3582",
     ),
@@ -219,7 +219,7 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "volumes-are-no-resource",
         "requests, nodes, queues",
-        "Each claim of a pod asks for one of attachable-volumes-csi-DRIVER, of which a node has what its CSINode says: "
+        "Each claim of a pod asks for one attachable-volumes-csi-DRIVER. A node has as many as its CSINode says: "
         "where no CSINode names the driver, the pod fits nowhere. Queues' sums show it.",
         "Only the filter NodeVolumeLimits counts volumes.",
     ),
@@ -284,8 +284,8 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "reclaim-uses-what-leaves",
         "reclaim",
-        "A node on which nobody is left to be asked is passed over, though its pods are leaving: the second task of a "
-        "gang is not promised the rest of what was freed for the first, and nobody is evicted in the end.",
+        "A node without candidates left is skipped, though its pods are leaving: the second task of a gang is not "
+        "promised the rest of what was freed for the first, and no pod is evicted in the end.",
         "Such a node takes tasks that do not fit into what is idle there.",
         "proposed (#5521), not merged",
     ),
@@ -307,7 +307,7 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "broken-gangs-first",
         "gang (job order)",
-        "A gang that lost pods and runs below its minimum is no more than a job that has not started; drf then prefers "
+        "A gang that lost pods and runs below its minimum ranks like a job that has not started; drf then prefers "
         "the new job, which has nothing, and the gang waits for ever.",
         "It comes before jobs that have not started.",
         "reported (#5805), open",
@@ -322,7 +322,7 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "overfull-cards-are-full",
         "deviceshare (GPUSharingEnable)",
-        "What a card has left is counted without sign: a card of which more is in use than it has seems all but empty, "
+        "What a card has left is counted without sign: a card with more in use than it has seems almost empty, "
         "and is given to every pod.",
         "It gives nothing.",
         "mended after v1.15.1 (#5470)",
@@ -330,15 +330,15 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "hami-spread-likes-unused",
         "deviceshare (AscendHAMiVNPUEnable)",
-        "With the policy spread, chips that one pod uses are preferred to chips that nobody uses.",
-        "Chips that nobody uses are preferred.",
+        "With the policy spread, chips that one pod uses are preferred to unused chips.",
+        "Unused chips are preferred.",
         "mended after v1.15.1 (37bd43737)",
     ),
     Fix(
         "hami-lock-key",
         "deviceshare (AscendHAMiVNPUEnable with NodeLockEnable)",
         "The node is locked under the name of the model of its chips, which HAMi's device plugin does not know, and "
-        "only while the chips are chosen: nobody waits until a pod has them.",
+        "only while the chips are chosen: the next pod does not wait until this one has them.",
         "The lock is hami.io/mutex.lock, which HAMi's device plugin takes away when the pod has its chips; it counts "
         "for five minutes at most.",
         "mended after v1.15.1 (3347c2025)",

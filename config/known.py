@@ -23,10 +23,10 @@ class Flag(NamedTuple):
 
 
 class KnownPlugin(NamedTuple):
-    """What the loader knows of a plugin: its arguments, None for a user's plugin, of which only its author knows.
+    """The loader's knowledge of a plugin: its arguments; None for a user's plugin, since only its author knows them.
 
-    `sections`: what it reads beside them, by the name among `configurations`; `exclusive`: switches of which Volcano
-    takes one at most.
+    `sections`: what it reads beside them, by the name among `configurations`; `exclusive`: switches;
+    Volcano takes at most one of them.
     """
 
     arguments: Arguments | None = None
@@ -112,4 +112,4 @@ METRICS_KEYS: Final = (
     "elasticsearch.password",
     "elasticsearch.hostnameFieldName",
 )
-"""What the ``metrics`` section may hold: where real node usage comes from."""
+"""Keys of the ``metrics`` section: where real node usage comes from."""

@@ -1,4 +1,4 @@
-"""A kubeconfig: which server a context means, whom to trust, and as whom to ask (source: client-go's `clientcmd`).
+"""Kubeconfig files: server, certificates and user of a context (source: client-go's `clientcmd`).
 
 Only what a client needs is read; other keys are left to other programs. Paths in the file are relative to it.
 """
@@ -19,7 +19,7 @@ from pumice.config.read import ValuePlace, mapping, sequence, switch, text
 from pumice.config.yaml_tree import read_documents
 
 HEADER_SAFE: Final = "!#$&'*+^`|"
-"""What may stand in a header's name beside what `quote` leaves anyway."""
+"""Letters allowed in a header's name beside those that `quote` leaves anyway."""
 
 
 class ExecPlugin(Struct, frozen=True):
@@ -81,7 +81,7 @@ def parse_kubeconfig(written: str, source: str, context: str = "", *, folder: Pa
     whole = mapping(place, place.document.data)
     name = context or text(place.at("current-context"), whole.get("current-context"))
     if not name:
-        raise ConfigError("there is no current-context: name one with --context", source=source)
+        raise ConfigError("the kubeconfig has no current-context: name one with --context", source=source)
     chosen = _named(place, whole, "contexts", "context", name)
     cluster = _named(place, whole, "clusters", "cluster", chosen.text("cluster"))
     user = chosen.text("user")

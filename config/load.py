@@ -45,7 +45,7 @@ _POINTS = {flag.key: flag.point for flag in FLAGS}
 _DEFAULTS = {flag.point: True for flag in FLAGS if flag.on_by_default}
 _TOP = ("actions", "tiers", "configurations", "metrics")
 OFF: Final[tuple[Any, ...]] = (None, False, "0", "f", "F", "false", "False", "FALSE", "", [])
-"""What switches an argument off, however it is written."""
+"""Values that switch an argument off, however they are written."""
 _CONFLICT = (
     "proportion and drf with enableHierarchy conflict in one tier: both order queues and decide who may reclaim; "
     "drop one of them or turn enableHierarchy off"

@@ -41,7 +41,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> int:
-        """The line of the value, or of the nearest thing around it; 0 when there are no lines."""
+        """The line of the value, or of the nearest thing around it; 0 for a source without lines."""
         lines = self.document.lines
         return next((lines[self.path[:end]] for end in range(len(self.path), -1, -1) if self.path[:end] in lines), 0)
 
@@ -156,7 +156,7 @@ def shaped(place: ValuePlace, value: object, to: type[T], read: Callable[[type, 
 def _misshapen(
     place: ValuePlace, value: Any, to: Any, read: Callable[[type, Any], Any] | None, said: str
 ) -> ConfigError:
-    """The error of which msgspec says `Expected … - at `$.a[0][...]``, where `[...]` is some key of a mapping."""
+    """The error for msgspec's `Expected … - at `$.a[0][...]``, where `[...]` is some key of a mapping."""
     problem, _, where = said.partition(" - at `")
     steps: list[str | int] = []
     found = value

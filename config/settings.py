@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "PUMICE_"
 
 CONFIG_MAP: Final = "configmap:"
-"""What a configuration begins with that stands in the cluster."""
+"""The prefix of a configuration that is stored in the cluster."""
 
 Text = Annotated[str, Meta(min_length=1, title="a text")]
 Address = Annotated[str, Meta(pattern=r"^(\[[^\]]+\]|[^:\[\]]*):\d{1,5}$", title="HOST:PORT, such as 127.0.0.1:8080")]

@@ -15,7 +15,7 @@ def time_zone(name: str) -> tzinfo:
     """The zone of that name, such as Europe/Berlin. Raises ValueError for one that is unknown here."""
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, LookupError) as error:  # a folder, a path with .., a name that is not there
+    except (OSError, ValueError, LookupError) as error:  # a folder, a path with .., a name that does not exist
         raise ValueError(f"no time zone {name!r} is known here") from error
 
 

@@ -129,7 +129,7 @@ def layout_of(view: View, rows: Rows) -> BoardLayout:
 
 
 def _by_hyper_node(view: View, specs: Sequence[NodeSpec]) -> list[tuple[str, ...]]:
-    """Nothing where there are no HyperNodes, or they make no tree."""
+    """Nothing without HyperNodes, or where they make no tree."""
     objects = view.others.by_kind.get("HyperNode") or {}
     tree = build_tree([read_hyper_node(each) for each in objects.values()], specs) if objects else None
     if tree is None or tree.problem or tree.is_trivial:

@@ -13,7 +13,7 @@ from pumice.core.default_scheduler import cycle as kubernetes
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.life.pod_group import OUTSIDE
 from pumice.core.life.task import TaskStatus
-from pumice.core.outside import nobody
+from pumice.core.outside import ask_nothing
 from pumice.core.plugins import PLACERS, PLUGINS, SILENT, asks_outside, of_ours_alone
 from pumice.core.plugins.plugin import KnowsDevices
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
@@ -75,7 +75,7 @@ def open_session(
     report: bool = False,
     watch: Watch = unwatched,
     trail: NullTrail = NULL_TRAIL,
-    ask: Ask = nobody,
+    ask: Ask = ask_nothing,
     sparing: bool = False,
 ) -> Session:
     """Open a session on the snapshot (which it takes over) and let the plugins register.
@@ -167,7 +167,7 @@ def run_cycle(
     options: SessionOptions | None = None,
     *,
     report: bool = False,
-    ask: Ask = nobody,
+    ask: Ask = ask_nothing,
     scheduler: str = "",
     trail: NullTrail = NULL_TRAIL,
 ) -> CycleResult:

@@ -18,8 +18,8 @@ SIZE: Final = 8
 """Bytes of a question's digest."""
 HOLE: Final = b"\0"
 """Around the number of a pod in a question; JSON has no such byte."""
-NOT_RECORDED: Final = OutsideAnswer(error="nobody was asked this when it was recorded")
-NOBODY: Final = OutsideAnswer(error="there is nobody to ask here")
+NOT_RECORDED: Final = OutsideAnswer(error="this was not asked when the cycle was recorded")
+NOT_ASKED: Final = OutsideAnswer(error="no process outside is asked here")
 SUPPOSED: Final = OutsideAnswer(error="it was not asked, and is supposed to agree")
 """Where something is only tried: who is not asked has no objection and no wish."""
 
@@ -62,9 +62,9 @@ def filled(question: OutsideQuestion, pods: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def nobody(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
+def ask_nothing(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
     """Answer that no process can be asked."""
-    return [NOBODY] * len(questions)
+    return [NOT_ASKED] * len(questions)
 
 
 def digest_of(question: OutsideQuestion) -> bytes:

@@ -16,10 +16,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Vocabulary(NamedTuple):
-    """`meanings`: labels and annotations whose values are no names. `holds_names`: annotations whose values are names.
+    """`meanings`: labels and annotations whose values are not names. `holds_names`: annotations whose values are names.
 
     `domains`: domains of annotations that are read, with a pattern of what is read there; "": everything, domains below
-    it included. `models`: labels with a pattern of those values that are no names. `words`: words of its messages.
+    it included. `models`: labels with a pattern of those values that are not names. `words`: words of its messages.
     `kept`: annotations with a function that gives what is read of a value. `renamed`: (a ConfigMap, what stands for a
     name) -> the ConfigMap with other names; None for a ConfigMap that the owner of the words does not read.
     """

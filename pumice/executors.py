@@ -25,10 +25,10 @@ import anyio
 
 from pumice.errors import demand
 
-# --- Work aside
+# --- Work in a thread of its own
 
 
-def aside(work: Callable[..., T], *arguments: object) -> T:
+def in_thread(work: Callable[..., T], *arguments: object) -> T:
     """Return the result of `work(*arguments)`, called in a thread of its own: no event loop runs there, even if the
     caller has one.
     """
@@ -42,7 +42,7 @@ def waited(work: Callable[..., Awaitable[T]], *arguments: object) -> T:
     def run() -> T:
         return anyio.run(work, *arguments)
 
-    return aside(run)
+    return in_thread(run)
 
 
 # --- Cores

@@ -89,7 +89,7 @@ class DiskFailedError(StorageError):
 
 
 class JournalGoneError(StorageError):
-    """The journal's files are no longer the ones that were opened. It takes no more appends."""
+    """The journal's files are not the ones that were opened. It takes no more appends."""
 
 
 class ClosedError(StorageError):

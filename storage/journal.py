@@ -53,7 +53,7 @@ RECORDS: Final[dict[str, Any]] = {
     CHECKPOINT: CheckpointTaken,
     SHADOW: ShadowCompared,
 }
-"""What is in records, by their kind; a reader skips kinds it does not know."""
+"""Contents of records, by kind; a reader skips kinds that it does not know."""
 KINDS: Final = tuple(RECORDS)
 
 GENESIS: Final = bytes(16)
@@ -164,7 +164,7 @@ class Journal(Protocol):
         ...
 
     async def confirm(self) -> None:
-        """Raises GoneError when the journal is no longer where it was opened."""
+        """Check the files. Raises GoneError when the journal is no longer where it was opened."""
         ...
 
     async def close(self) -> None:

@@ -72,7 +72,7 @@ _TIMED: Final = (*_DECIDED, commands.Update)
 _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
 _ASIDE: Final = (Pull, ReadFaults)
-"""What needs nothing of the store but its log."""
+"""Requests that need only the log of the store."""
 
 
 class Applied(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The dry-run workers of a system and whoever drives dry runs over them: what they share, in one place.
+"""The dry-run workers of a system and the drivers of dry runs: what they share, in one place.
 
 Not an actor: `pumice.actors.system.system` and the benchmarks hold it, and put its actors under a supervisor.
 """
@@ -41,5 +41,5 @@ class DryRunCrew:
 
 
 def _try_rows(handles: HandleTable[DryRunLike], argument: bytes, first: int, last: int) -> Sequence[Finding]:
-    """Raises KeyError when nobody waits for these rows any more."""
+    """Try rows of a dry run. Raises KeyError when its driver no longer waits for them."""
     return handles.get(codec.unpack(argument)).try_rows(first, last)

@@ -77,7 +77,7 @@ class DryRunPool:
         self._requests = 0
 
     async def run(self, function: str, argument: bytes, rows: int, want: int = 0) -> list[Finding]:
-        """The first `want` findings (0: all) over rows 0..rows-1; DryRunLostError for a chunk nobody can do."""
+        """The first `want` findings (0: all) over rows 0..rows-1; DryRunLostError for a chunk that no worker can do."""
         self._requests += 1
         blank = Chunk(self._requests, 0, function, argument, 0, 0, want)
         request = _Request(blank, rows, len(self._workers), self._chunk_rows)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.ports import DryRunPort
 
 TryRows = Callable[[bytes, int, int], Iterable[tuple[int, bytes]]]
-"""(argument, first row, last row + 1) -> findings in row order. Reads only; the same answer whoever asks."""
+"""(argument, first row, last row + 1) -> findings in row order. Reads only; every worker gives the same answer."""
 
 
 class DryRunWorker(Actor[Chunk, Candidates | DryRunFailed]):

@@ -51,7 +51,7 @@ CONFLICT, GONE = 409, 404
 AGAIN_S, LONGEST_AGAIN_S = 1.0, 64.0
 """When a cycle says anew what was given up, or not answered: Volcano's period, doubled each time in a row."""
 _NOTHING = None, 0
-GIVEN_UP = Refused(CONFLICT, "Conflict", f"somebody else kept writing, {ATTEMPTS} times")
+GIVEN_UP = Refused(CONFLICT, "Conflict", f"another client kept writing the object, {ATTEMPTS} times")
 
 
 class StatusWriter(Actor[WriteStatus, Done]):

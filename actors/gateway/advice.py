@@ -55,7 +55,7 @@ class Workers:
         self._over = False
 
     async def keep(self) -> None:
-        """End who has been idle for long; when cancelled, everybody."""
+        """End processes that have been idle for long; when cancelled, all of them."""
         try:
             while True:
                 await anyio.sleep(IDLE_S / 5)
@@ -231,8 +231,8 @@ class AdviceDesk:
         await self.workers.keep()
 
     async def ask(self, question: AdviserQuestion) -> AdviserAnswer:
-        """Return the adviser's answer. Raises ApiError: 429 when as many are being answered as may be, 503 when there
-        is no adviser or it takes too long, 500 when its process died.
+        """Return the adviser's answer. Raises ApiError: 429 when as many are being answered as may be, 503 when the
+        server has no adviser or the answer takes too long, 500 when its process died.
         """
         with self._one_more():
             return await self.look(question)
@@ -240,7 +240,7 @@ class AdviceDesk:
     async def look(self, question: AdviserQuestion) -> AdviserAnswer:
         """`ask` without the limit: for the one question that the desk itself has."""
         if self._adviser is None:
-            raise unavailable("nobody here answers such questions")
+            raise unavailable("this server has no adviser that answers such questions")
         try:
             return await self.workers.run(self._adviser, question)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""The front of every server, of a run or of a journal: the door, open requests, and where errors become answers."""
+"""The front of every server, of a run or of a journal: authentication, open requests, errors as answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.longest import Longest
 from pumice.config.errors import WorldError
 
-# --- The door: who may come in
+# --- Authentication
 # A page in a user's browser can send requests to the loopback as well. It gives itself away by its Origin, or
 # (after its name was made to point here) by a Host that is not an address of this server.
 
@@ -66,8 +66,8 @@ def _same_host(origin: str, host: str) -> bool:
     return parts.netloc.lower().removesuffix(usual) == host.lower().removesuffix(usual)
 
 
-class Doorkeeper:
-    """`token` "" asks for none; `host` is where the server listens."""
+class Authenticator:
+    """Checks the token and the origin of requests. `token` "": none is needed; `host`: the address to listen on."""
 
     def __init__(self, token: str, host: str) -> None:
         self._token = token.encode()
@@ -75,11 +75,11 @@ class Doorkeeper:
         self._check: Callable[[Exchange], None] = self._token_given if token else self._from_here
 
     def admit(self, exchange: Exchange) -> None:
-        """Raises ApiError (401, 403)."""
+        """Check a request. Raises ApiError (401, 403)."""
         self._from_no_other_page(exchange)
         self._check(exchange)
 
-    def admit_strangers(self, exchange: Exchange) -> None:
+    def admit_to_login(self, exchange: Exchange) -> None:
         """Let in clients that may see the form that asks for the token, and its parts. Raises ApiError (403)."""
         self._from_no_other_page(exchange)
         if not self._token:
@@ -89,7 +89,7 @@ class Doorkeeper:
         """Return whether the given text is the token."""
         return bool(self._token) and hmac.compare_digest(given.strip().encode(), self._token)
 
-    def pass_for_pages(self) -> str:
+    def page_cookie(self) -> str:
         """Return the value of a browser's cookie in place of the token; its holder may read."""
         return hmac.new(self._token, b"the page of pumice", "sha256").hexdigest()
 
@@ -107,7 +107,7 @@ class Doorkeeper:
             raise unauthorized()
 
     def _has_pass(self, exchange: Exchange) -> bool:
-        known = self.pass_for_pages().encode()
+        known = self.page_cookie().encode()
         pairs = (part.strip().partition("=") for part in exchange.header("cookie").replace(",", ";").split(";"))
         return any(name == COOKIE and hmac.compare_digest(value.encode(), known) for name, _, value in pairs)
 
@@ -192,9 +192,9 @@ class Front:
         return AdviceDesk(self.settings.adviser, self.settings.question_limit, self.settings.question_s)
 
     @cached_property
-    def door(self) -> Doorkeeper:
-        """Return the doorkeeper, which decides which requests may come in."""
-        return Doorkeeper(self.settings.token, self.settings.address[0])
+    def authenticator(self) -> Authenticator:
+        """Return the authenticator, which decides which requests to serve."""
+        return Authenticator(self.settings.token, self.settings.address[0])
 
 
 # --- The endpoint: where errors become answers
@@ -245,13 +245,13 @@ class Endpoint(Generic[F]):
 
     async def _answer(self, exchange: Exchange) -> None:
         if not self._admits:
-            self._site.door.admit(exchange)
+            self._site.authenticator.admit(exchange)
         if self._site.open.closing:
             raise unavailable("the server is shutting down")
         if self._reads_only and exchange.method not in READS:
             raise wrong_method(exchange.method)
         if self._site.settings.reads_only and exchange.method not in READS and not self._admits:
-            raise forbidden("this is a copy of a cluster, which nobody may change: ask that cluster itself")
+            raise forbidden("this is a read-only copy of a cluster: send changes to that cluster itself")
         await self._handler(self._site, exchange)
 
 

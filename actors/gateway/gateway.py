@@ -136,7 +136,7 @@ async def _root(site: Site, exchange: Exchange) -> None:
     if wants_page(exchange):
         await home(site, exchange)
         return
-    site.door.admit(exchange)
+    site.authenticator.admit(exchange)
     names = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/readyz", "/version"]
     names += ["/openapi/v2", "/openapi/v3"]
     paths = [f"/apis/{name}" for name in groups.groups(site.kinds) if name]

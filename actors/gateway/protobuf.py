@@ -33,7 +33,7 @@ from pumice.core.objects.metadata import Object
 
 
 class MalformedBodyError(RequestError):
-    """The bytes are no message of that kind."""
+    """The bytes are not a message of that kind."""
 
 
 class UnknownProtobufKindError(RequestError):

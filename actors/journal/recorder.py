@@ -79,7 +79,7 @@ class Recorder(Actor[RecorderCommand, Appended]):
                 raise RecorderFailedError(str(error)) from error
 
     async def handle_batch(self, batch: Sequence[Received[RecorderCommand, Appended]]) -> None:
-        """Write the batch in one transaction and answer everybody, then keep the checkpoints."""
+        """Write the batch in one transaction and answer all senders, then keep the checkpoints."""
         now = self.clock.now()
         records: list[Record] = []
         answers: list[tuple[Received[RecorderCommand, Appended], Appended]] = []
@@ -109,7 +109,7 @@ class Recorder(Actor[RecorderCommand, Appended]):
         except Exception as error:
             raise RecorderFailedError(f"the journal cannot be written: {error}") from error
         if last != expected:
-            raise RecorderFailedError(f"the journal is at {last}, expected {expected}: somebody else writes to it")
+            raise RecorderFailedError(f"the journal is at {last}, expected {expected}: another process writes to it")
         self._advance(last)
 
     async def _keep(self, taken: SaveCheckpoint) -> Appended:

@@ -348,7 +348,7 @@ class Families:
 
         self._longest = Gauge(
             "pumice_request_longest_seconds",
-            "Processor time of the longest step of a request, for which everybody else waited",
+            "Processor time of the longest step of a request: it blocked the event loop",
             ["request"],
             registry=registry,
         )
@@ -388,7 +388,7 @@ class Families:
         self._queues.show(tables)
 
     def cards(self, table: CardTable) -> None:
-        """Show how much of which card is in use."""
+        """Show the use of each card."""
         self._cards.show(table)
 
     def shares(self, shares: JobShares) -> None:

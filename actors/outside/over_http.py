@@ -1,4 +1,4 @@
-"""Asking over HTTP, as Go's client does; why there is no answer is said in its words."""
+"""Asking over HTTP, as Go's client does; failures are reported in its words."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ async def standing_still(requests: Sequence[ExtenderRequest]) -> Sequence[Outsid
 
 
 async def supposing(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """Nobody is asked, for what only might be is not to be taken for what is."""
+    """Ask no extender: a supposed cluster must not reach a real process."""
     return [SUPPOSED] * len(requests)
 
 
 def at_once(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """`over_http` for whom nothing else goes on: it waits."""
+    """`over_http` for a caller that only waits."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(anyio.run, over_http, requests).result()
 

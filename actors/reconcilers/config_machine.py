@@ -46,7 +46,7 @@ def text_of(config_map: Object) -> str | None:
 def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str, str, str], ApiReply]) -> None:
     """At a start: take what the cluster holds already, if it is good."""
     reply = get("ConfigMap", followed.namespace, followed.name)
-    if not isinstance(reply, Accepted):  # it may come, and is followed then; the charts' nobody has asked for
+    if not isinstance(reply, Accepted):  # a ConfigMap that may come is followed then; no user named the charts' one
         level = logging.INFO if followed == CHARTS else logging.WARNING
         log.log(level, "%s does not exist yet: the configuration of the start is in force until then", followed.said)
         return

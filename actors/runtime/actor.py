@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Passed = ApiRequest | Refused
     Keeper = Callable[[Sequence[ApiRequest]], Awaitable[list[Passed]]]
-    """What becomes of requests, one by one in their order: they pass, perhaps changed, or they are refused."""
+    """The fate of requests, one by one in their order: they pass, perhaps changed, or they are refused."""
     from collections.abc import Coroutine, Iterator
 
     from pumice.actors.runtime.envelope import Received

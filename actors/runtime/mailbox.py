@@ -177,7 +177,7 @@ class Mailbox(Generic[M, R]):
         """Send, with one wake-up for up to BATCH of them; waits while the mailbox is full. Bytes are messages that are
         encoded already (`encode`). Raises ActorStoppedError once it is closed.
 
-        `through`: never cancelled, which costs a scope only while there is no room.
+        `through`: never cancelled, which costs a scope only while the mailbox is full.
         """
         frames = [each if isinstance(each, bytes) else self.encode(each) for each in messages]
         for part in parts(frames):
@@ -257,7 +257,7 @@ class Mailbox(Generic[M, R]):
         Nothing is taken out before the last await, so a cancelled receiver loses nothing.
         """
         if self._queue or self._unread:
-            # with mail there is no wait: without this a cancelled receiver would go on as long as mail comes
+            # a receiver with mail does not wait: without this a cancelled receiver would go on as long as mail comes
             await lowlevel.checkpoint_if_cancelled()
         while not (self._queue or self._unread):
             if self.closed:

@@ -28,7 +28,7 @@ def ranks(links: Links) -> list[list[str]]:
         for receiver in receivers:
             # the sorter would take an unknown receiver for one more node, and never complain
             if receiver not in links:
-                raise WiringError(f"{sender} sends to {receiver!r}, which is no role")
+                raise WiringError(f"{sender} sends to {receiver!r}, which is not a role")
     sorter = TopologicalSorter(links)
     try:
         sorter.prepare()

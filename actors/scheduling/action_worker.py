@@ -66,7 +66,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
             order = item.message
             # a runner that gives a session up drops its handle; the order may still be queued here
             if order.session not in self._sessions:
-                item.reply(ActionFailed(order.session, order.action, "whoever held the session has crashed"))
+                item.reply(ActionFailed(order.session, order.action, "the last holder of the session crashed"))
                 continue
             try:
                 await self._run(self._sessions.get(order.session), order)

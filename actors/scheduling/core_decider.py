@@ -26,7 +26,7 @@ from pumice.core.default_scheduler.cycle import waiting
 from pumice.core.default_scheduler.profile import NAME
 from pumice.core.messages.questions import AskOutside
 from pumice.core.messages.queue_tables import CardTable, JobShares
-from pumice.core.outside import AskedOutside, Asking, nobody
+from pumice.core.outside import AskedOutside, Asking, ask_nothing
 from pumice.core.plugins import asks_outside
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
@@ -89,7 +89,7 @@ class SessionSteps:
     def __init__(self, outside: OutsidePort | None, cycle: int) -> None:
         self._outside = outside
         self.asking = outside is not None
-        self.ask: Ask = nobody if outside is None else AskedOutside(stopping(cycle))
+        self.ask: Ask = ask_nothing if outside is None else AskedOutside(stopping(cycle))
 
     async def run(self, step: Callable[[], T]) -> T:
         """One step to its end."""

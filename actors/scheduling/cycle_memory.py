@@ -33,7 +33,7 @@ class CycleMemory:
     waits until the cache has looked, as Volcano's does.
 
     `said`: by the newest cycle, under the configuration in force. `obstacles`: plugin -> why it refuses every job, in
-    the newest cycle; `troubles`: plugin -> whom it could not ask.
+    the newest cycle; `troubles`: plugin -> the process that it could not ask.
 
     `cycle`: the newest in the journal; `done`: the newest that has been carried out. What it begins with is what the
     journal held before any actor was started.

@@ -82,12 +82,12 @@ class Decider:
 
     new_view: Callable[[], SchedulerView]
     open_session: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any], Ask], Session]
-    """(snapshot, configuration, moment, carry, whom to ask outside)."""
+    """(snapshot, configuration, moment, carry, the processes to ask)."""
     run_action: Callable[[Session, str], None]
     """(session, action): the whole action at once."""
     close_session: Callable[[Session], CycleResult]
     is_idle: Callable[[Session, str], bool]
-    """(session, action): whether it is plain that the action would find nothing to do now."""
+    """(session, action) -> True when the action would certainly find nothing to do."""
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
     stepped: Mapping[str, Callable[[Session], Steps]]
@@ -99,9 +99,9 @@ class Decider:
     job_shares: Callable[[], JobShares]
     """The newest closed session's table of shares of the cluster, made when it is read."""
     asks: Callable[[SchedulerConfig], bool]
-    """Whether under that configuration processes outside are asked: every step of a session may stop at a question."""
+    """True for a configuration that asks processes outside: every step of a session may stop at a question."""
     may_rest: Callable[[SchedulerConfig], bool]
-    """Whether under that configuration a cycle decides nothing when no pod waits and nothing but what the cycle before
+    """True for a configuration whose cycles decide nothing when no pod waits and nothing but what the cycle before
     said has come since.
     """
     others_waiting: Callable[[Snapshot], Sequence[Task]]

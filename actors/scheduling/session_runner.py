@@ -382,7 +382,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._tell_who_waits()
 
     def _warn_of(self, report: CycleReport) -> None:
-        """Log why a plugin refuses every job, when that began or changed; and whom a plugin could not ask, when that
+        """Log why a plugin refuses every job, when that began or changed; and what a plugin could not ask, when that
         began: how many questions these are is another number in each cycle.
         """
         memory = self._memory

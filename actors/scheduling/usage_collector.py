@@ -67,7 +67,7 @@ def interval_s(metrics: Mapping[str, str]) -> float:
 def new_client(metrics: Mapping[str, str]) -> httpx.AsyncClient:
     """A client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts any server there.
 
-    As Volcano's it goes there directly, past any proxy of the environment, and trusts whom the system trusts.
+    As Volcano's it goes there directly, past any proxy of the environment, and trusts the system's certificates.
     """
     address = metrics["address"]
     trusting = metrics.get("tls.insecureSkipVerify") == "true" or not address.startswith("https:")

@@ -1,6 +1,6 @@
-"""The second table beside that of the sends: what actors of a process hold together, by reference and not by message.
+"""The table of references: objects that actors of one process share, beside the table of messages that they send.
 
-An actor in no row except those of EVERYBODY could live in another process, with a board, a clock and a table of decoded
+An actor in no row except those of ALL_ROLES could live in another process, with a board, a clock and a table of decoded
 objects there. A test walks through all that the actors of a built system can reach, and that others read while they
 run, and refuses anything else.
 """
@@ -31,7 +31,7 @@ from pumice.storage.shared_objects import SharedObjects
 if TYPE_CHECKING:
     from pumice.actors.system.wiring import Wiring
 
-EVERYBODY: Final = tuple(role.name for role in ROLES if role.build is not None)
+ALL_ROLES: Final = tuple(role.name for role in ROLES if role.build is not None)
 HOSTS: Final = tuple(role.name for role in ROLES if role.hosts)
 """Those that are shells around machines."""
 
@@ -59,22 +59,22 @@ REFERENCES: Final = (
         what="activity board",
         kind=Activity,
         of=lambda wiring: wiring.context.activity,
-        roles=EVERYBODY,
+        roles=ALL_ROLES,
         gives="counts of what is left to do: each writes its own, and only who waits for idleness reads",
     ),
     Reference(
         what="clock",
         kind=Clock,
         of=lambda wiring: wiring.context.clock,
-        roles=EVERYBODY,
-        gives="the time, which nobody sets",
+        roles=ALL_ROLES,
+        gives="the time, which no actor sets",
     ),
     Reference(
         what="decoded objects",
         kind=SharedObjects,
         of=lambda wiring: wiring.context.objects,
         roles=("api-server", "cache", "extender-client", "gateway", "pre-bind-worker", "status-writer", *HOSTS),
-        gives="what the bytes of a message say, decoded once: nobody may change it",
+        gives="what the bytes of a message say, decoded once: no reader may change it",
         outside=("actors/metrics/summary.py", "pumice/proof/storm"),
     ),
     Reference(
@@ -165,7 +165,7 @@ REFERENCES: Final = (
         kind=Decider,
         of=lambda wiring: wiring.decider,
         roles=("action-worker", "session-runner"),
-        gives="the steps of a cycle, of which one runs at a time; a storm hands in its own",
+        gives="the steps of a cycle, one at a time; a storm hands in its own",
         outside=("pumice/runtime/main_job.py", "pumice/proof/storm"),
     ),
     Reference(
@@ -182,8 +182,8 @@ REFERENCES: Final = (
         kind=Journal,
         of=lambda wiring: wiring.journal,
         roles=("checkpointer", "recorder"),
-        gives="records, of which the recorder alone writes new ones, and checkpoints, which are the checkpointer's; it "
-        "is opened and closed by who runs a system",
+        gives="records, written by the recorder alone, and checkpoints, written by the checkpointer; the caller "
+        "of a system opens and closes the journal",
         outside=("pumice",),
     ),
     Reference(

@@ -28,7 +28,7 @@ from pumice.storage.retention import Retention
 class SystemSettings:
     """None means: as the scheduler configuration says, or its default.
 
-    `config_text` is used when there is no `config_path`; "" means Volcano's default configuration; what `config_map`
+    `config_text` is used without `config_path`; "" means Volcano's default configuration; what `config_map`
     says goes before it. `check_view`
     verifies, before every snapshot, what has changed in the scheduler's view since the one before. `report` has each
     cycle compute all that a reader may want.

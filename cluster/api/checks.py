@@ -8,7 +8,7 @@ Of a new object (`NEW`), and why each stands where it does:
    are judged. Quantities of Kubernetes' kinds get one form. Defaults of admission stand on these.
 3. `name`: the metadata that only a server writes goes, a name is generated, names and labels are valid. What follows
    looks up by the name.
-4. `namespace`: it is there, and not ending. As in Kubernetes (NamespaceLifecycle) that is told before a namesake.
+4. `namespace`: it exists and does not end. Kubernetes (NamespaceLifecycle) too reports it before a name that exists.
 5. `namesake`: nothing is stored under the name. What admission fills in may depend on what is stored.
 6. `defaults`: the first status, what only a served cluster adds, what admission fills in. Rules are about the object
    as it will be stored.
@@ -18,7 +18,7 @@ Of a new object (`NEW`), and why each stands where it does:
 
 A changed object passes `types` and `definition`, then `identity` (409: it was made from another version), and once its
 status and its server's metadata are those that are stored, `rules_of_change`. An object that a cluster had
-(`pumice.cluster.api.origin`) passes `types` alone. The checks are the same whoever asks: over HTTP, from a file, or as
+(`pumice.cluster.api.origin`) passes `types` alone. The checks are the same for all: over HTTP, from a file, or as
 a controller.
 """
 

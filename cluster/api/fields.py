@@ -1,4 +1,4 @@
-"""Reading fields of plain objects whose types were checked at the door: what is absent or null is empty."""
+"""Reading fields of plain objects whose types were checked on arrival: what is absent or null is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the store: objects as MessagePack by kind, namespace and name, and who owns whom.
+"""The tables of the store: objects as MessagePack by kind, namespace and name, and their owners.
 
 Every change goes through `put` or `remove`: one revision, one entry in the log, one mutation for the journal.
 """
@@ -87,7 +87,7 @@ class Ordered:
         return True
 
     def pop(self, name: Name) -> ObjectRecord:
-        """Take a record away; KeyError when it is not there."""
+        """Remove a record; KeyError when it does not exist."""
         record = self.records.pop(name)
         run, at = self._place(name)
         del self._names[run][at], self._runs[run][at]
@@ -272,7 +272,7 @@ class ObjectTables:
         return blob
 
     def put_new(self, key: Key, obj: Object, user: str) -> bytes:
-        """`put` of an object that is not there yet."""
+        """`put` of an object that does not exist yet."""
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)

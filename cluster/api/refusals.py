@@ -74,7 +74,7 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause], webhook: str = "") -
 
 
 def not_found(kind: Kind, name: str) -> Refused:
-    """404 for an object that is not there."""
+    """404 for an object that does not exist."""
     return Refused(404, "NotFound", f'{kind.resource} "{name}" not found', _details(kind, name))
 
 

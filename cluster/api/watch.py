@@ -181,7 +181,7 @@ class RevisionLog:
         entries = self._entries
         if not entries or since < entries[0].revision:
             return 0
-        place = since - entries[0].revision  # of the entry of this revision, where there are no gaps
+        place = since - entries[0].revision  # of the entry of this revision, revisions have no gaps
         if place < len(entries) and entries[place].revision == since:
             return place + 1
         return bisect_right(entries, since, key=_REVISION)

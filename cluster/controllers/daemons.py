@@ -20,7 +20,7 @@ from pumice.core.kube.selectors import SelectorError, requirement
 from pumice.core.kube.taints import tolerated
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
 
 # --- The plan: pods made and taken away now
@@ -270,7 +270,7 @@ class DaemonSetRule(OwnerRule):
     summary = "one pod a node that selector, affinity and taints allow; maxUnavailable, maxSurge, OnDelete, revisions"
     owner = "DaemonSet"
     owner_type = ("apps/v1", "DaemonSet")
-    children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
+    children = (POD_OF_WORKLOAD, ORPHAN_POD, KIND)
     others = ("Node",)
     reporter = "daemonset-controller"
     user = "workload-controller"

@@ -72,7 +72,7 @@ class Agenda:
 
 @dataclass(frozen=True, slots=True)
 class ChildWords:
-    """Events on the owner about a child that was made, refused (with the reason) or deleted; "" is no event.
+    """Events on the owner about a child that was made, refused (with the reason) or deleted; "": no event.
 
     `made_as` and `refused_as`: the reasons of those events.
     """
@@ -87,20 +87,20 @@ class ChildWords:
 class OwnerRule(ABC):
     """Rule of one controller. Pure; `owner` and `children` are kinds by key, or parts of kinds.
 
-    What the machine has heard of (`…_changed`, `commanded`, `refused`) is told to a rule that keeps something of its
-    own; it returns whether the owner is to be looked at, and the `mark` names the owner.
+    The machine calls `…_changed`, `commanded` and `refused` of a rule that keeps state of its own. The rule returns
+    whether to look at the owner, and the `mark` names the owner.
     """
 
     summary: str
-    """What is done for an owner, for the page about workloads (docs/workloads.md)."""
+    """The work for an owner, as the page about workloads shows it (docs/workloads.md)."""
     owner: str
     """The kind of the owners."""
     owner_type: tuple[str, str]
     """apiVersion and kind of the owners, as references name them."""
     children: tuple[str, ...]
-    """What it makes."""
+    """The kinds that it makes."""
     others: tuple[str, ...] = ()
-    """Kinds that it follows as a whole; a change is told to all owners of its namespace."""
+    """Kinds that it follows as a whole; a change reaches all owners of its namespace."""
     commands: Collection[str] = ()
     """Actions that a Command may ask of an owner."""
     heard_in_turn: str = ""
@@ -176,7 +176,7 @@ class OwnerRule(ABC):
         return ChildWords(f"Created pod: {name}", "Error creating: ", f"Deleted pod: {name}") if pod else ChildWords()
 
 
-NOBODY: Final = ("", "")
+NO_OWNER: Final = ("", "")
 RETRY_S: Final = 1.0
 NOT_FOUND: Final = 404
 RETRY_MOST_S: Final = 300.0
@@ -432,7 +432,7 @@ class FamilyMachine(Machine):
         if self._rule.refused(mark, child, reply.message, now):
             self._look_at(mark)
             return
-        if owner is not None and self._held.get(key or NOBODY, 0.0) <= now:
+        if owner is not None and self._held.get(key or NO_OWNER, 0.0) <= now:
             self._say(owner, child, now, lambda words: _refused(words, reply.message))
         if key is not None and self._trouble.get(key) != reply.message:
             self._trouble[key] = reply.message

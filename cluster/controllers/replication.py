@@ -15,7 +15,7 @@ from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import merge_condition, timestamp
 from pumice.core.messages.commands import Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
 
 
@@ -49,7 +49,7 @@ REPLICA_SETS: Final = KeptNumber(
 class ReplicationRule(OwnerRule):
     """Rule of ReplicaSets and ReplicationControllers."""
 
-    children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
+    children = (POD_OF_WORKLOAD, ORPHAN_POD)
     user = "workload-controller"
 
     def __init__(self, kept: KeptNumber) -> None:

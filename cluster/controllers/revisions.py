@@ -27,7 +27,7 @@ DEFAULT_LIMIT: Final = 10
 class TemplateRevisions:
     """The revision of an owner's present template, and what is to be asked so that there is one.
 
-    `new`: it is not there yet.
+    `new`: it does not exist yet.
     """
 
     update: Object

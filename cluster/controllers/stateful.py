@@ -27,7 +27,7 @@ from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
@@ -96,7 +96,7 @@ def claims_of(owner: Object, ordinal: int) -> list[Object]:
 
 
 def missing_claims(owner: Object, ordinal: int, there: Container[tuple[str, str]]) -> list[Object]:
-    """Those that are not there yet."""
+    """Those that do not exist yet."""
     wanted = claims_of(owner, ordinal)
     return [each for each in wanted if (each["metadata"]["namespace"], each["metadata"]["name"]) not in there]
 
@@ -221,7 +221,7 @@ class StatefulSetRule(OwnerRule):
     )
     owner = "StatefulSet"
     owner_type = ("apps/v1", "StatefulSet")
-    children = (POD_OF_WORKLOAD, POD_OF_NOBODY, KIND)
+    children = (POD_OF_WORKLOAD, ORPHAN_POD, KIND)
     others = (CLAIM,)
     reporter = "statefulset-controller"
     user = "workload-controller"

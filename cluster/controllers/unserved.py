@@ -51,8 +51,8 @@ LONGEST: Final = 230
 
 
 class UnservedMachine(Machine):
-    """Reports objects that no controller or scheduler here serves. `scheduler`: Volcano's and Kubernetes' own are of
-    this system, and there is no other. `left`: kinds that are for controllers that do not run, and cannot come.
+    """Reports objects that no controller or scheduler here serves. `scheduler`: this system runs Volcano's and
+    Kubernetes' own, and no other. `left`: kinds that are for controllers that do not run, and cannot come.
     """
 
     def __init__(self, *, scheduler: bool = True, left: Sequence[str] = ()) -> None:
@@ -78,7 +78,7 @@ class UnservedMachine(Machine):
 def _said_of(obj: Object, now: float) -> list[ApiRequest]:
     if obj["kind"] != "Pod":
         return [_event(obj, "NoController", f"{obj['kind']} ({obj['apiVersion']}): {NO_CONTROLLER}", now)]
-    text = f"it asks for scheduler {other_scheduler(obj)}, which nobody here is"
+    text = f"no scheduler named {other_scheduler(obj)!r} runs here"
     requests = [_event(obj, "NoScheduler", text, now)]
     wanted = {"type": "PodScheduled", "status": "False", "reason": "NoScheduler", "message": text}
     conditions = merge_condition(section(obj, "status").get("conditions") or [], wanted, timestamp(now))

@@ -145,7 +145,7 @@ def _lock_writes(
         try:
             held = lock_is_held(said, parse_time(moment) + WRITTEN_S)
         except ValueError as error:
-            raise PreBindError(f'node "{name_of(node)}" is locked by {name}: {said!r} is no moment') from error
+            raise PreBindError(f'node "{name_of(node)}" is locked by {name}: {said!r} is not a valid time') from error
         if held:
             raise PreBindError(f'node "{name_of(node)}" has been locked by {name} since {said}')
         return {**node, "metadata": {**metadata, "annotations": {**annotations, name: moment}}}

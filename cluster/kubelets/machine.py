@@ -39,7 +39,7 @@ TRIES: Final = 6
 """Restarts that a run waits for (the `backoffLimit` of a Job that says none); after them it is like one that runs."""
 
 
-def nobody_hears(_key: PodKey) -> None:
+def ignore_end(_key: PodKey) -> None:
     """Of the end of a pod."""
 
 
@@ -63,7 +63,7 @@ class NodeAgentsMachine(Machine):
         *,
         start_delay_s: float = 0.0,
         default_duration_s: float = DEFAULT_DURATION_S,
-        ended: Callable[[PodKey], None] = nobody_hears,
+        ended: Callable[[PodKey], None] = ignore_end,
         addresses: ClusterAddresses | None = None,
         others: OtherAgents | None = None,
     ) -> None:
@@ -129,7 +129,7 @@ class NodeAgentsMachine(Machine):
         if run is None:
             return
         self._runs[key] = run
-        if self._addresses is not None:  # without clients there are no resizes
+        if self._addresses is not None:  # without clients no pod is resized
             self._resizes.pod(key, pod)
         if self._evictions.concerns(run.node):
             self._tainted[key] = None

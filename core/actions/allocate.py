@@ -65,7 +65,7 @@ def is_idle(session: Session) -> bool:
 def execute(session: Session) -> None:
     """Allocate until no queue has a job left that may try.
 
-    Under the fix nominated-domains-last those for whom room was made come before all others.
+    Under the fix nominated-domains-last tasks that room was made for come before all others.
     """
     nominated = session.nominations.rows()
     if nominated:

@@ -273,7 +273,7 @@ def select_victims(
 
 
 def _reprieve(trial: NodeTrial, removed: list[Task]) -> list[Task]:
-    """Put back, the most important first, whom the preemptor fits beside."""
+    """Put back victims that the preemptor fits beside, the most important first."""
     victims: list[Task] = []
     for task in reversed(removed):
         if not trial.add(task):

@@ -163,7 +163,7 @@ class Preempt:
         order = np.argsort(-totals, kind="stable")
         nodes, totals = nodes[order], totals[order]
         accepts = movable(session, task, own_job=own_job)
-        for i in worth_trying(session, task, nodes, accepts, session.points.preemptable, somebody=False):
+        for i in worth_trying(session, task, nodes, accepts, session.points.preemptable, with_tasks=False):
             if self._on_node(statement, task, search, int(nodes[i]), float(totals[i]), accepts):
                 return True
         self._in_vain.note(attempt)

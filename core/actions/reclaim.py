@@ -105,17 +105,17 @@ class Reclaim:
 
     def _on_nodes(self, statement: Statement, task: Task, nodes: RowArray) -> bool:
         session, accepts = self._session, reclaimable(self._session, task)
-        somebody = LEAVES not in session.config.pumice.fix
+        with_tasks = LEAVES not in session.config.pumice.fix
         return any(
             _on_node(session, statement, task, int(nodes[i]), accepts)
-            for i in worth_trying(session, task, nodes, accepts, session.points.reclaimable, somebody=somebody)
+            for i in worth_trying(session, task, nodes, accepts, session.points.reclaimable, with_tasks=with_tasks)
         )
 
 
 def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: BatchFilter) -> bool:
     candidates = asked(session, (node,), accepts)
     if not len(candidates.rows) and not _waits_for_leaving(session, task, node):
-        session.trail.task_ended(task, Ending.NOBODY_TO_ASK, node=node)
+        session.trail.task_ended(task, Ending.NO_CANDIDATES_THERE, node=node)
         return False
     victims = session.points.reclaimable(task, candidates.tasks(), candidates)
     if not make_room(session, task, node, victims):

@@ -357,7 +357,7 @@ class OneByOne:
         self._rooms_made = 0
 
     def _turn(self, task: Task) -> tuple[int, bool]:
-        """Of equals those first for whom room is being made."""
+        """Put pods first, among equals, that room is being made for."""
         return -importance(task), not self._nominations.of(task)
 
     def take_all(self) -> None:

@@ -64,7 +64,7 @@ def numbers_alike(shapes: Iterable[Hashable]) -> list[int]:
 
 
 class CardUsers(Generic[U]):
-    """Who has how much of which card. `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]; users are pods by
+    """The users of cards. `sharers`, `memory` (MiB) and `cores` in use are int64 [N, C]; users are pods by
     uid, by node and card.
     """
 

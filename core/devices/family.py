@@ -85,14 +85,14 @@ class Family(Protocol):
 
     name: str
     uniform: bool = True
-    """Whether what is said of a refusal is the same for every node."""
+    """True when a refusal has the same text for every node."""
     always_named: bool = True
-    """Whether nodes without such devices are listed as having none, rather than not listed at all (`encoded`)."""
+    """True when nodes without such devices are listed as having none, not left out (`encoded`)."""
     locks: NodeLocks | None = None
     """The lock that a pod with new devices sets on its node; None: nodes are not locked."""
 
     vocabulary: Vocabulary = Vocabulary()
-    """What of objects the family reads or says that are no names."""
+    """Words of objects that the family reads or says and that are not names."""
 
     @staticmethod
     def given(notes: Mapping[str, str]) -> Iterator[str]:
@@ -188,7 +188,7 @@ class Family(Protocol):
         ...
 
     def table(self) -> CardTable | None:
-        """Return who has how much of which card, for metrics and the page; None for a family that is not shown."""
+        """Return the use of each card, for metrics and the page; None for a family that is not shown."""
         return None
 
     def trial(self, row: int) -> Family:

@@ -1,4 +1,4 @@
-"""The one way in which what happens comes to the scheduler's view: the cache's, and the views that are folded from a
+"""Applying changes to the scheduler's view: one function for the cache's view and for views that are folded from a
 journal.
 """
 

@@ -48,7 +48,7 @@ class DevicesByClaim:
     """Reads what claims ask for, each once. `capacities`: of devices, too."""
 
     of_each_device = True
-    """Whether a request asks for a capacity as many times as for devices."""
+    """True when a request asks for a capacity as many times as for devices."""
 
     def __init__(self, claims: Mapping[str, Object], *, capacities: bool = False) -> None:
         self.claims = claims

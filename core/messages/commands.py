@@ -293,7 +293,7 @@ class Patch(Message, frozen=True):
     """Change an object by a patch (MessagePack of it). Reply: Accepted (`created` by an apply) | Refused.
 
     `form`: "merge" (RFC 7386), "json" (RFC 6902), "strategic" (by the merge keys of built-in kinds; 415 for others) or
-    "apply" (server-side apply by `manager`, who takes over conflicting fields when `force`; creates what is not there).
+    "apply" (server-side apply by `manager`, who takes over conflicting fields when `force`; creates a new object).
     `subresource` "status": only the status is touched; otherwise it is left alone where the kind has the subresource.
     """
 

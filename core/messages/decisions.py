@@ -196,7 +196,7 @@ class CycleReport(Struct, frozen=True, gc=False):
     the jobs of the binds, `created` when the pod of each bind was made. `pod_annotations`: what plugins assigned to
     pods, bound or not; `numa_allocatable` (node -> resource -> CPUs): what is free in the nodes' NUMA cells at the end;
     `obstacles`: plugin -> why it refuses every job, whatever the job is; `troubles`: plugin -> what it could not find
-    out, and from whom.
+    out, and the process that was asked.
     `timings` (seconds by OnSessionOpen and OnSessionClose, and plugin) is left empty by the core.
     """
 

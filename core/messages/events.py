@@ -258,7 +258,7 @@ Outcome = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | EvictTim
 """A journal record of kind "outcome"."""
 
 CacheEvent = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | EvictTimedOut
-"""What the cache hears of them."""
+"""Events for the cache."""
 
 # --- Measurements
 

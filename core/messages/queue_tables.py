@@ -32,7 +32,7 @@ PLAIN: Final = {"milli_cpu": "cpu", "memory_bytes": "memory"}
 UNLIMITED: Final = 2.0**62
 """From here on Volcano means no limit at all."""
 LIMITS: Final = {"guarantee": "guarantee", "deserved": "deserved", "capability": "real_capacity"}
-"""What of a queue is called how among its gauges."""
+"""Names of a queue's gauges."""
 
 
 def told(resource: str, value: float) -> float:
@@ -231,14 +231,14 @@ class QueueTables(Struct, frozen=True, gc=False):
         lines: list[list[float]] = seen.tolist()
         _set(values, f"{metric}_milli_cpu", lines[CPU])
         _set(values, f"{metric}_memory_bytes", lines[MEMORY])
-        anybody: list[bool] = np.logical_or.reduce(known, axis=1).tolist()
+        has_any: list[bool] = np.logical_or.reduce(known, axis=1).tolist()
         for dimension in range(PODS, len(lines)):
-            if anybody[dimension]:
+            if has_any[dimension]:
                 _set(values, f"{metric}_scalar_resources:{self.dimensions[dimension]}", lines[dimension])
 
 
 class QueuesMeasured(Message, frozen=True):
-    """The gauges of all queues after a cycle, how much of which card is in use, and each job's share of the cluster."""
+    """The gauges of all queues after a cycle, the use of each card, and each job's share of the cluster."""
 
     tables: tuple[QueueTables, ...] = ()
     cards: CardTable = CardTable()

@@ -25,7 +25,7 @@ POD_OF_JOB: Final = "Pod:of-job"
 """Pods of Volcano's Jobs."""
 POD_OF_WORKLOAD: Final = "Pod:of-workload"
 """Pods that a controller of any other kind has: ReplicaSets, Jobs of batch/v1 and so on."""
-POD_OF_NOBODY: Final = "Pod:of-nobody"
+ORPHAN_POD: Final = "Pod:orphan"
 """Pods without a controller: their labels, and whether they are on their way out."""
 POD_WITH_CLAIMS: Final = "Pod:with-claims"
 """Pods that bring claims of volumes along, or use devices."""
@@ -61,8 +61,8 @@ def _none(_obj: Object) -> Views:
 class KindParts:
     """The parts of one kind. `views` sees an object with the eyes of each.
 
-    `concerned` (views before, views after, who wrote the status and nothing else): the kind, and its parts to which
-    that is news. `own`: the writer that knows what it wrote into a status, and the part to which that is no news.
+    `concerned` (views before, views after, who wrote the status and nothing else): the kind, and its parts
+    that changed. `own`: the writer that knows what it wrote into a status, and the part that this does not change.
     `blind`: the views do not depend on the status.
     """
 
@@ -156,7 +156,7 @@ def _queue(queue: Object) -> Views:
 PARTS: Final = {
     "Pod": KindParts(
         "Pod",
-        (POD_PLACED, POD_OF_JOB, POD_OF_WORKLOAD, POD_OF_NOBODY, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
+        (POD_PLACED, POD_OF_JOB, POD_OF_WORKLOAD, ORPHAN_POD, POD_WITH_CLAIMS, POD_UNGROUPED, POD_OF_OTHERS),
         _pod,
         {"node-agents": POD_PLACED},
     ),

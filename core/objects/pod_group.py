@@ -20,7 +20,7 @@ from pumice.core.objects.pod import PREEMPTABLE, revocable_zone
 from pumice.core.resources import Resource
 
 READY = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
-"""What the gang plugin says of every job that is ready, cycle after cycle."""
+"""The gang plugin's message for every job that is ready, cycle after cycle."""
 
 
 class PodGroupSpec(msgspec.Struct, eq=False, gc=False):

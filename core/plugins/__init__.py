@@ -74,7 +74,7 @@ BUILT_IN: Final = {plugin.name: plugin for plugin in _BUILT_IN}
 OF_A_USER: Final = KnownPlugin()
 
 PLUGINS: dict[str, PluginBuilder] = {**BUILT_IN}
-"""What a configuration may name: users' own may come later."""
+"""Plugins that a configuration may name: users' own may come later."""
 
 ASKING: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.asks_outside)
 """Plugins that ask processes outside."""
@@ -93,7 +93,7 @@ FAMILIES: Final = tuple(family for families in _DEVICES.values() for family in f
 """The kinds of devices that they know."""
 
 VOCABULARIES: Final = (*(each.vocabulary for each in _BUILT_IN), *(each.vocabulary for each in FAMILIES))
-"""What they read and say that are no names."""
+"""Words that they read and say and that are not names."""
 
 SECTIONS: Final = frozenset(name for plugin in _BUILT_IN for name in plugin.sections)
 """Names among `configurations` that plugins read, and no action."""

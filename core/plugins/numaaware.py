@@ -234,7 +234,7 @@ class Placements:
         if topology.cpu_policy != STATIC:
             return "cpu manager policy isn't static"
         if not policy:
-            return "nobody asks" if topology.policy in INDIFFERENT else None
+            return "not asked" if topology.policy in INDIFFERENT else None
         if policy != topology.policy:
             return f"task topology policy[{policy}] is different with node[{topology.policy}]"
         return None if self.cells.free[row].get(CPU) else "cpu allocatable map is empty"

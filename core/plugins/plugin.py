@@ -67,21 +67,21 @@ class OrderNumber(NamedTuple):
 
 class BuiltInPlugin:
     """The base of all built-in plugins, and the record of each: all that others know of a plugin stands in these
-    attributes, beside its code. Who asks about plugins reads them here and keeps no table of names.
+    attributes, beside its code. Code that asks about plugins reads them here.
 
     What it is: `name`; `says` completes "it …" in `pumice check`; `of_volcano`: Volcano has it too; `asks_outside`: it
     asks a process over HTTP. `only_answers`: in a session where it is not asked it writes and remembers nothing;
     `only_places`: it answers about nodes only, too.
 
     What it reads: `arguments`; `sections`: what it reads beside them, by the name among `configurations`; `exclusive`:
-    switches of which Volcano takes one at most; `switches`: without one of these on it does nothing.
+    switches, at most one for Volcano; `switches`: without one of these on it does nothing.
 
     What it is asked: `listens`: the points at whose flags it registers rules, `says_at`: what it says there, where that
     is not the usual. `needs_action`: the action without which it is asked nothing. `limits`: it admits jobs up to a
     limit. `orders_by`: the numbers of its order of jobs. `protects`: why it keeps any pod from eviction, where it has
     one reason for all; `names_gangs`: it names victims for whole gangs, a point that has no flag.
 
-    `within_nodes`: its refusals are about parts of nodes. `vocabulary`: what it reads and says that is no name.
+    `within_nodes`: its refusals are about parts of nodes. `vocabulary`: words that it reads and says, names excepted.
     """
 
     name: str = ""

@@ -5,7 +5,7 @@
 | amounts.py | what one resource holds |
 | ordering.py | is all of it less, or equal |
 | partly.py | is some of it less, or more |
-| resource.py | arithmetic: the class `Resource` that everybody uses |
+| resource.py | arithmetic: the class `Resource`, for all rooms |
 | lists.py | how Kubernetes lists become resources and texts again |
 """
 

@@ -88,7 +88,7 @@ class JobFit:
         self.remarks: dict[int, str] = {}  # job row -> what the plugin that rejected it has to say
         self.too_little: dict[int, TooLittle] = {}  # job row -> what that was, where it goes by amounts
         self.obstacles: dict[str, str] = {}  # plugin -> why it refuses every job, whatever the job is
-        self.troubles: dict[str, str] = {}  # plugin -> what it could not find out, and from whom
+        self.troubles: dict[str, str] = {}  # plugin -> what it could not find out, with the process asked
 
     # --- during the actions
 

@@ -279,7 +279,7 @@ class SessionJobs:
 
     @cached
     def settled(self) -> npt.NDArray[np.bool_]:
-        """Of which jobs, by row, nothing is left to be done or said: Completed, all tasks ended, and all of that is
+        """True by row for jobs with nothing left to decide or write: Completed, all tasks ended, and all of that is
         written. A task that has ended does not stir again, so this holds as long as the session.
         """
         columns, counts = self.columns, self.columns.counts

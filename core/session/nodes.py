@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RELEASING, PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED
 ABSENT = -1
-NOBODY: Final[dict[str, Task]] = {}
+NO_TASKS: Final[dict[str, Task]] = {}
 
 
 class SessionNodes:
@@ -84,7 +84,7 @@ class SessionNodes:
     def add(self, row: int, task: Task, status: int) -> bool:
         """Put a task on a node with that status. False (and nothing changes) when it is there already."""
         key = task.key
-        if key in self._residents.get(self.names[row], NOBODY):
+        if key in self._residents.get(self.names[row], NO_TASKS):
             # A task that the snapshot has here may come back only after it was taken off.
             removed = self._removed.get(row)
             if removed is None or key not in removed:
@@ -103,7 +103,7 @@ class SessionNodes:
         return True
 
     def remove(self, row: int, task: Task) -> bool:
-        """Take a task off a node, by the status the node knows. False when it is not there."""
+        """Take a task off a node, by the status the node knows. False when the task is not on it."""
         added = self._added.get(row)
         if added is None or added.pop(task.key, None) is None:
             if not self.holds(row, task):

@@ -78,7 +78,7 @@ class ReasonTable:
 @dataclass(slots=True)
 class FitErrors:
     """The reasons why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked
-    at); `text` replaces the counts where there is no node to blame; `hyper_node` names the domain that was tried.
+    at); `text` replaces the counts where no node is to blame; `hyper_node` names the domain that was tried.
     """
 
     table: ReasonTable

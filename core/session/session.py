@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.cached import cached
 from pumice.core.life.task import TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import Bind, Evict, Recurring
-from pumice.core.outside import nobody
+from pumice.core.outside import ask_nothing
 from pumice.core.session.closing.report import Opening, Tellers
 from pumice.core.session.fit import JobFit
 from pumice.core.session.jobs import SessionJobs, SubJob, build_sub_jobs
@@ -162,7 +162,7 @@ class Session:
         # it.
         self.topology = SessionTopology(self)
         self.nominations = Nominations(self)
-        self.ask: Ask = nobody  # processes outside
+        self.ask: Ask = ask_nothing  # processes outside
         self.failed: list[Callable[[], Sequence[FailedAnswers]]] = []  # those of each user's plugin
         self.objection = ""  # to the last placement that a plugin refused, in its words
         trail.begin(self)

@@ -46,7 +46,7 @@ class OtherChoice(NamedTuple):
 class GuidedSearch(NodeSearch):
     """A NodeSearch that asks the session's guide which of the best is to be taken."""
 
-    _group: BoolArray | None = None  # the candidates among whom the last choice was made, where it was by `best_of`
+    _group: BoolArray | None = None  # the candidates of the last choice, where it was by `best_of`
 
     def choose(self) -> tuple[int, IntArray]:
         """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # --- Deeds of two schedulers, pod by pod
 
 Deed = tuple[bool, str]
-"""Whether it is a bind, and of which pod, by uid."""
+"""(True for a bind, the pod's uid)."""
 
 
 class DeedDifference(NamedTuple):

@@ -44,8 +44,8 @@ class Holder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source(Generic[T]):
-    """The input of a builder, and the parts of the view that it is read from; read once a session, if at all, for all
-    builders, none of which changes it.
+    """The input of a builder, and the parts of the view that it is read from; read at most once a session, for all
+    builders. No builder changes it.
     """
 
     parts: frozenset[str]
@@ -153,9 +153,7 @@ class DerivedColumns:
         source, building = column.source, self._building
         if building and not source.parts <= building[-1]:
             more = ", ".join(sorted(source.parts - building[-1]))
-            raise DerivedError(
-                f"{column.__name__} is derived from {more}, of which the column made of it knows nothing"
-            )
+            raise DerivedError(f"{column.__name__} is derived from {more}, which the column made of it does not name")
         building.append(source.parts)
         try:
             given: Given = self._read.get(source, MISSING)

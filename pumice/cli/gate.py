@@ -1,4 +1,4 @@
-"""`pumice gate`: is a change of a cluster's policy good for whom?"""
+"""`pumice gate`: which jobs does a change of a cluster's policy help or harm?"""
 
 from __future__ import annotations
 

@@ -102,9 +102,7 @@ def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: boo
 def demand_objects(objects: Sequence[object], terminal: Terminal) -> None:
     """Raises UsageError where there is nothing that a question could be about."""
     if not objects:
-        raise UsageError(
-            "no object of the input could be used" if terminal.errors else "there is no object in the input"
-        )
+        raise UsageError("no object of the input could be used" if terminal.errors else "the input has no objects")
 
 
 def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, Any]]:
@@ -127,7 +125,7 @@ def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, An
 def warn_of_token(token: str | None, terminal: Terminal) -> None:
     """A token among a command's words is not secret."""
     if token and token != os.environ.get("PUMICE_TOKEN"):
-        terminal.warn("--token is shown to everybody on this machine by ps; use --token-file or PUMICE_TOKEN")
+        terminal.warn("--token is visible to all users of this machine in ps; use --token-file or PUMICE_TOKEN")
 
 
 def load_config(

@@ -177,7 +177,7 @@ def _plan(
 ) -> MirrorPlan:
     until = parse_until(settings.until)
     if until.kind in ("idle", "cycles"):
-        raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
+        raise UsageError("a real cluster is never known to be idle: name a time, such as 30s", path="--until")
     config_map = config_map_of(settings.config)
     path = Path(settings.config) if settings.config and config_map is None else None
     config = load_config(path, lenient, terminal)

@@ -221,10 +221,10 @@ def plan_of(
     retention = parse_keep(settings.keep, settings.keep_events)
     until = parse_until(settings.until)
     if settings.no_scheduler and until.kind == "cycles":
-        raise UsageError("there are no cycles without a scheduler", path="--until")
+        raise UsageError("needs a scheduler: without one no cycle runs", path="--until")
     config_map = config_map_of(settings.config)
     if config_map is not None and settings.no_scheduler:
-        raise UsageError("there is nobody to follow a configuration without a scheduler", path="--config")
+        raise UsageError("needs a scheduler: nothing else follows a configuration", path="--config")
     path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
@@ -269,7 +269,7 @@ def start_of(settings: ProcessSettings) -> float | None:
     try:
         start = parse_time(settings.start)
     except ValueError as error:
-        raise UsageError(f"{settings.start} is no time: {error}", path="--start") from error
+        raise UsageError(f"not a valid time: {settings.start}: {error}", path="--start") from error
     if not EARLIEST_S < start < LATEST_S:
         raise UsageError(f"expected a time from 1970 to 2199, was {settings.start}", path="--start")
     return start

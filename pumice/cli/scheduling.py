@@ -76,7 +76,7 @@ def refuse_context(context: str | None) -> None:
 def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) -> MirrorPlan:
     until = parse_until(settings.until)
     if until.kind == "idle":
-        raise UsageError("when a real cluster is at rest, nobody here knows: name a time, such as 30s", path="--until")
+        raise UsageError("a real cluster is never known to be idle: name a time, such as 30s", path="--until")
     config_map = config_map_of(settings.config)
     path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None

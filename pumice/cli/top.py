@@ -92,7 +92,7 @@ def top(
     *,
     terminal: Terminal,
 ) -> int:
-    """Look again every few seconds until q or Ctrl-C, both of which end with 0."""
+    """Look again every few seconds until q or Ctrl-C; both end with 0."""
     asked = server_of(server, token, token_file, certificate, terminal)
     one_source(db, asked, None)
     look = _of_server(asked) if asked is not None else _of_journal(db or Path("pumice.db"), plugins_dir)
@@ -145,7 +145,7 @@ def _of_server(server: Server) -> Callable[[], Frame]:
 
 
 def _of_journal(db: Path, plugins_dir: Path | None) -> Callable[[], Frame]:
-    """Raises ConfigError at once where there is no journal, or no cycle in it."""
+    """Raises ConfigError at once without a journal, or for one without a cycle."""
     anyio.run(newest_cycle, db)
 
     def asking(what: str) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def mistake_of(error: Any, arguments: Sequence[str], commands: Iterable[str]) ->
         name = message.split("'")[1]
         alike = nearest_names(name, commands)
         hint = f"near: {', '.join(alike)}" if alike else f"{command} --help lists them"
-        return f"there is no command {name!r}; {hint}"
+        return f"command {name!r} does not exist; {hint}"
     if parameter is None:
         return f"{message[:1].lower()}{message[1:].removesuffix('.')}; {listed}"
     name = parameter.opts[-1] if parameter.param_type_name == "option" else (parameter.metavar or parameter.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pumice.cluster.kernel.fork import Fork
 from pumice.errors import InputError
-from pumice.executors import aside, waited
+from pumice.executors import in_thread, waited
 from pumice.lab.lived import LivedRun
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.measures import measure
@@ -25,7 +25,7 @@ def save_run(fork: Fork, seconds: float, seed: int, file: Path) -> None:
     """Save so many seconds of a future as a journal. Raises InputError when there is a file already."""
     if file.exists():
         raise InputError("there is a file already; name one that is to be made", source=str(file))
-    aside(save, fork, seconds, seed, file)
+    in_thread(save, fork, seconds, seed, file)
 
 
 def measures_of(file: str | Path) -> LivedRun:

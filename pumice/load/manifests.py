@@ -108,7 +108,7 @@ class Loaded:
 
 
 def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
-    """Everything behind the paths, in order. InputError for a path that is not there."""
+    """Everything behind the paths, in order. InputError for a path that does not exist."""
     loaded = Loaded()
     for path in paths:
         if path.startswith(PREFIX):

@@ -25,7 +25,7 @@ READ_AS: Final[Mapping[str, str]] = {
 
 class InputCounts(TypedDict, total=False):
     """Number of objects of the input that are judged as new ones, were read leniently as recorded ones, and were
-    refused; nothing where there is no input.
+    refused; nothing without input.
     """
 
     new: int
@@ -59,7 +59,7 @@ def remarks(loaded: Loaded, *, controllers: bool = True) -> list[str]:
     fields = list(_fields(loaded))
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
     unserved = _counted(loaded, UNSERVED, NO_CONTROLLER)
-    left = () if controllers else _counted(loaded, LEFT, "left to somebody else's controllers (--no-controllers)")
+    left = () if controllers else _counted(loaded, LEFT, "left to other controllers (--no-controllers)")
     return [*fields[:MOST], *more, *unserved, *left]
 
 
@@ -76,7 +76,7 @@ def strangers(objects: Iterable[Object]) -> list[str]:
 
 def said_of_strangers(scheduler: str, count: int) -> str:
     """Return a sentence about pods of another scheduler."""
-    return f"pods that ask for scheduler {scheduler}: {count}; nobody here serves it"
+    return f"pods that ask for scheduler {scheduler}: {count}; no scheduler of that name runs here"
 
 
 def _fields(loaded: Loaded) -> Iterator[str]:

@@ -68,7 +68,7 @@ def held(strike: Callable[[str], int]) -> Generator[None]:
     finally:
         left = getattr(runner, READY)
         setattr(runner, READY, before)
-        before.extend(left.everybody())
+        before.extend(left.all_objects())
 
 
 class _Ready(deque[Any]):
@@ -79,7 +79,7 @@ class _Ready(deque[Any]):
         self._strike = strike
         self._turns: dict[Any, int] = {}
 
-    def everybody(self) -> list[Any]:
+    def all_objects(self) -> list[Any]:
         """Return those that are held too."""
         return list(super().__iter__())
 

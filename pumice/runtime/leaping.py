@@ -23,7 +23,7 @@ FEW: Final = 1000
 
 
 class LeapingClock(trio.abc.Clock):
-    """It stands still while anybody can run, and leaps to the next deadline when everybody waits.
+    """It stands still while any task can run, and leaps to the next deadline when all tasks wait.
 
     So does trio's MockClock with an `autojump_threshold` of 0, but it lets the loop turn once more before, in case that
     something comes from outside. `stuck_s`: how long the loop may sleep where no task has a deadline (seconds).

@@ -66,7 +66,7 @@ async def _cycles(system: System, last: int) -> None:
 
 
 UNKNOWN: Final = "no reason was written"
-UNGROUPED: Final = "there is no PodGroup that it names, and nobody made one"
+UNGROUPED: Final = "it names no PodGroup, and no controller made one"
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ def reading() -> Generator[None]:
 def _open_error(path: str, problem: sqlite3.Error) -> OpenError:
     if getattr(problem, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_ROLLBACK:
         return ForeignFileError(
-            path, "it is no journal yet: its writer was stopped while making it. Open it to write (pumice run --db)"
+            path, "not a journal yet: its writer was stopped while making it. Open it to write (pumice run --db)"
         )
     match _code(problem):
         case sqlite3.SQLITE_NOTADB:

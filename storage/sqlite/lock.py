@@ -106,7 +106,7 @@ def beside(journal: Path) -> Path:
 
 
 class JournalLock:
-    """Held from construction to `release`; a file that is not there is made, empty and private.
+    """Held from construction to `release`; a missing file is made, empty and private.
 
     `journal` is free of symbolic links. Raises BlockingIOError naming the holder, OSError otherwise.
     """

@@ -43,8 +43,8 @@ class OpenedFile(NamedTuple):
 
     `log`: a write-ahead file lay there; `alone` is what the main file holds without it (None: nothing that makes
     sense). `lost`: transactions that the write-ahead file held once. `astray`: the journal was not closed, and
-    there is no write-ahead file: it lies beside another name of the journal (a hard link, where this is a copy), or is
-    gone.
+    its write-ahead file is missing: it lies beside another name of the journal (a hard link, where this is a copy), or
+    is gone.
     """
 
     version: int
@@ -122,7 +122,7 @@ def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
         )
     if found.astray:
         missing = missing or (
-            f"nobody closed it, and its write-ahead file (-wal) is not beside {path.name}: open it by the name "
+            f"it was not closed, and its write-ahead file (-wal) is not beside {path.name}: open it by the name "
             "by which it was written; what that file held is missing here"
         )
     if end.written > end.sequence:

@@ -67,7 +67,7 @@ class FaultyLog:
 
 # --- Interference between a decision and its bind: nodes go or shrink, pods are deleted
 
-USER: Final = "somebody-else"
+USER: Final = "another-client"
 SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
 
 
@@ -103,7 +103,7 @@ class _Step(Struct):
 
 
 class FaultyApiServer(ApiServer):
-    """`network` outlives this actor; the supervisor takes away whom it crashes."""
+    """`network` outlives this actor; the supervisor removes the clients that it crashes."""
 
     def __init__(
         self,

@@ -128,12 +128,12 @@ BIND: Final = (
 EVICT: Final = ("evict-blocked", "evict-lost", "evict-delayed", "evict-duplicated")
 STATUS: Final = ("status-conflict", "status-lost", "status-delayed")
 CLAIM: Final = ("claim-conflict", "claim-lost", "claim-delayed")
-"""What is written to claims and volumes before a pod is bound."""
+"""Writes to claims and volumes before a pod is bound."""
 WATCH: Final = ("watch-broken", "watch-replayed", "watch-gone")
 CRASH: Final = "crash"
 JOURNAL: Final = ("journal-slow", "journal-failing", "journal-unsure", "journal-torn")
 OUTSIDE: Final = ("outside-refused", "outside-late", "outside-garbage", "outside-failing")
-"""What an extender does instead of an answer: it does not listen, takes too long, says nonsense, or 500."""
+"""Faults of an extender instead of an answer: it does not listen, takes too long, says nonsense, or 500."""
 TURN: Final = ("held",)
 """An actor that could go on is passed over for so many turns of the loop: others run before it, however often."""
 

@@ -66,7 +66,7 @@ REVIEWS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("subjectaccessreviews", "SubjectAccessReview"),
     ),
 }
-"""Groups of which nothing is stored: resource and kind of each review."""
+"""Groups without stored objects: resource and kind of each review."""
 
 METRICS: Final = "metrics.k8s.io"
 METRICS_VERSION: Final = "v1beta1"

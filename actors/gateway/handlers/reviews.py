@@ -21,9 +21,9 @@ EVERYTHING: Final[Object] = {
     "incomplete": False,
 }
 _ANSWERS: Final[dict[str, Object]] = {
-    "SelfSubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
-    "SubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
-    "LocalSubjectAccessReview": {"allowed": True, "reason": "whoever got in may do everything"},
+    "SelfSubjectAccessReview": {"allowed": True, "reason": "every authenticated client may do everything"},
+    "SubjectAccessReview": {"allowed": True, "reason": "every authenticated client may do everything"},
+    "LocalSubjectAccessReview": {"allowed": True, "reason": "every authenticated client may do everything"},
     "SelfSubjectRulesReview": EVERYTHING,
     "SelfSubjectReview": {"userInfo": {"username": USER, "groups": list(GROUPS)}},
     "TokenReview": {"authenticated": True, "user": {"username": USER, "groups": list(GROUPS)}},

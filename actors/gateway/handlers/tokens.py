@@ -48,7 +48,7 @@ async def create(site: Site, exchange: Exchange, target: Target) -> None:
 
 
 def _token(account: Object, audiences: list[str], now: float, seconds: int) -> str:
-    """In the shape of a JSON Web Token; what stands for its signature is a hash that anybody can make."""
+    """In the shape of a JSON Web Token; its signature is a hash without a secret."""
     meta = account["metadata"]
     namespace, name = meta["namespace"], meta["name"]
     claims = {

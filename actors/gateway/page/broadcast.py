@@ -81,7 +81,7 @@ def rest_s(spent: float, busy: float) -> float:
 
 
 class Broadcast:
-    """`cache` and `runner` are None where no scheduler runs: there is no board then."""
+    """`cache` and `runner` are None where no scheduler runs: the page has no board then."""
 
     def __init__(self, cache: CachePort | None, metrics: MetricsPort, runner: RunnerPort | None) -> None:
         self._cache, self._metrics, self._runner = cache, metrics, runner
@@ -106,7 +106,7 @@ class Broadcast:
             self._listening -= 1
 
     async def keep(self) -> None:
-        """Look at what goes on while anybody listens, until cancelled."""
+        """Look at the system while pages are connected, until cancelled."""
         while True:
             if not self._listening:
                 self._somebody = anyio.Event()

@@ -18,7 +18,7 @@ from pumice.actors.gateway.site import Site, guarded
 from pumice.core.messages.boards import ReadResidents, ResidentsRead
 
 if TYPE_CHECKING:
-    from pumice.actors.gateway.front import Doorkeeper
+    from pumice.actors.gateway.front import Authenticator
 
 # --- The form that asks a browser for a token
 # The token is given once and never stands in an address. The cookie is not one: it lets its holder read, from pages of
@@ -28,20 +28,20 @@ FORM: Final = 8192
 """Bytes of a form."""
 
 
-async def log_in(door: Doorkeeper, exchange: Exchange, *, secure: bool) -> None:
+async def log_in(authenticator: Authenticator, exchange: Exchange, *, secure: bool) -> None:
     """Set the cookie and go to the page; the form again for another token. Raises ApiError (403, 413)."""
-    door.admit_strangers(exchange)
+    authenticator.admit_to_login(exchange)
     body = await exchange.body(FORM)
     given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4).get("token", [""])[0]
-    if not door.is_token(given):
+    if not authenticator.is_token(given):
         await assets.send(exchange, assets.WRONG_TOKEN if given.strip() else assets.LOGIN, 401)
         return
-    await _go_home(exchange, door.pass_for_pages(), secure=secure)
+    await _go_home(exchange, authenticator.page_cookie(), secure=secure)
 
 
-async def log_out(door: Doorkeeper, exchange: Exchange, *, secure: bool) -> None:
+async def log_out(authenticator: Authenticator, exchange: Exchange, *, secure: bool) -> None:
     """Take the cookie away. Raises ApiError (403)."""
-    door.admit_strangers(exchange)
+    authenticator.admit_to_login(exchange)
     await exchange.body(FORM)
     await _go_home(exchange, "", secure=secure)
 
@@ -70,7 +70,7 @@ def wants_page(exchange: Exchange) -> bool:
 async def home(front: Front, exchange: Exchange) -> None:
     """The page itself, or the form where a token is asked for."""
     try:
-        front.door.admit(exchange)
+        front.authenticator.admit(exchange)
     except ApiError as error:
         if error.refused.code != UNAUTHORIZED:
             raise
@@ -89,15 +89,15 @@ def page_with(
         if (form := _FORMS.get(name)) is not None:
             if exchange.method != "POST":
                 raise wrong_method(exchange.method)
-            await form(front.door, exchange, secure=front.settings.certificate is not None)
+            await form(front.authenticator, exchange, secure=front.settings.certificate is not None)
             return
         if exchange.method not in READS:
             raise wrong_method(exchange.method)
         if (answer := answers.get(name.partition("/")[0])) is not None:
-            front.door.admit(exchange)
+            front.authenticator.admit(exchange)
             await answer(front, exchange)
             return
-        front.door.admit_strangers(exchange)
+        front.authenticator.admit_to_login(exchange)
         await assets.send(exchange, name)
 
     return page
@@ -113,7 +113,7 @@ async def _node(site: Site, exchange: Exchange) -> None:
     """/page/nodes/NAME: the pods on it."""
     name = exchange.path.removeprefix("/page/nodes/")
     if site.cache is None:
-        raise unavailable("this run has no scheduler: nobody here knows which pods are counted on a node")
+        raise unavailable("this run has no scheduler, which is what knows the pods counted on a node")
     found = await guarded(site.cache.ask(ReadResidents(name)))
     if not isinstance(found, ResidentsRead) or not found.known:
         raise no_such_path()

@@ -188,7 +188,7 @@ def _manager_problem(manager: str) -> tuple[str, str, str] | None:
     if len(manager.encode()) > MOST_OF_A_MANAGER:
         return "FieldValueTooLong", "fieldManager", f"Too long: may not be more than {MOST_OF_A_MANAGER} bytes"
     for at, letter in enumerate(manager):
-        if not letter.isprintable() or letter == "\ufffd":  # that stands for bytes that are no text
+        if not letter.isprintable() or letter == "\ufffd":  # that stands for bytes that are not text
             where = f"U+{ord(letter):04X} (at position {len(manager[:at].encode())})"
             return (
                 "FieldValueInvalid",

@@ -1,4 +1,4 @@
-"""Asking a webhook over HTTPS, and whom: a URL, or a Service whose Endpoints were written by hand.
+"""Asking a webhook over HTTPS at its URL, or at a Service whose Endpoints were written by hand.
 
 Behind a Service with a selector stand simulated pods: no process listens there.
 """
@@ -75,7 +75,7 @@ def _target(spec: Object, subset: Object, port: int) -> int:
 
 @lru_cache(maxsize=64)
 def _trust(bundle: str) -> ssl.SSLContext:
-    """Whom a bundle of certificates (base64 of PEM) vouches for; "" the system's. Raises CallError."""
+    """Trust a bundle of certificates (base64 of PEM); "": the system's. Raises CallError."""
     try:
         return ssl.create_default_context(cadata=base64.b64decode(bundle).decode() if bundle else None)
     except (ssl.SSLError, ValueError, binascii.Error) as error:

@@ -54,7 +54,7 @@ def _root(kind: Kind) -> str:
 QUIET: Final = 0.3
 """Periods without a decision, after which a cycle is over: between two of its cycles a scheduler waits a whole one."""
 LONGEST: Final = 1.5
-"""Periods that a cycle is waited for: where there is always something bound, there is no end to be seen."""
+"""Periods that a cycle is waited for: a scheduler that always binds something shows no end."""
 
 
 class Burst:
@@ -93,7 +93,7 @@ FORBIDDEN: Final = 403
 FINAL: Final = (FORBIDDEN, *NOT_THERE)
 """Nothing waits for these."""
 NEEDED: Final = ("Node", POD)
-"""Without them there is no cluster to be seen: a user without permission to read them waits for it."""
+"""Without them nothing can be shown: a user without permission to read them waits for it."""
 
 log = logging.getLogger(__name__)
 

@@ -95,7 +95,7 @@ VOLUMES: Final = tuple(
     f"pv.kubernetes.io/{each}" for each in ("bind-completed", "bound-by-controller", "provisioned-by")
 )
 KEPT: Final = {name: read for each in VOCABULARIES for name, read in each.kept.items()}
-"""Annotations of which a part is read."""
+"""Annotations that Pumice reads in part."""
 KNOWN: Final = frozenset((*NAMED, *MEANING, *VOLUMES, *KEPT))
 DROPPED: Final = frozenset((
     "env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe",
@@ -108,9 +108,9 @@ DROPPED: Final = frozenset((
     "description", "config", "path", "message", "externalID",
 ))  # fmt: skip
 VOLUME: Final = frozenset(("name", "persistentVolumeClaim", "ephemeral", "csi"))
-"""What is kept of a pod's volume."""
+"""The fields of a pod's volume that are kept."""
 CLAIMED: Final = frozenset(("mountPath", "volumeClaimName", "volumeClaim"))
-"""What is kept of a Volcano Job's volume."""
+"""The fields of a Volcano Job's volume that are kept."""
 SOURCES: Final = frozenset((
     "hostPath", "nfs", "local", "gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "rbd",
     "iscsi", "fc", "glusterfs", "cinder", "flexVolume", "portworxVolume", "quobyte", "scaleIO", "storageos", "flocker",
@@ -129,7 +129,7 @@ NUMBER: Final = re.compile(r"[+-]?\d*|true|false|True|False")
 DRAWN: Final = re.compile(r"[0-9a-f-]{32,36}")
 """A uid as servers draw it; others are made of names."""
 LISTED: Final = re.compile(r"\^\(?([a-z0-9.-]+(?:\|[a-z0-9.-]+)*)\)?\$")
-NOBODY: Final = "^$"
+MATCHES_NOTHING: Final = "^$"
 LEVELS: Final = re.compile(r"[^,;/]+")
 
 
@@ -241,7 +241,7 @@ class Redaction:
     def _pattern(self, pattern: str) -> str:
         """Of names: a list of them; of any other that it cannot be said without them, so that it matches none."""
         found = LISTED.fullmatch(pattern)
-        return NOBODY if found is None else f"^({'|'.join(map(self.name, found[1].split('|')))})$"
+        return MATCHES_NOTHING if found is None else f"^({'|'.join(map(self.name, found[1].split('|')))})$"
 
     def words(self, text: str) -> str:
         """Return a scheduler's message with its names replaced. A word is a name when it is known as one, or is not a

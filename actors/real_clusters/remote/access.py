@@ -50,7 +50,7 @@ class Credentials(Protocol):
 
 
 class Fixed:
-    """A token, a name with a password, a certificate, or nothing: there is no other."""
+    """A token, a name with a password, a certificate, or nothing."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._credential = Credential(_header(access), access.certificate, access.key)
@@ -144,7 +144,7 @@ class FromPlugin:
                 )
         except FileNotFoundError as error:
             hint = f": {plugin.hint}" if plugin.hint else ""
-            raise self._failed(f"there is no such program{hint}") from error
+            raise self._failed(f"the program does not exist{hint}") from error
         except TimeoutError as error:
             raise self._failed(f"said nothing in {PATIENCE_S:.0f} s") from error
         except OSError as error:
@@ -195,7 +195,7 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
     """The cluster that this process is a pod of, as its service account. Raises ConfigError outside of one."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
-        raise ConfigError("this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set): name a --kubeconfig")
+        raise ConfigError("not in a pod of a cluster (KUBERNETES_SERVICE_HOST is not set): name a --kubeconfig")
     try:
         authority = read_bytes(folder / "ca.crt")
     except OSError as error:
@@ -216,13 +216,13 @@ def credentials_of(access: ClusterAccess, now: Callable[[], float]) -> Credentia
 
 
 def trust_of(access: ClusterAccess, shown: Credential) -> ssl.SSLContext | bool:
-    """Whom to trust, with what to show during the handshake. Raises ConfigError, CredentialsError."""
+    """Return the certificates to trust and to show. Raises ConfigError, CredentialsError."""
     if not access.server.startswith("https:"):
         return True
     try:
         context = ssl.create_default_context(cadata=access.authority.decode("ascii") if access.authority else None)
     except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"certificate-authority is no certificate: {error}", source=access.source) from error
+        raise ConfigError(f"certificate-authority is not a valid certificate: {error}", source=access.source) from error
     if access.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -274,7 +274,7 @@ class ClusterHearing:
 Where = tuple[str, str, str]
 
 QUEUES: Final = {"default": True, "root": False}
-"""Queues that Volcano's scheduler makes where they are not there, and whether they are reclaimable."""
+"""Queues that Volcano's scheduler creates when they do not exist, and whether they are reclaimable."""
 
 log = logging.getLogger(__name__)
 
@@ -381,7 +381,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         return self._election is None or self._election.leads
 
     async def _make_queues(self) -> None:
-        """Create the queues that Volcano creates at its start, where they are not there."""
+        """Create the queues that Volcano creates at its start, when they do not exist."""
         for name, reclaimable in QUEUES.items():
             if self._hearing.versions.of((QUEUE, "", name)) is not None:
                 continue

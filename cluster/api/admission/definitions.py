@@ -26,7 +26,7 @@ _REFUSED: Final = (
     ("NamesAccepted", "False", "NameConflict", ""),
     ("Established", "False", "NotAccepted", "not all names are accepted"),
 )
-"""What the conditions say: type, status, reason, message ("": which names are taken)."""
+"""The text of conditions: type, status, reason, message ("": which names are taken)."""
 
 
 def default(definition: Object, _lookup: Lookup) -> None:

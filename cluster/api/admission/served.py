@@ -1,4 +1,4 @@
-"""What only a served cluster does, because clients look on.
+"""Work that only a served cluster does, because clients look on.
 
 - Namespaces must exist (`pumice.cluster.api.checks.namespace`), and one that a client deletes is emptied a little later
   (`pumice.core.messages.commands.EMPTIES`), so that a client may delete what is in it too.

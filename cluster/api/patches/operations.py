@@ -91,7 +91,7 @@ def _told(error: Exception) -> str:
     if isinstance(error, JsonPatchTestFailed):
         return "testing a value failed: it is another one"
     if isinstance(error, KeyError) or (text.startswith("'") and text.endswith("'")):
-        return f"there is no {text}"
+        return f"{text} does not exist"
     if text.startswith(("Document ", "Cannot apply token ")):
         return "a path leads through a value that is neither a map nor a list"
     return text.partition(" in {")[0].partition(" in [")[0]

@@ -1,6 +1,6 @@
 """The schema table: a message is a struct of Kubernetes' Go sources or an object of a Volcano CRD.
 
-The data file (150 kB) is read once, in half a millisecond; a message of it when somebody asks.
+The data file (150 kB) is read once, in half a millisecond; each message of it on first use.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def resources() -> msgspec.Raw:
 
 @cache
 def message(name: str) -> SchemaMessage:
-    """A message by its name in the table, such as "core.v1.PodSpec". Raises KeyError for one that is not there."""
+    """A message by its name in the table, such as "core.v1.PodSpec". Raises KeyError for a name not in the table."""
     entry = msgspec.json.decode(_data().messages[name], type=_Entry)
     return SchemaMessage(name, entry.fields, entry.atomic, entry.open, entry.doc)
 

@@ -1,4 +1,4 @@
-"""Server-side apply requests: what is not there is created, what is there is changed by what its applier states."""
+"""Server-side apply requests: create an object that does not exist, else change what its applier states."""
 
 from __future__ import annotations
 

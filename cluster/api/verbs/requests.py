@@ -1,4 +1,4 @@
-"""Requests in hand: when one came and from whom, and its bytes as plain data."""
+"""Requests in hand: time, sender, and the bytes as plain data."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from pumice.cluster.kube.statuses import timestamp
 from pumice.core.life.cycle import LifeCycle
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, parse_time, section
-from pumice.core.objects.parts import POD_OF_NOBODY, POD_OF_WORKLOAD
+from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
 
 # --- The life of a batch/v1 Job
@@ -261,7 +261,7 @@ class JobRule(OwnerRule):
     )
     owner = "Job.batch"
     owner_type = ("batch/v1", "Job")
-    children = (POD_OF_WORKLOAD, POD_OF_NOBODY)
+    children = (POD_OF_WORKLOAD, ORPHAN_POD)
     reporter = REPORTER
     user = USER
 

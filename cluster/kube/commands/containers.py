@@ -12,7 +12,7 @@ from pumice.core.objects.metadata import Object, section, text_map
 
 DURATION: Final = "pumice.dev/duration"
 EXIT_CODE: Final = "pumice.dev/exit-code"
-"""What a pod's annotations say of its run comes before what its containers say."""
+"""Annotations of a pod about its run come before its containers' commands."""
 
 SERVICES: Final = {
     "activemq", "adminer", "agnhost", "alertmanager", "apache", "caddy", "cassandra", "chronograf", "clickhouse",

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 FOR_EVER: Final = float("inf")
 LONGEST_S: Final = 1e10
-"""What lasts longer, some three hundred years, lasts for ever."""
+"""A longer command, some three hundred years, lasts for ever."""
 MOST_PRINTED: Final = 262_144
 """Characters that are kept of what a container prints; what comes later is not."""
 

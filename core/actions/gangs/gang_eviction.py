@@ -1,6 +1,6 @@
 """Room for a whole gang: in which domain, at whose cost, and where each task would go.
 
-Shared by gangpreempt and gangreclaim, which differ in whom they may ask. Source: Volcano `actions/gangpreempt`,
+Shared by gangpreempt and gangreclaim, which differ in their candidates. Source: Volcano `actions/gangpreempt`,
 `actions/gangreclaim`, `actions/utils` (reference section 1.8).
 """
 
@@ -286,7 +286,7 @@ class GangEviction:
         bundles = self._order(job, self._candidates(job, domain), need)
         tasks = [task for bundle in bundles for task in bundle.tasks]
         if not tasks:
-            return [], Ending.NOBODY_TO_ASK
+            return [], Ending.NO_CANDIDATES_THERE
         context = EvictionForGang(self._name, job, domain.name)
         allowed = {t.uid for t in self._session.points.unified_evictable(context, tasks)}
         left = [approved for bundle in bundles if (approved := bundle.approved(allowed)) is not None]

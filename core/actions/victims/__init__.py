@@ -1,1 +1,1 @@
-"""Whom an action may ask to go for a task, and on which nodes it is worth asking."""
+"""Candidates for eviction for a task, and the nodes on which it is worth asking."""

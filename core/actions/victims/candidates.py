@@ -38,10 +38,10 @@ def worth_trying(
     accepts: BatchFilter,
     point: TieredIntersection[Task],
     *,
-    somebody: bool,
+    with_tasks: bool,
 ) -> Iterator[int]:
     """Places in `nodes` that are worth a try, in order. `point`: where plugins are asked about those that are accepted;
-    `somebody`: only nodes with tasks on them.
+    `with_tasks`: only nodes with tasks on them.
     """
     yield from range(min(TRIED_FIRST, len(nodes)))
     first, size = TRIED_FIRST, LOOKED_AT_FIRST
@@ -49,10 +49,10 @@ def worth_trying(
         some = nodes[first : first + size]
         batch = asked(session, some.tolist(), accepts)
         passes = _makes_room(session, task, some, batch, point)
-        empty = np.bincount(batch.node, minlength=len(some)) == 0 if somebody else np.zeros(len(some), dtype=np.bool_)
+        empty = np.bincount(batch.node, minlength=len(some)) == 0 if with_tasks else np.zeros(len(some), dtype=np.bool_)
         passes &= ~empty
         for place in np.flatnonzero(~passes).tolist() if session.trail.listens else ():
-            ending = Ending.NOBODY_TO_ASK if empty[place] else Ending.TOO_LITTLE
+            ending = Ending.NO_CANDIDATES_THERE if empty[place] else Ending.TOO_LITTLE
             session.trail.task_ended(task, ending, node=int(some[place]))
         yield from (np.flatnonzero(passes) + first).tolist()
         first, size = first + size, size * LOOKED_AT_MORE
@@ -61,7 +61,7 @@ def worth_trying(
 def _makes_room(
     session: Session, task: Task, nodes: RowArray, batch: TaskBatch, point: TieredIntersection[Task]
 ) -> BoolArray:
-    """All of the batch first; where these would do and plugins can be asked by columns, those whom they let go."""
+    """All of the batch first; where these would do and plugins can be asked by columns, those that they let go."""
     passes = _fits(session, task, nodes, batch)
     if point.by_columns and np.count_nonzero(passes):
         batch = batch.only(passes[batch.node])

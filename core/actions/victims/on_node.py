@@ -1,4 +1,4 @@
-"""Victims on one node: whether they make room enough, and for whom any may be looked for.
+"""Victims on one node: whether they make room enough, and the tasks that may have victims.
 
 Source: Volcano `util.ValidateVictims`, `actions/preempt` (taskEligibleToPreempt).
 """
@@ -72,7 +72,7 @@ def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
 
 
 def asked(session: Session, nodes: Iterable[int], accepts: BatchFilter) -> TaskBatch:
-    """Those on these nodes whom the filter lets through."""
+    """Return the tasks on these nodes that the filter lets through."""
     batch = session.residents.on(nodes)
     return batch.only(accepts(batch))
 

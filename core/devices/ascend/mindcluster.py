@@ -93,7 +93,7 @@ LEVEL: Final = "vnpu-level"
 DVPP: Final = "vnpu-dvpp"
 SEPARATE: Final = "PreSeparate"
 MILLI: Final = 1000
-NOBODYS: Final = 2.0**52  # comes behind all that is idle
+UNLIMITED: Final = 2.0**52  # comes behind all that is idle
 NODE_FAILS: Final = Refusal("preCheckNodePredicate failure", is_error=True)
 CHIPS_FAIL: Final = Refusal("", is_error=True)
 
@@ -247,7 +247,7 @@ class MindClusterNpu(Family):
     def rank(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """For `shares`: idle AI cores in milli-units, doubled, and one more where the pod would get fewer CPUs."""
         lowered = [self._gets_fewer(task, row) for row in numbers_of(rows, len(self._names))]
-        idle: FloatArray = np.where(self._counted[rows], 2.0 * self._idle[rows], NOBODYS)
+        idle: FloatArray = np.where(self._counted[rows], 2.0 * self._idle[rows], UNLIMITED)
         return idle + np.array(lowered, dtype=np.float64)
 
     def _gets_fewer(self, task: Task, row: int) -> bool:

@@ -51,7 +51,7 @@ DEFAULT: Final = (
 
 
 def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
-    """The part `vnpus` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None), or something in
+    """The part `vnpus` of the ConfigMap, as plain data; the default without a ConfigMap (None), or where something in
     it is of another type than Volcano can read.
     """
     try:

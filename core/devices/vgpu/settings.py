@@ -51,7 +51,7 @@ DEFAULT: Final = VgpuSettings()
 
 
 def settings_of(nvidia: dict[str, Any] | None) -> VgpuSettings:
-    """The part `nvidia` of the ConfigMap, as plain data; the usual where there is no ConfigMap (None), or something in
+    """The part `nvidia` of the ConfigMap, as plain data; the default without a ConfigMap (None), or where something in
     it is of another type than Volcano can read.
     """
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # --- Queues and jobs that keep capacity from scheduling
 # With a tree of queues Volcano gives up on all of them where a job is in a queue that has children, where a parent
-# does not exist, and where there is no root: it refuses every job and says so in its log only (capacity.go,
+# does not exist, and without a root: it refuses every job and says so in its log only (capacity.go,
 # buildHierarchicalQueueAttrs).
 
 NAMED: Final = 3
@@ -83,7 +83,7 @@ NO_LIMIT = 9.223372036854775807e18  # MaxInt64, Volcano's "as much as you like" 
 
 
 def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str, FixedAttributes] | None:
-    """Limits of every queue by name; None when the tree cannot be used: a parent is missing, or there is no root."""
+    """Limits of every queue by name; None when the tree cannot be used: a parent or the root is missing."""
     limits: dict[str, FixedAttributes] = {}
     for name in queues:
         if name not in limits and not _attach(name, queues, limits):

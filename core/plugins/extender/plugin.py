@@ -13,7 +13,7 @@ import numpy as np
 
 from pumice.config.arguments import DURATION, SWITCH, TEXT, Argument, ArgumentKind
 from pumice.core.objects.metadata import section
-from pumice.core.outside import NOBODY, NOT_RECORDED, SUPPOSED, question
+from pumice.core.outside import NOT_ASKED, NOT_RECORDED, SUPPOSED, question
 from pumice.core.plugins.extender.bodies import Bodies
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads, Volatility
@@ -91,7 +91,7 @@ VERB_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ExtenderSettings:
-    """`verbs`: what is appended to `url_prefix` to ask each; a verb that is not there is not asked. `managed`:
+    """`verbs`: what is appended to `url_prefix` to ask each; an absent verb is not asked. `managed`:
     a pod must ask for one of these resources; empty: it is asked about every pod.
     """
 
@@ -275,7 +275,7 @@ def _mismatch(value: object, shape: ReplyShape, field: str, kind: str) -> Extend
 # --- Calls
 
 NAME: Final = "extender"
-UNASKED: Final = (NOBODY, NOT_RECORDED, SUPPOSED)
+UNASKED: Final = (NOT_ASKED, NOT_RECORDED, SUPPOSED)
 """Answers where no extender is asked."""
 Reply = dict[str, Any] | ExtenderError
 

@@ -190,7 +190,7 @@ class RequiredAffinity:
 
 # --- Evictions that were taken back
 # Volcano reserves volumes again when an eviction is undone, which fails for every pod that was running when the
-# session opened (there is no state of a PreFilter to read), and leaves out the rest of the handler: the pod stays
+# session opened (no PreFilter has left a state to read), and leaves out the rest of the handler: the pod stays
 # missing from kube-scheduler's NodeInfo until the session ends. Scores and filters that read NodeInfo see its room as
 # free. Source: Volcano `plugins/predicates` (AllocateFunc, runReservePlugins).
 

@@ -153,7 +153,7 @@ def _any(masks: Iterable[Mask]) -> Mask:
 
 
 class AffinityCounts:
-    """PreFilter's counts for one task: its company, those whom it avoids, and those who avoid it."""
+    """PreFilter's counts for one task: pods that it seeks, pods that it avoids, and pods that avoid it."""
 
     def __init__(self, session: Session, placed: Placed, task: Task, own: OwnTerms) -> None:
         self.task, self._own, self._session = task, own, session

@@ -64,7 +64,7 @@ def _attachable(storage: Storage, claim: Object) -> Attachable | None:
 
 
 def attachables(storage: Storage, task: Task) -> set[Attachable]:
-    """The CSI volumes a pod needs. Raises StorageError for a claim that is not there."""
+    """The CSI volumes a pod needs. Raises StorageError for a claim that does not exist."""
     found: set[Attachable] = set()
     for name, _ in claim_names(task):
         try:
@@ -224,7 +224,7 @@ class VolumeLimits:
     def prepare(self, session: Session, task: Task) -> Check | None:
         """None for a pod without CSI volumes, and where no node has limits.
 
-        A claim that is not there refuses every node.
+        A claim that does not exist refuses every node.
         """
         if not uses_claims(task.template):
             return None

@@ -104,7 +104,7 @@ def gauges_of(tellers: Iterable[QueueTeller], apart: bool) -> tuple[QueueTables,
 
 
 def amounts_of(tellers: Sequence[QueueTeller]) -> tuple[QueueTables, ...]:
-    """Return the amounts that there are no metrics for."""
+    """Return the amounts that have no metrics."""
     return _said((*[teller.amounts() for teller in tellers], *[teller.verdicts() for teller in tellers]))
 
 
@@ -113,7 +113,7 @@ def _said(answers: Iterable[QueueTables | None]) -> tuple[QueueTables, ...]:
 
 
 def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
-    """All their answers, for readers after the session: mostly there are none."""
+    """All their answers, for readers after the session, which are rare."""
     tellers, apart = _tellers_later(session), keeps_apart(session)
     return lambda: (*gauges_of(tellers().queues, apart), *amounts_of(tellers().queues))
 
@@ -124,7 +124,7 @@ def _tellers_later(session: Session) -> Callable[[], Tellers]:
 
 
 def cards_later(session: Session) -> Callable[[], CardTable]:
-    """Return a function for how much of which virtual GPU is in use, in the same way."""
+    """Return a function for the use of each virtual GPU, in the same way."""
     devices = session.devices
     return lambda: next((table for each in devices if (table := each.table()) is not None), CardTable())
 

@@ -158,7 +158,7 @@ class MaskRule(Protocol):
 
 
 class Clause(NamedTuple):
-    """Whom a filter refuses, and the number of the reason."""
+    """Return the nodes that a filter refuses, with the number of the reason."""
 
     refuses: MaskRule
     code: int

@@ -143,8 +143,8 @@ class AdmissionBallot(Ballot["Job"]):
     def in_columns(self) -> tuple[Refusals, ...] | None:
         """The plugins that decide, in columns; None where one of them must be asked job by job.
 
-        Those of the first tier decide: whom none of them rejects, they permit. A permit that charges must be the last
-        one, since it stands although a later plugin rejects the job.
+        Those of the first tier decide: they permit a task that none of them rejects. A permit that charges must be the
+        last one, since it stands although a later plugin rejects the job.
         """
         names = [name for name, _ in self.tiers[0]] if self.tiers else []
         found = tuple([self._refusals[name] for name in names if name in self._refusals])

@@ -53,12 +53,12 @@ class Ending(StrEnum):
     MAY_NOT_TAKE = "its queue may not take from others"
     NO_CANDIDATES = "evictions would help on no node"
     AS_BEFORE = "a task alike has just failed in the same state"
-    NO_VICTIMS = "nobody may be evicted for it"
+    NO_VICTIMS = "no pod may be evicted for it"
     ROOM_MADE = "room was made"
     ROOM_TO_COME = "it had room to come without evictions"
     # of a node, for one task
     TOO_LITTLE = "what could be evicted would not make room enough"
-    NOBODY_TO_ASK = "nobody there may be asked to go"
+    NO_CANDIDATES_THERE = "no pod there may be asked to go"
     STILL_NO_ROOM = "all victims gone, its queue or the node has no room for it"
 
 

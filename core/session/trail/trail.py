@@ -145,7 +145,7 @@ def _node_of(session: Session, candidates: Sequence[Task]) -> str:
 class HeardSearch(NodeSearch):
     """A NodeSearch whose choices go to the session's trail."""
 
-    _group: BoolArray | None = None  # the candidates among whom the last choice was made
+    _group: BoolArray | None = None  # the candidates of the last choice
     _seen: BoolArray | None = None  # who was looked at for it; None: all
 
     def choose(self) -> tuple[int, IntArray]:
@@ -223,11 +223,11 @@ def look_of(
     )
 
 
-def look_of_nobody(session: Session, task: Task, failure: FitFailure) -> Look:
+def look_without_nodes(session: Session, task: Task, failure: FitFailure) -> Look:
     """No node was looked at: none can do."""
     codes = np.full(session.nodes.count, session.reasons.intern(failure.reason), dtype=np.int32)
-    nobody = np.zeros(0, dtype=np.intp)
-    look = Look(session.action, task.key, session.nodes.names, session.reasons, codes, nobody)
+    no_nodes = np.zeros(0, dtype=np.intp)
+    look = Look(session.action, task.key, session.nodes.names, session.reasons, codes, no_nodes)
     look.nominated, look.every = task.nominated, [FilterAnswer(failure.reason.plugin, codes)]
     return look
 
@@ -364,8 +364,8 @@ class Trail(NullTrail):
         self.statuses = {task.key: LABELS[status[task.row]] for task in tasks}
 
     @contextmanager
-    def aside(self) -> Generator[None]:
-        """Mark the questions to plugins meanwhile as no part of the cycle."""
+    def paused(self) -> Generator[None]:
+        """Mark the questions to plugins meanwhile as not part of the cycle."""
         before, self.is_asking = self.is_asking, True
         try:
             yield
@@ -391,14 +391,14 @@ class Trail(NullTrail):
         has not tried.
         """
         self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
-        with self.aside():
+        with self.paused():
             waiting = left.in_order() if left else []
             for job, following in zip(waiting, (*waiting[1:], None), strict=False):
                 self._take_turn(job, following, tried=False)
 
     def job_turn(self, job: Job, behind: JobQueue) -> None:
         """The action takes up a job; `behind`: the rest of its queue."""
-        with self.aside():
+        with self.paused():
             self._take_turn(job, behind.first() if behind else None, tried=True)
 
     def _take_turn(self, job: Job, following: Job | None, *, tried: bool) -> None:
@@ -436,7 +436,7 @@ class Trail(NullTrail):
         """
         if search.task.key in self.tasks:
             assert isinstance(search, HeardSearch)
-            with self.aside():
+            with self.paused():
                 self._keep(look_of(search, group, node, seen, every_filter=self.every_filter))
 
     def looked_at_one(self, task: Task, row: int) -> None:
@@ -447,7 +447,7 @@ class Trail(NullTrail):
     def found_nowhere(self, task: Task, failure: FitFailure) -> None:
         """Before any node was looked at it was plain that none can do."""
         if task.key in self.tasks:
-            self._keep(look_of_nobody(self.session, task, failure))
+            self._keep(look_without_nodes(self.session, task, failure))
 
     def _keep(self, look: Look) -> None:
         self.looks.setdefault(look.task, []).append(look)
@@ -466,7 +466,7 @@ class Trail(NullTrail):
         session = self.session
         session.action, session.searches.current = "", task
         try:
-            with self.aside():
+            with self.paused():
                 session.points.pre_predicate(task)
                 search = HeardSearch(session, task)
         except FitFailure as failure:

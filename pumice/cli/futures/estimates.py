@@ -53,11 +53,11 @@ def estimated(
 
 
 def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
-    """Raises InputError for a job that is not there, with those that are near."""
+    """Raises InputError for a job that does not exist, with those of near names."""
     known = belongings(fork.objects)
     for job in sorted(set(asked or ()) - known.keys()):
         near = nearest_keys(job, known)
-        raise InputError(f"there is no job {job}" + (f"; near: {', '.join(near)}" if near else ""))
+        raise InputError(f"job {job} does not exist" + (f"; near: {', '.join(near)}" if near else ""))
 
 
 def range_of(estimate: Estimate | None) -> str:

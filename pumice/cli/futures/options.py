@@ -216,7 +216,7 @@ def _submitted(path: str) -> ForkChange:
     if loaded.problems:
         raise loaded.problems[0]
     if not loaded.objects:
-        raise UsageError("there is no object in it", path=f"--submit {path}")
+        raise UsageError("the file has no objects", path=f"--submit {path}")
     return changes.submit(loaded.objects, f"--submit {path}")
 
 
@@ -266,7 +266,7 @@ def words_of(text: str | None) -> dict[str, list[str]]:
         if option not in known:
             near = nearest_name(option, known)
             hint = f", did you mean {near}?" if near else f": expected one of {', '.join(known)}"
-            raise UsageError(f"{option!r} is no change{hint}", path="--against")
+            raise UsageError(f"not a valid change: {option!r}{hint}", path="--against")
         if not words:
             raise UsageError(f"{option} says no value", path="--against")
         found.setdefault(option, []).append(words.pop(0))

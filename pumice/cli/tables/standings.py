@@ -26,7 +26,7 @@ LEAST: Final = ("capability", "guarantee", "pending", "borrowed")
 @dataclass
 class QueueTree:
     """A line a queue and resource, those below another one set in; amounts that no queue has are left out, and what
-    there is no room for is named below.
+    does not fit is named below.
     """
 
     title: str

@@ -3,8 +3,7 @@
 Columns vc, idx, arrival_s, gpus, job_type, duration_s_on_v100: each virtual cluster becomes a queue, and a job of more
 cards than a node has a gang of pods with whole nodes' cards each. A job without a duration is left out. Gavel's own
 files have no header and tabs between their columns (its `parse_trace`; 7 columns at first, 9 later); they count steps
-of training, of which so many a second are done as `steps=` says. Sources: Jeon et al. (ATC 2019); Narayanan et al.
-(OSDI 2020).
+of training; `steps=` says how many are done a second. Sources: Jeon et al. (ATC 2019); Narayanan et al. (OSDI 2020).
 """
 
 from __future__ import annotations

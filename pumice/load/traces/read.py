@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # What they handed in before the first work came is there from the beginning, and stands as they had changed it by
 # then. Work comes as long after the beginning as it did, and runs as long as it ran: a pod by itself, those of a
 # template as long as the longest of them, where it does not say so already; for ever what still ran in the end. Later
-# changes and deletions are no arrivals: they are left out and counted (`pumice replay --config` has them too).
+# changes and deletions are not arrivals: they are left out and counted (`pumice replay --config` has them too).
 
 Key = tuple[str, str, str]
 """Kind, namespace, name."""
@@ -172,7 +172,7 @@ async def _arrived(file: Path) -> Arrived:
 
 
 # --- swf:FILE[,nodes=COUNTxCPUS]
-# A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments, of which MaxProcs and MaxNodes size
+# A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments; MaxProcs and MaxNodes in them size
 # the cluster where `nodes=` does not. Read are: 1 job number, 2 submit time, 4 run time, 5 allocated processors (else
 # 8, requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user. A
 # processor is one cpu; a job of more than a node has becomes a gang of pods, each of a whole node, and one of the

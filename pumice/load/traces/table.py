@@ -112,7 +112,7 @@ def rows_of_csv(text: str, source: str, columns: Sequence[str]) -> Iterator[Trac
 
 
 def expect(columns: Sequence[str], found: Sequence[str], source: str) -> None:
-    """InputError that names the columns that are not there."""
+    """InputError that names the missing columns."""
     missing = [column for column in columns if column not in found]
     if missing:
         raise InputError(f"expected the columns {', '.join(missing)}; found {', '.join(found)}", source=source, line=1)

@@ -32,7 +32,7 @@ def measure_searches(view: View, config: SchedulerConfig, samples: Samples) -> N
     """
     session = open_session(view.snapshot(), config, CycleClock(cycle=1, now=cluster.NOW), Carry())
     waiting = [task for task in session.snapshot.tasks.handles if task is not None and not task.node_name]
-    session.searches.current = waiting[0]  # scores of the moment ask whom they are for
+    session.searches.current = waiting[0]  # scores of the moment ask for the task
     NodeSearch(session, waiting[0]).choose()
     started = time.perf_counter()
     for _ in range(SEARCHES):

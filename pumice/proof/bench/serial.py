@@ -69,7 +69,7 @@ def body(name: str) -> bytes:
     """A pod as `kubectl create` sends it, of a scheduler that does not exist: it is only stored, and told so."""
     container = {"name": "main", "image": "nginx:1.27", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
     metadata = {"name": name, "namespace": cluster.NAMESPACE, "labels": {"app": "bench"}}
-    spec = {"schedulerName": "nobody", "containers": [container]}
+    spec = {"schedulerName": "none", "containers": [container]}
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 

@@ -115,7 +115,7 @@ def _submit(where: str, objects: Any) -> ForkChange:
     if loaded.problems:
         raise loaded.problems[0]
     if not loaded.objects:
-        raise InputError(f"{where}: there are no objects in it")
+        raise InputError(f"{where}: the input has no objects")
     return changes.submit(loaded.objects, where)
 
 
@@ -389,7 +389,7 @@ def _estimates(sources: Sources, question: AdviserQuestion) -> Plain:
     sources.load_plugins()
     found = estimates(sources.db, frozenset([name]) if name else None, dict(question.query))
     if name and name not in found["estimates"]:
-        raise NotFoundError(f"{name} does not wait, or there is no such job")
+        raise NotFoundError(f"{name} does not wait, or does not exist")
     return found
 
 

@@ -98,14 +98,14 @@ class NodeRoom:
 
     def _capacity_of(self, task: Task) -> FreeCapacity:
         session, count = self._session, self._session.nodes.count
-        nobody = np.zeros(count, dtype=np.bool_)
+        none = np.zeros(count, dtype=np.bool_)
         try:
             session.points.pre_predicate(task)
             filters = Filters(session, task)
             codes = filters.reject(EVERY_ROW, count)
         except FitFailure as failure:
-            return FreeCapacity(nobody, nobody, {failure.reason.text: count}, in_pieces=False, tainted=nobody)
-        curable, allowed, in_pieces = nobody.copy(), codes == 0, True
+            return FreeCapacity(none, none, {failure.reason.text: count}, in_pieces=False, tainted=none)
+        curable, allowed, in_pieces = none.copy(), codes == 0, True
         refusals = Counter[str]()
         for number, nodes in enumerate(np.bincount(codes).tolist()):
             if not number or not nodes:
@@ -157,7 +157,7 @@ class NodeRoom:
         wide = [each.free_capacity.allowed | each.free_capacity.curable for each in groups]
         for each, mask in zip(groups, wide, strict=True):
             if self._is_beyond_devices(each, mask):
-                told = "no node that would do has devices for a pod of it, were nobody on them"
+                told = "no node that would do has devices for a pod of it, were none on them"
                 return waits_for(WaitCode.LARGER_THAN_ANY_NODE, f"{told}: {_refusals(each.free_capacity)}")
         if self._seats(groups, wide, self._now):
             refused = next(each.free_capacity for each in groups if each.free_capacity.curable.any())

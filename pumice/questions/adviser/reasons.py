@@ -83,12 +83,12 @@ ALIASES: Final[dict[str, WaitCode]] = {
 MEANINGS: Final[dict[WaitClass, str]] = {
     WaitClass.QUOTA: "what its queue or namespace may have at most is used up: raise it, or wait for one's own pods",
     WaitClass.FAIRNESS: "there is room, but others are entitled to it first",
-    WaitClass.ADMISSION: "it is not let in yet, or nobody looks at it: no node was asked",
+    WaitClass.ADMISSION: "it is not admitted yet, or no cycle looks at it: no node was asked",
     WaitClass.FRAGMENTED: "enough is free in all, but not in pieces large enough",
     WaitClass.NO_CAPACITY: "not enough is free on all nodes that would do together: what an autoscaler should see",
     WaitClass.CONSTRAINT: "what it demands of nodes or neighbours is met nowhere",
     WaitClass.GANG_PARTNERS: "pods of its own gang are missing",
-    WaitClass.SCHEDULING_GATES: "its pods have scheduling gates that somebody must take away",
+    WaitClass.SCHEDULING_GATES: "its pods have scheduling gates, which a user or controller must remove",
     WaitClass.ROOM_TO_COME: "it was promised room that is being released",
 }
 
@@ -123,7 +123,7 @@ CODES: Final[dict[WaitCode, CodeRow]] = {
     ),
     WaitCode.BEHIND_OTHERS: CodeRow(
         WaitClass.FAIRNESS,
-        "its queue lets nobody overtake, and another job comes first",
+        "its queue does not let jobs overtake, and another job comes first",
         "let {others} start, delete it, or set dequeueStrategy of {subject} to traverse",
     ),
     WaitCode.OTHERS_FIRST: CodeRow(
@@ -151,12 +151,12 @@ CODES: Final[dict[WaitCode, CodeRow]] = {
     ),
     WaitCode.NO_POD_GROUP: CodeRow(
         WaitClass.ADMISSION,
-        "a pod names no PodGroup, and none was made for it: what the api refused about it is told",
+        "a pod names no PodGroup, and none was made for it; the message has the api's refusal",
         "remove what the api refused, or create a PodGroup and name it in the pod",
     ),
     WaitCode.POD_GROUP_MISSING: CodeRow(
         WaitClass.ADMISSION,
-        "a pod names a PodGroup that does not exist; one of that name in another namespace is told",
+        "a pod names a PodGroup that does not exist; the message names one of that name in another namespace",
         "create {subject}, or correct the name in the pod",
     ),
     WaitCode.QUEUE_MISSING: CodeRow(
@@ -168,7 +168,7 @@ CODES: Final[dict[WaitCode, CodeRow]] = {
     WaitCode.QUEUES_UNUSABLE: CodeRow(
         WaitClass.ADMISSION,
         "plugin capacity refuses every job: some PodGroup is in a queue that has children, or a parent or queue root "
-        "does not exist; which one, and what to do, is told",
+        "does not exist; the message says which, and what to do",
         "correct the tree of queues as the sentence says",
     ),
     WaitCode.FREE_IN_PIECES: CodeRow(

@@ -368,7 +368,7 @@ def waiting_jobs_of(scene: Scene) -> WaitingJobs:
     places = places_of(trail.turns)
     judge = Judge(session, trail, opening)
     refused = _refused(session, scene)
-    with trail.aside():
+    with trail.paused():
         jobs = [job for job in _who_waits(session) if job.key not in refused]
         waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in jobs]
         waiting += [

@@ -17,7 +17,7 @@ Places = list[tuple[int, PluginOption]]
 """The plugins with their tiers, from 0."""
 QUOTAS: Final = frozenset(name for name, plugin in BUILT_IN.items() if plugin.limits is Limit.QUEUE)
 VICTIMS: Final = {"preempt": "Preemptable", "reclaim": "Reclaimable", "shuffle": "Victim"}
-"""Actions that evict, and the flag of those who say whom."""
+"""Actions that evict, and the flag of the plugins that name victims."""
 WHOLE_GANGS: Final = ("gangpreempt", "gangreclaim")
 RESERVES: Final = "reserve-without-filters"
 """The fix that has pods placed that predicates did not look at."""
@@ -88,13 +88,13 @@ def _later_tiers(config: SchedulerConfig, places: Places) -> Iterator[str]:
 def _evictions(config: SchedulerConfig, places: Places) -> Iterator[str]:
     for action, point in VICTIMS.items():
         if action in config.actions and not _any(places, point):
-            yield f"action {action} evicts nobody: no plugin says who may go"
+            yield f"action {action} evicts no pod: no plugin names victims"
     for action in WHOLE_GANGS:
         if action in config.actions and not any(record_of(option.name).names_gangs for _, option in places):
-            yield f"action {action} evicts nobody: no plugin says who may go"
+            yield f"action {action} evicts no pod: no plugin names victims"
     for action in STARVING:
         if action in config.actions and not _any(places, "JobStarving"):
-            yield f"action {action} evicts for nobody: no plugin says which job starves (gang, priority and tdm do)"
+            yield f"action {action} evicts for no job: no plugin says which job starves (gang, priority and tdm do)"
     for _, option in places:
         needed = record_of(option.name).needs_action
         if needed and needed not in config.actions:
@@ -117,11 +117,11 @@ def _admission(config: SchedulerConfig, places: Places) -> Iterator[str]:
 def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
     names = {option.name for _, option in places}
     if "allocate" not in config.actions:
-        yield "nothing is placed: there is no action allocate"
+        yield "nothing is placed: action allocate is not listed"
     if "predicates" not in names:
-        yield "taints, selectors, affinity, ports and volumes are not looked at: there is no plugin predicates"
+        yield "taints, selectors, affinity, ports and volumes are not looked at: plugin predicates is not listed"
     if "gang" not in names:
-        yield "minAvailable is not kept to: there is no plugin gang"
+        yield "minAvailable is not enforced: plugin gang is not listed"
     elif not any(option.name == "gang" and option.is_enabled("JobReady") for _, option in places):
         yield "minAvailable is not kept to: enableJobReady of plugin gang is off"
     elif not any(option.name == "gang" and option.is_enabled("JobPipelined") for _, option in places):
@@ -130,7 +130,7 @@ def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
             "enableJobPipelined of plugin gang is off"
         )
     if names.isdisjoint(QUOTAS):
-        yield "queues have neither shares nor limits: there is no plugin proportion or capacity"
+        yield "queues have neither shares nor limits: neither plugin proportion nor capacity is listed"
     if names.issuperset(QUOTAS):
         yield "proportion and capacity both divide the cluster: a queue has what both of them allow; use one"
 
@@ -186,7 +186,7 @@ def _switches(_config: SchedulerConfig, places: Places) -> Iterator[str]:
 def _priority(config: SchedulerConfig, places: Places) -> Iterator[str]:
     listed = [option for _, option in places if option.name == PRIORITY]
     if "preempt" in config.actions and not any(_listens(option, "Preemptable") for option in listed):
-        why = f"enablePreemptable of plugin {PRIORITY} is off" if listed else f"there is no plugin {PRIORITY}"
+        why = f"enablePreemptable of plugin {PRIORITY} is off" if listed else f"plugin {PRIORITY} is not listed"
         yield (
             f"action preempt goes by no priority ({why}): a job evicts any other of its queue that the other plugins "
             f"let go, more important ones too; list plugin {PRIORITY}"

@@ -102,7 +102,7 @@ def moments_of(file: Path, number: int) -> Iterator[Fork]:
 
 PODS: Final = "pods"
 NOISE_S: Final = 0.001
-"""Estimates are given in milliseconds: a start that is no farther off counts as right."""
+"""Estimates are given in milliseconds: a start at most that far off counts as right."""
 
 
 class Scored(NamedTuple):

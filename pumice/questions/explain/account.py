@@ -396,7 +396,7 @@ def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> 
     if node in going or any(status[task.row] == TaskStatus.RELEASING for task in here):
         account.reason = UNSCHEDULABLE
         return
-    account.reason, account.message = UNSCHEDULABLE, f"{pod} was promised room on {node}, where nobody goes: none comes"
+    account.reason, account.message = UNSCHEDULABLE, f"{pod} was promised room on {node}, where no pod leaves"
     ends = watched.trail.of_job(view.tasks.by_key[pod].job)
     stuck = next((each for each in ends if each.ending is Ending.NO_NODE), None)
     look = watched.look(stuck.who) if stuck is not None else None

@@ -31,7 +31,7 @@ EXPLAINED: Final = ("pod", "podgroup", "job", "deployment", *map(str.lower, OWNE
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Input from which a cycle is decided. `recorded`: the decisions made then; None: this is the next cycle. `objects`
-    gives what the view was made of, and `in_flight` what it holds besides; `ask` whom it asks outside. `scheduler`:
+    gives what the view was made of, and `in_flight` what it holds besides; `ask` asks processes outside. `scheduler`:
     whose cycle it is, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
     """
 

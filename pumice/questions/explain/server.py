@@ -108,7 +108,7 @@ def mean_cycle_ms(server: Server) -> float | None:
 
 
 def next_cycle(server: Server) -> int:
-    """Return the number of its next cycle; 1 where the server is no Pumice, or has had none. Raises ServerError,
+    """Return the number of its next cycle; 1 where the server is not Pumice, or has run none. Raises ServerError,
     ConfigError."""
     with _client(server) as client, _told(server.url):
         answer = client.get(f"{ADVICE}/courses")

@@ -46,7 +46,7 @@ BEFORE_VICTIMS: Final = frozenset(
         Ending.NEVER_PREEMPTS,
         Ending.ROOM_IS_MADE,
         Ending.MAY_NOT_TAKE,
-        Ending.NO_CANDIDATES,
+        Ending.NO_CANDIDATES_THERE,
         Ending.GATED,
         Ending.QUEUE_HAS_NO_ROOM,
         Ending.NO_DOMAIN,
@@ -59,7 +59,7 @@ LONE: Final = {
 """Endings for the better of single tasks, which are counted: the others may have ended otherwise."""
 SUMMED: Final = frozenset((Ending.DISCARDED, Ending.NO_VICTIMS, Ending.AS_BEFORE, Ending.NOT_IN_DOMAIN))
 """Endings that follow from one before."""
-OF_VICTIMS: Final = frozenset((Ending.TOO_LITTLE, Ending.NOBODY_TO_ASK, Ending.NO_VICTIMS))
+OF_VICTIMS: Final = frozenset((Ending.TOO_LITTLE, Ending.NO_CANDIDATES_THERE, Ending.NO_VICTIMS))
 """Endings of a node and of a task when victims were considered, even if none existed."""
 
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 NAMED: Final = 3
 """So many of the kept pods are named."""
 GANGS: Final = ("gangpreempt", "gangreclaim")
-NOBODY: Final = "there was nobody to consider"
+NO_CANDIDATES: Final = "there were no candidates"
 
 
 def opinions_of(
     view: View, preemptor: str, elections: Sequence[Election], gauges: Mapping[str, Mapping[str, float]]
 ) -> list[str]:
-    """Return one sentence a plugin that was asked, tier by tier: how many it gave, whom it kept, and why."""
+    """Return one sentence a plugin that was asked, tier by tier: how many pods it gave, how many it kept, and why."""
     asked: dict[tuple[int, str], tuple[set[str], set[str]]] = {}
     for election in elections:
         for each in election.opinions:
@@ -104,7 +104,7 @@ def who_could_go(view: View, job: Job, action: str, closed: Mapping[str, str]) -
     ]
     where = f"other jobs of queue {queue}" if inside else "other queues"
     if not placed:
-        return f"{NOBODY}: no pods of {where} run"
+        return f"{NO_CANDIDATES}: no pods of {where} run"
     counts, elsewhere = Counter[str](), Counter[str]()
     for task, other in placed:
         status = view.tasks.status[task.row]
@@ -123,6 +123,6 @@ def who_could_go(view: View, job: Job, action: str, closed: Mapping[str, str]) -
     told = "".join(f", {number} {what}" for what, number in counts.items())
     hold = f"{len(placed)} pods of {where} hold room{told}"
     if not elsewhere:
-        return f"{NOBODY}: {hold}"
+        return f"{NO_CANDIDATES}: {hold}"
     reasons = ", ".join(f"{number}: {reason}" for reason, number in elsewhere.most_common(NAMED))
-    return f"whoever could go stands where it may not run ({reasons}): {hold}"
+    return f"the candidates stand where it may not run ({reasons}): {hold}"

@@ -70,7 +70,7 @@ class _Crowd:
 
 def confined(session: Session, job: Job) -> Confined:
     """Return what the nodes have to give after the last action counts. Of several groups of a job, the first for which
-    there is no HyperNode.
+    no HyperNode exists.
     """
     topology = session.topology
     if PLUGIN not in session.plugins or not topology.is_ready or not topology.is_asked_for(job):
@@ -261,15 +261,15 @@ def watch_cycle(
     """
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
-    with trail.aside():
+    with trail.paused():
         opening, jobs = JudgeOpening.of(session), look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
     for place, action in enumerate(config.actions):
         if action in EVICTING and EVICTING.isdisjoint(config.actions[:place]):
-            with trail.aside():  # whom evictions make room for is promised a node, and is not looked for afterwards
+            with trail.paused():  # a task that evictions make room for gets a node, and is not looked for afterwards
                 _look_for_others(session, trail)
         run_action(session, action)
-    with trail.aside():
+    with trail.paused():
         _look_for_others(session, trail)
         room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
         reasons = Judge(session, trail, opening).reasons(view, asked.jobs)

@@ -1,1 +1,1 @@
-"""The gate: is a change of a cluster's policy good for whom? Two policies, the same workloads, and expectations."""
+"""The gate: which jobs does a change of policy help or harm? Two policies, the same workloads, and expectations."""

@@ -1,4 +1,4 @@
-"""Golden cases: a small cluster, what comes to it, and what must hold, in a few lines of YAML.
+"""Golden cases: a small cluster, its events, and what must hold, in a few lines of YAML.
 
     name: an urgent gang takes the place of a low one
     given:

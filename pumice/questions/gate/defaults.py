@@ -49,7 +49,7 @@ FILTERS: Final = "no-pod-where-base-refuses-it"
 NAMES: Final = (EQUAL, AGAIN, SYSTEM_PODS, LOOPS, UNSTARTED, REFUSED, FILTERS)
 """Names of the defaults, as `defaults.off` takes them."""
 WORDS: Final[Mapping[str, str]] = {
-    EQUAL: "no pod is evicted for one of its queue that is no more important",
+    EQUAL: "no pod is evicted for one of its queue that is not more important",
     AGAIN: "no pod is evicted a second time soon after",
     SYSTEM_PODS: "no pod of kube-system is evicted",
     LOOPS: "jobs do not take each other's places again and again",

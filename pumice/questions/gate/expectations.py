@@ -245,7 +245,7 @@ def _where(asked: AskedMeasure) -> float:
 
 
 def _together(asked: AskedMeasure) -> float:
-    """Jobs in scope of which two pods got one node."""
+    """Jobs in scope with two pods on one node."""
     nodes: dict[str, list[str]] = {}
     for job, _, node in _binds(asked):
         nodes.setdefault(job, []).append(node)
@@ -264,7 +264,7 @@ def _domains(asked: AskedMeasure) -> float:
 
 
 def _inversions(asked: AskedMeasure) -> float:
-    """Pairs of a job `first=` and a job `then=` of which the second started before the first."""
+    """Pairs of a job `first=` and a job `then=` where the second started before the first."""
     record, horizon = asked.record, asked.horizon_s
     inside = asked.jobs()
     first, then = asked.scope.option("first"), asked.scope.option("then")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from pumice.core.messages.events import ConfigLoaded
-from pumice.executors import aside
+from pumice.executors import in_thread
 from pumice.load.manifests import still_running
 from pumice.questions.gate.cases import case_text
 from pumice.questions.gate.differing import FirstDifference, first_difference
@@ -146,7 +146,7 @@ def _kept(
         objects = still_running(codec.unpack(task.objects))
         told = ConfigLoaded("", task.config, task.source)
         fork = handed_in(objects, task.start, told, task.default_duration_s)
-        aside(save, fork, record.horizon_s + (AFTER_S if task.until_s is None else 0.0), task.seed, journal)
+        in_thread(save, fork, record.horizon_s + (AFTER_S if task.until_s is None else 0.0), task.seed, journal)
         files.append(str(journal))
     waiting = (
         next((job.job for job in pair.head.jobs if job.started is None), None)

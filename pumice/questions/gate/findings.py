@@ -1,4 +1,4 @@
-"""What can be said of a policy without living through anything: settings that no plugin reads, and limits that the
+"""Findings about a policy without a run: settings that no plugin reads, and limits that the
 workload's own jobs cannot keep within. Only what is new in head counts.
 """
 
@@ -222,7 +222,7 @@ def _unread(scene: PolicyScene) -> Iterator[str]:
         for key, plugins in reads.items():
             if section(queue, "spec").get(key) and not scene.has(*plugins):
                 yield (
-                    f"{key} of queue {queue['metadata'].get('name')} is without effect: there is no plugin "
+                    f"{key} of queue {queue['metadata'].get('name')} is without effect without plugin "
                     f"{' or '.join(plugins)}"
                 )
 
@@ -262,7 +262,7 @@ def _tiers(scene: PolicyScene) -> Iterator[str]:
     asking = [each for each in scene.demands if each.topology]
     if asking and not scene.has(TOPOLOGY):
         named = _several([each.name for each in asking])
-        yield f"networkTopology of {named} is without effect: there is no plugin {TOPOLOGY}"
+        yield f"networkTopology of {named} is without effect without plugin {TOPOLOGY}"
         return
     for each in asking:
         if each.topology.get("mode", "hard") != "hard":

@@ -41,7 +41,7 @@ RunKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A workload with its objects and what is expected of it. `is_case`: a golden case, of which no default holds."""
+    """A workload with its objects and what is expected of it. `is_case`: a golden case, without the defaults."""
 
     workload: Workload
     objects: Sequence[Object]

@@ -22,7 +22,7 @@ MANY: Final = 1.65
 
 
 class Judgement(StrEnum):
-    """What came of an expectation."""
+    """The verdict on an expectation."""
 
     OK = "ok"
     FAILS = "fails under head"
@@ -34,7 +34,7 @@ class Judgement(StrEnum):
 
 
 class Stakes(Struct, frozen=True):
-    """What was at stake: jobs in scope, those of them that waited, evictions of or for them, pods of them that were
+    """The numbers behind a verdict: jobs in scope, those that waited, evictions of or for them, pods of them that were
     placed; the greater of both sides."""
 
     jobs: int = 0

@@ -1,4 +1,4 @@
-"""What a change moves, whether it passes or not: who waits more and who less, and which pods go elsewhere."""
+"""Effects of a change, passed or not: jobs that wait more, jobs that wait less, pods that go elsewhere."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MovedJob(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """What differs between two runs of a workload. `pods`: pods that got another node or none."""
+    """Differences between two runs of a workload. `pods`: pods that got another node or none."""
 
     workload: str
     queues: tuple[MovedGroup, ...] = ()
@@ -49,7 +49,7 @@ class Moved(Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Return whether both runs are the same to whoever waits."""
+        """Return whether both runs are the same to all waiting jobs."""
         same = all(abs(each.base_s - each.head_s) < 0.001 for each in (*self.queues, *self.sizes))
         return same and not self.pods and self.evictions[0] == self.evictions[1]
 

@@ -28,7 +28,7 @@ Mutant = tuple[str, Side]
 
 class JudgedMutant(Struct, frozen=True):
     """A bad change: which expectations and defaults notice it (`noticed_by`), findings included. `is_silent`: no job
-    waits otherwise and no pod goes elsewhere, so the workload never comes to what was changed.
+    waits otherwise and no pod goes elsewhere, so the workload never reaches what was changed.
     """
 
     change: str
@@ -37,8 +37,8 @@ class JudgedMutant(Struct, frozen=True):
 
 
 class MutationResult(Result, kw_only=True, tag="gate/1"):
-    """Standard bad changes to head: `mutants`, of which so many were `noticed`, so many changed nothing under these
-    workloads (`silent`), and the names of those that nothing notices (`missed`).
+    """Standard bad changes to head: their number (`mutants`), how many were `noticed`, how many changed nothing under
+    these workloads (`silent`), and the names of those that nothing notices (`missed`).
     """
 
     head: str

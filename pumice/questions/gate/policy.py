@@ -88,8 +88,8 @@ class Noise(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class DefaultLimits(Struct, forbid_unknown_fields=True, frozen=True):
-    """What no policy forgets. `evicted_again_within`: a pod may lose its node once in so long; `off`: defaults by name
-    that do not hold here.
+    """Expectations of every policy. `evicted_again_within`: a pod may lose its node once in so long; `off`: defaults
+    by name that do not hold here.
     """
 
     evicted_again_within: str = "10m"

@@ -1,4 +1,4 @@
-"""What one policy made of one workload: the facts that expectations are about, as plain data that can be kept.
+"""The outcome of one workload under one policy: the facts that expectations are about, as plain data that can be kept.
 
 Times are seconds from the beginning, to the millisecond.
 """

@@ -65,7 +65,7 @@ ROUNDS: Final = 20
 
 
 class WantedFacts(Struct, frozen=True):
-    """What of a record costs time, and is reckoned only when some expectation asks for it."""
+    """Parts of a record that cost time, computed only when an expectation needs them."""
 
     younger: bool = False
     shares: bool = False
@@ -231,7 +231,7 @@ class _Run(Listener):
         return count
 
     def _shares(self, result: CycleResult, at: float) -> _Shares:
-        """What each queue has and deserves as the cycle opens, in cores, bytes and pieces."""
+        """Return the allocated and deserved amounts of each queue as the cycle opens, in cores, bytes and pieces."""
         view = self._life.kernel.view
         clock = CycleClock(result.cycle, at, self._task.seed)
         session = open_session(view.snapshot(volume_rules(self._config)), self._config, clock, Carry(), ask=Supposing())

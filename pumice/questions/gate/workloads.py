@@ -172,7 +172,7 @@ def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> 
 
 
 def objects_in(section_: Object, key: str) -> list[Object]:
-    """Return the list of mappings under a key, empty where it is no list."""
+    """Return the list of mappings under a key, empty where it is not a list."""
     found = section_.get(key)
     return [each for each in found if is_mapping(each)] if is_list(found) else []
 

@@ -1,4 +1,4 @@
-"""Journal records as entries: what happened, to whom, in one sentence."""
+"""Journal records as entries: an object and what happened to it, in one sentence."""
 
 from __future__ import annotations
 

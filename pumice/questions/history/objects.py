@@ -1,4 +1,4 @@
-"""The state of an object in a few words, and to whom it belongs."""
+"""The state of an object in a few words, and its owner."""
 
 from __future__ import annotations
 

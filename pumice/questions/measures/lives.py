@@ -132,7 +132,7 @@ class Listener:
 
 @dataclass
 class Lives:
-    """Takes a journal record by record and tells all `listeners` what happened to whom."""
+    """Takes a journal record by record and tells all `listeners` what happened to each object."""
 
     listeners: Sequence[Listener]
     pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])

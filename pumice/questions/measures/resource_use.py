@@ -45,7 +45,7 @@ class ResourceUse(Listener):
         self._nodes: dict[str, NodeUse] = {}
 
     def resources(self) -> list[str]:
-        """Return all that there ever was or that anybody asked for; cpu and memory first."""
+        """Return all resources that a node ever had or a pod asked for; cpu and memory first."""
         names = {name for _, name in (*self.waiting, *self.held)} | set(self.capacity)
         return sorted(names, key=lambda name: (name != CPU, name != MEMORY, name == PODS, name))
 

@@ -94,7 +94,7 @@ class Setup:
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
     first cycle when that is more than the objects say; without `close_hooks` the session ends after the job status
-    update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps; `ask` says whom it
+    update (as Volcano's test harness reads it); `trail` makes the one that a cycle keeps; `ask` says which process it
     asks outside; with `others` Kubernetes' own scheduler decides after each cycle, as in a run.
     """
 
@@ -175,7 +175,7 @@ def _run(
     for action in setup.config.actions:
         run_action(session, action)
     if trail is not None and opening is not None:
-        with trail.aside():
+        with trail.paused():
             reasons = Judge(session, trail, opening).reasons(view, trail.jobs)
     if not setup.close_hooks:
         session.plugins.clear()  # no plugin left, no hook to run

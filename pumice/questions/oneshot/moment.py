@@ -9,8 +9,7 @@ DEFAULT_NOW: Final = "2026-11-21T02:00:00Z"
 """The clock of a case that names none; only "long ago" and "far ahead" matter there."""
 
 BEGAN: Final = 1_577_836_800.0
-"""2020-01-01T00:00:00Z, when a workload begins that says no more: the same for everybody, so that scores come out
-again.
+"""2020-01-01T00:00:00Z, when a workload begins that names no start: the same in every run, so that scores repeat.
 """
 
 

@@ -89,7 +89,7 @@ Identity = tuple[str, str, str]
 """Kind, namespace and name; the kind as objects are stored by."""
 
 VALIDATED: Final = ("Pod", "Node", *STATED, *MAKERS)
-"""Kinds of which what controllers make is validated; of a PodGroup only its numbers."""
+"""Kinds that are validated when controllers make them; of a PodGroup only its numbers."""
 
 
 @dataclass(slots=True)

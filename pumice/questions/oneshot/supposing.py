@@ -10,19 +10,19 @@ from pumice.actors.outside.over_http import ExtenderRequest, at_once
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 from pumice.core.objects.metadata import Object, object_key, section
-from pumice.core.outside import Ask, AskedOutside, Supposing, filled, nobody
+from pumice.core.outside import Ask, AskedOutside, Supposing, ask_nothing, filled
 from pumice.core.plugins import ASKING
 from pumice.core.plugins.extender.plugin import read_settings
 
 # --- Extenders
 
 AskAbout = Callable[[Sequence[Object]], Ask]
-"""The objects of a cycle -> whom it asks."""
+"""The objects of a cycle -> the function that answers its questions."""
 
 
 def of_nobody(_objects: Sequence[Object]) -> Ask:
     """No process can be asked."""
-    return nobody
+    return ask_nothing
 
 
 def as_recorded(answers: OutsideAnswers | None) -> AskAbout:

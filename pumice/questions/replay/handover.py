@@ -48,7 +48,7 @@ class Beginnings:
             self.default_duration_s, self.known = config.default_duration_s, True
 
     def decided(self, record: CycleRecord) -> None:
-        """By whom."""
+        """The holder."""
         if record.observed and not self.known and not self._seen:
             self.default_duration_s = 0.0
 

@@ -64,7 +64,7 @@ async def _cycle_after(journal: Journal, sequence: int) -> int:
     try:
         found = await journal.read(sequence, (CYCLE,), 1)
         return read_as(found[0], CycleRecord).cycle if found else 0
-    except DamagedError:  # the process that comes to it says so
+    except DamagedError:  # the process that reaches it says so
         return 0
 
 

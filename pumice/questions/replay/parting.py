@@ -114,7 +114,7 @@ class _Follower:
         return False
 
     def end(self) -> None:
-        """There are no more records."""
+        """End the comparison: no records are left."""
         records = self.shared.records
         if records:
             self._woke_before(records[-1].at)

@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
 ITSELF: Final = frozenset((*LINKS, "scheduler", "", NAMESPACES, QUOTAS, ENDPOINTS, DEVICES, CELLS, NODES))
-"""Users of the api that are parts of the system; some add, after a blank, for whom they ask."""
+"""Users of the api that are parts of the system; some add, after a blank, their client."""
 
 OURS: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp", "managedFields")
 """Fields that the api writes into an object's metadata."""

@@ -126,7 +126,7 @@ class Replayer:
         ask: Ask | None = None,
         trail: NullTrail = NULL_TRAIL,
     ) -> CycleResult:
-        """Decide the cycle again on the view as it is now. `ask`: whom else but the record."""
+        """Decide the cycle again on the view as it is now. `ask`: processes to ask beside the record."""
         if self.past.view is None:
             self.past.materialised()
         assert self.past.view is not None

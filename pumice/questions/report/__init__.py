@@ -1,1 +1,1 @@
-"""A run as one HTML file that opens anywhere: what ran, who waited and why, what was used, who evicted whom."""
+"""A run as one HTML file that opens anywhere: what ran, jobs that waited and why, resource use, evictions."""

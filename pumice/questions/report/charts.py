@@ -193,7 +193,7 @@ def _of_all(run: RecordedRun, what: str, resource: str) -> list[float]:
 
 
 def _resources(runs: Sequence[RecordedRun]) -> list[str]:
-    """Return those that anybody held any of, but pods; cpu and memory first."""
+    """Return the resources in use at any time, without pods; cpu and memory first."""
     names = [name for run in runs for name, of in run.measures.summary["resources"].items() if of["held_s"]]
     return [name for name in dict.fromkeys(names) if name != PODS]
 

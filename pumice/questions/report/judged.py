@@ -31,7 +31,7 @@ BATCH: Final = 5_000
 
 
 class JudgedCycle(NamedTuple):
-    """What waited at the time `at`, and the reasons for it."""
+    """Jobs that waited at the time `at`, with reasons."""
 
     at: float
     reasons: WaitReasons
@@ -97,7 +97,7 @@ def judged(scene: Scene) -> WaitReasons:
     for action in scene.config.actions:
         run_action(session, action)
     session.action = ""
-    with trail.aside():
+    with trail.paused():
         reasons = Judge(session, trail, opening).reasons(scene.view, scene.view.jobs.by_key)
     close_session(session)
     return reasons

@@ -198,7 +198,7 @@ def _tables(run: RecordedRun, runs: Sequence[RecordedRun]) -> str:
 
 
 def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
-    """Tables of one run: who still waits and why, who evicted whom, and the slowest jobs with their story."""
+    """Tables of one run: jobs that still wait and why, evictions, and the slowest jobs with their story."""
     of = f" of {escape(run.name)}" if named else ""
     if run.waiting:
         waiting = [[why, count] for why, count in run.waiting.most_common(SLOWEST)]

@@ -36,7 +36,7 @@ def key_of(run: Settings, folder: Path) -> str:
 
 
 def files_of(run: Settings, folder: Path) -> Iterator[Path]:
-    """Yield the files that the run reads. Raises InputError for what is not there."""
+    """Yield the files that the run reads. Raises InputError for a file that does not exist."""
     if run.get("config"):
         yield _there(folder / str(run["config"]))
     for said in inputs_of(run):

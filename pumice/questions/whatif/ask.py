@@ -143,7 +143,7 @@ class Chronicle:
             self.had_to_go(pod, at, REMOVAL)
 
     def had_to_go(self, pod: Object, at: float, action: str) -> None:
-        """Note a pod that was evicted not for another pod, but for an operation on its node: `DRAIN` or `REMOVAL`."""
+        """Note a pod that was evicted for an operation on its node: `DRAIN` or `REMOVAL`."""
         # a pod that is being deleted reaches its last phase, too: it counts if its deletion began before
         if section(pod, "status").get("phase") in ENDED and not pod["metadata"].get("deletionTimestamp"):
             return

@@ -87,7 +87,7 @@ class Assignment:
                 raise self._lost(f"{step.key!r} is asked of what has no fields")
             return step.key
         if not is_list(place):
-            raise self._lost("it asks for an element of what is no list")
+            raise self._lost("it asks for an element of a value that is not a list")
         elements = place
         if step.index >= 0:
             if step.index >= len(elements):
@@ -118,7 +118,7 @@ def assignment_of(text: str) -> Assignment:
     try:
         value = yaml.safe_load(text[position + 1 :])
     except yaml.YAMLError as error:
-        raise InputError(f"the value is no YAML: {error}", path=text[:position]) from error
+        raise InputError(f"the value is not valid YAML: {error}", path=text[:position]) from error
     return Assignment(text[:position], tuple(steps), value)
 
 
@@ -126,7 +126,7 @@ USER: Final = "whatif"
 HOSTNAME: Final = "kubernetes.io/hostname"
 CORDONED: Final = "node.kubernetes.io/unschedulable"
 OF_A_NODE: Final = ("CSINode", "Numatopology")
-"""Kinds of which each node has one of its own name."""
+"""Kinds with one object a node, under the node's name."""
 IDENTITY: Final = (("kind",), ("apiVersion",), *(("metadata", key) for key in ("name", "namespace", "uid")))
 """Paths of what an object is known by."""
 TOLD_ONCE: Final = (("spec", "queue"), ("spec", "networkTopology"))

@@ -21,7 +21,7 @@ THRICE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class EvictionLoop:
-    """`jobs`, each of which has lost pods for the next, and the last for the first; one alone is evicted for itself.
+    """`jobs`: each has lost pods for the next, and the last for the first; one alone is evicted for itself.
     Or, where there are `queues`: these form the ring, by whichever jobs of theirs, and `jobs` are those that lost pods.
     Or, where `rounds` says so: one that was evicted so often, after it had come back each time, for those in `by`. Of a
     ring `by` are those outside of it that its members lost pods for again and again too, which `times` does not count.

@@ -100,7 +100,7 @@ def kind_named(word: str) -> Kind:
         return found_row
     near = nearest_names(lower, [row.singular for row in KINDS.values()])
     hint = f", did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"there is no kind {word!r}{hint}")
+    raise InputError(f"kind {word!r} does not exist{hint}")
 
 
 def identity_named(text: str) -> Identity:
@@ -125,12 +125,12 @@ def found(objects: Sequence[Object], who: Identity) -> int:
 
 
 def missing(objects: Iterable[Object], who: Identity) -> str:
-    """There is none of that name; near ones."""
+    """Return the error text for an object that does not exist, with near names."""
     shown = "/".join(part for part in who[1:] if part)
     known = ["/".join(part for part in _settled(obj)[1:] if part) for obj in objects if _settled(obj)[0] == who[0]]
     near = nearest_keys(shown, known)
     hint = f"; near: {', '.join(near)}" if near else ""
-    return f"there is no {who[0]} {shown}{hint}"
+    return f"{who[0]} {shown} does not exist{hint}"
 
 
 def _settled(obj: Object) -> Identity:

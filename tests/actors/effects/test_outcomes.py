@@ -131,7 +131,7 @@ async def test_a_status_that_was_given_up_is_said_anew_by_a_later_cycle(monkeypa
         (group,) = stored(system, "PodGroup")
     assert [each["type"] for each in group["status"]["conditions"]] == ["Unschedulable"]
     given_up = [each for each in await journaled(journal, "outcome", Outcome) if isinstance(each, StatusRefused)]
-    assert {each.message for each in given_up} == {"somebody else kept writing, 5 times"}
+    assert {each.message for each in given_up} == {"another client kept writing the object, 5 times"}
 
 
 async def test_the_more_often_it_is_given_up_the_later_it_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,5 +97,5 @@ async def test_a_second_writer_is_noticed() -> None:
         await recorder.ask(entries("a"))
     with pytest.RaisesGroup(RecorderFailedError, flatten_subgroups=True):
         async with recording(journal, last=0) as recorder:
-            with pytest.raises(ActorFailedError, match="somebody else"):
+            with pytest.raises(ActorFailedError, match="another process"):
                 await recorder.ask(entries("b"))

@@ -9,7 +9,7 @@ from types import MethodType
 from typing import Any, Final
 
 from pumice.actors.runtime.mailbox import Mailbox
-from pumice.actors.system.references import EVERYBODY, REFERENCES
+from pumice.actors.system.references import ALL_ROLES, REFERENCES
 from pumice.actors.system.system import System
 from pumice.actors.system.wiring import Wiring
 from tests.actors.system.reaching import is_fixed, reached
@@ -60,13 +60,13 @@ def along(start: object, names: Iterable[str]) -> Iterator[object]:
 
 def rows(system: Wiring) -> dict[int, str]:
     """By id, the rows of which not everybody has the thing."""
-    return {id(each.of(system)): each.what for each in REFERENCES if each.roles != EVERYBODY}
+    return {id(each.of(system)): each.what for each in REFERENCES if each.roles != ALL_ROLES}
 
 
 def of_a_chain(system: System, names: Iterable[str], actors: Mapping[int, Any]) -> str | None:
     """The row of what is read so, or the type of what is in none though an actor has it and may change it."""
     known = rows(system)
-    everybody = {id(each.of(system)) for each in REFERENCES if each.roles == EVERYBODY}
+    everybody = {id(each.of(system)) for each in REFERENCES if each.roles == ALL_ROLES}
     found: str | None = None
     for thing in along(system, names):
         if id(thing) in everybody:

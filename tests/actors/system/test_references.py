@@ -19,7 +19,7 @@ from pumice.actors.real_clusters.mirror.settings import MirrorSettings
 from pumice.actors.real_clusters.scheduled.settings import ClusterSettings, ElectionSettings
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.mailbox import Mailbox
-from pumice.actors.system.references import EVERYBODY, REFERENCES
+from pumice.actors.system.references import ALL_ROLES, REFERENCES
 from pumice.actors.system.roles import CRASHABLE
 from pumice.actors.system.settings import SystemSettings, mirrored, scheduling_there
 from pumice.actors.system.system import System
@@ -135,8 +135,8 @@ async def test_what_lies_behind_a_handle_is_of_its_type_and_cannot_be_changed() 
 
 
 async def test_who_is_in_no_other_row_could_live_elsewhere() -> None:
-    here = {role for reference in REFERENCES if reference.roles != EVERYBODY for role in reference.roles}
-    assert set(EVERYBODY) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "usage-collector"}
+    here = {role for reference in REFERENCES if reference.roles != ALL_ROLES for role in reference.roles}
+    assert set(ALL_ROLES) - here == {"arrivals", "bind-worker", "evict-worker", "metrics", "usage-collector"}
 
 
 def spoken_of() -> list[tuple[str, ast.Module]]:

@@ -27,9 +27,9 @@ from pumice.core.objects.parts import (
     GROUP_OF_JOB,
     GROUP_SPECS,
     JOB_OF_OTHERS,
+    ORPHAN_POD,
     PARTS,
     POD_OF_JOB,
-    POD_OF_NOBODY,
     POD_OF_WORKLOAD,
     POD_PLACED,
     POD_UNGROUPED,
@@ -58,7 +58,7 @@ def told(cluster: Cluster, request: ApiRequest) -> set[str]:
     assert isinstance(reply, Accepted), reply
     [event] = cluster.store.log.read(before).events
     assert cluster.store.log.read(before, (event.kind,)).events == (event,)
-    found = {part for part in ALL - {POD_OF_NOBODY} if cluster.store.log.read(before, (part,)).events}
+    found = {part for part in ALL - {ORPHAN_POD} if cluster.store.log.read(before, (part,)).events}
     assert all(kind_of(part) == event.kind for part in found)
     return found
 
@@ -127,7 +127,7 @@ def test_what_is_told_of_a_pod_of_nobody() -> None:
     def is_told(request: ApiRequest) -> bool:
         before = cluster.store.revision
         assert isinstance(cluster.ask(request), Accepted)
-        return bool(cluster.store.log.read(before, (POD_OF_NOBODY,)).events)
+        return bool(cluster.store.log.read(before, (ORPHAN_POD,)).events)
 
     assert is_told(Create(pack(pod("x", group="g"))))
     assert not is_told(BindPod("default", "x", "", "n1"))

@@ -98,7 +98,7 @@ def test_a_node_is_locked_unless_somebody_else_has_it() -> None:
     assert lock(None, NOON) == {"a": "b", "gpu": NOON}
     assert lock(NOON, LATER) == {"a": "b", "gpu": LATER}
     assert lock(NOON, NOON) is None
-    for said, words in (("2026-01-01T12:00:02Z", "locked by gpu since"), ("x", "'x' is no moment")):
+    for said, words in (("2026-01-01T12:00:02Z", "locked by gpu since"), ("x", "'x' is not a valid time")):
         with pytest.raises(PreBindError, match=words):
             lock(said, LATER)
 

@@ -35,7 +35,7 @@ def test_help_at_eighty_columns_cuts_nothing(command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["rum"], "there is no command 'rum'; near: run"),
+        (["rum"], "command 'rum' does not exist; near: run"),
         (
             ["run", "--sed", "1"],
             "--sed: pumice run has no such option; near: --seed, --speedup, --db; pumice run --help lists the options",

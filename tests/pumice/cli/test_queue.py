@@ -148,7 +148,7 @@ def test_when_they_start_beside_it_or_by_itself(tmp_path: Path) -> None:
     assert "starts" in pumice("queue", "--db", db, "--eta", "-o", "table").out
     assert "default/a: does not wait" in pumice("eta", "a", "--db", db, "-o", "table").out
     nobody = pumice("eta", "gg", "--db", db)
-    assert (nobody.code, "there is no job default/gg; near: default/g" in nobody.err) == (2, True)
+    assert (nobody.code, "job default/gg does not exist; near: default/g" in nobody.err) == (2, True)
     assert "--runs" in pumice("eta", "--db", db, "--runs", db).err
     assert "--db and -f" in pumice("queue", "--db", db, "-f", path).err
 

@@ -76,7 +76,7 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
     ("arguments", "words"),
     [
         ((), "nothing is changed"),
-        (("--set", "queue/q7:spec.weight=1"), "there is no Queue q7"),
+        (("--set", "queue/q7:spec.weight=1"), "Queue q7 does not exist"),
         (("--cordon", "n0", "--horizon", "soon"), "--horizon"),
         (("--cordon", "n0", "--cycle", 3), "--cycle"),
         (("--add-nodes", "99999999:like=n0"), "must not be more than 100000 in all"),
@@ -84,7 +84,7 @@ def test_a_journal_at_its_end_and_at_a_cycle(cluster: Path, tmp_path: Path) -> N
         (("--set", "queue/q1:spec.wieght=1"), "did you mean 'weight'?"),
         (("--until-starts", "g", "--save", "kept.db"), "--save: a search tries many futures: leave it out"),
         (("--until-starts", "g", "--against", "--cordon n0"), "--against: a search"),
-        (("--until-starts", "g", "--within", "10s", "--like", "n7"), "there is no Node n7"),
+        (("--until-starts", "g", "--within", "10s", "--like", "n7"), "Node n7 does not exist"),
         (("--cordon", "n0", "--like", "n1"), "--like: this goes with --until-starts alone"),
         (("--cordon", "n0", "--workers", "2"), "--workers: this goes with --until-starts alone"),
         (("--cordon", "n0", "--dask", "tcp://h:1"), "--dask: this goes with --until-starts alone"),

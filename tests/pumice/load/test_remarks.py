@@ -89,9 +89,9 @@ def test_jobs_that_are_left_to_others(flags: tuple[str, ...], tmp_path: Path) ->
     file.write_text(yaml.safe_dump_all([node("n0"), vcjob("j"), pod("p")]), "utf-8")
     said = pumice("run", "-f", file, "--db", db, "--until", "1s", "-o", "json", *flags)
     assert said.code == 0, said.err
-    left = "warning: Job (batch.volcano.sh/v1alpha1): 1; left to somebody else's controllers (--no-controllers)"
+    left = "warning: Job (batch.volcano.sh/v1alpha1): 1; left to other controllers (--no-controllers)"
     assert (left in said.err) == bool(flags)
-    assert ("default/p: there is no PodGroup that it names, and nobody made one" in said.err) == bool(flags)
+    assert ("default/p: it names no PodGroup, and no controller made one" in said.err) == bool(flags)
     story = pumice("journal", db, "--about", "default/j", "-o", "json").json["story"]
     told = [each for each in story if "NoController" in each["text"]]
     assert len(told) == (flags == ("--no-controllers",))

@@ -99,7 +99,7 @@ def test_both_sides_are_killed_and_the_journal_goes_on(tmp_path: Path) -> None:
     [
         (("--kubeconfig", "none"), "none: does not exist"),
         (("--context", "there"), "name that with --kubeconfig"),
-        ((), "this is no pod of a cluster"),
+        ((), "not in a pod of a cluster"),
         (("--kubeconfig", "good", "--context", "there"), "unknown context 'there'"),
         (("--kubeconfig", "good:other"), "kubectl config view --flatten makes one of them"),
         (("--kubeconfig", "good", "--until", "idle"), "nobody here knows"),

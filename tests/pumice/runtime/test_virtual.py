@@ -209,7 +209,7 @@ def test_a_journal_is_continued_after_the_times_of_what_is_added(tmp_path: Path)
         (("--start", "1600-01-01T00:00:00Z"), "expected a time from 1970 to 2199"),
         (("--start", "9999-12-31T23:59:59Z"), "expected a time from 1970 to 2199"),
         (("--start", "tomorrow"), "expected a time such as"),
-        (("--start", "2031-13-06"), "2031-13-06 is no time"),
+        (("--start", "2031-13-06"), "not a valid time: 2031-13-06"),
     ],
 )
 def test_no_clock_begins_then(folder: Path, arguments: tuple[str, ...], words: str) -> None:

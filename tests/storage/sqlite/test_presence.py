@@ -121,7 +121,7 @@ async def test_what_a_killed_writer_wrote_ahead_is_missed_under_another_name(pat
     other = tmp_path / "other" / "j.db"
     other.parent.mkdir()
     os.link(path, other)
-    with pytest.raises(OpenError, match=r"nobody closed it, and its write-ahead file \(-wal\) is not beside j.db"):
+    with pytest.raises(OpenError, match=r"it was not closed, and its write-ahead file \(-wal\) is not beside j.db"):
         await SqliteJournal.open(other)
     async with await SqliteJournal.open(other, read_only=True) as looking:
         report, head = await looking.check(), await looking.head()

@@ -31,7 +31,7 @@ _FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker", "port"
 
 
 class MpiPlugin:
-    """MPI_HOST on the master; nothing on it where there is no task of workers."""
+    """MPI_HOST on the master; nothing on it without a task of workers."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._flags = parsed_flags(arguments, _FLAGS)

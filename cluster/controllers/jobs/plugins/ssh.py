@@ -12,7 +12,7 @@ from pumice.cluster.kube.go_flags import Flag, parsed_flags
 from pumice.core.objects.metadata import Object
 
 # --- Keys
-# Well formed, and not secret: there are no log-ins in a simulated cluster, and nothing here is drawn by chance, so all
+# Well formed, and not secret: a simulated cluster has no log-ins, and nothing here is drawn by chance, so all
 # have the same.
 
 EXPONENT: Final = 65537

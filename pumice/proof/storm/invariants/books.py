@@ -179,7 +179,7 @@ def miscounted(store: Store, monitor: Monitor) -> list[str]:
 def without_outcome(monitor: Monitor) -> list[str]:
     """Binds of this life of the process that the journal does not say the end of."""
     left = [each.bind for each in monitor.decided.values() if each.open and each.life == monitor.lives]
-    return [f"nobody wrote down what became of the bind of {bind.namespace}/{bind.name}" for bind in left[:MOST]]
+    return [f"the journal has no outcome of the bind of {bind.namespace}/{bind.name}" for bind in left[:MOST]]
 
 
 def never_ending(store: Store) -> list[str]:

@@ -117,7 +117,7 @@ class ClaimBooks:
             if gone := sorted(claim.users - living):
                 yield "claims-come-back", f"resource claim {key} is still reserved for {', '.join(gone)}"
             elif claim.devices and not claim.users:
-                yield "claims-come-back", f"resource claim {key} has devices and is reserved for nobody"
+                yield "claims-come-back", f"resource claim {key} has devices and is reserved for no pod"
         for name, volume in self.volumes.items():
             key, uid = volume.claim
             found = self.volume_claims.get(key)

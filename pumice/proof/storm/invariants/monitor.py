@@ -97,13 +97,13 @@ class EvictionBook:
         """Return the problem of an outcome, in words."""
         ordered, pod = self._ordered.get(outcome.cause), f"{outcome.namespace}/{outcome.name}"
         if ordered is None:
-            return f"the journal has an outcome of the eviction {outcome.cause} of {pod}, which nobody decided"
+            return f"the journal has an outcome of the eviction {outcome.cause} of {pod}, which no scheduler decided"
         if ordered.outcome:
             return f"the journal has two outcomes of the eviction {outcome.cause} of {pod}"
         ordered.outcome = type(outcome).__name__
         there = truth.pods.get(pod)
         if isinstance(outcome, Evicted) and there is not None and there.uid == outcome.uid and not there.deleting:
-            return f"pod {pod} is said to be evicted, and nobody deletes it"
+            return f"pod {pod} is said to be evicted, and no client deletes it"
         return ""
 
     def pod(self, obj: Object) -> str:
@@ -123,7 +123,7 @@ class EvictionBook:
         for cause, ordered in self._ordered.items():
             if ordered.life == life and not ordered.outcome:
                 pod = f"{ordered.evict.namespace}/{ordered.evict.name}"
-                yield f"nobody wrote down what became of the eviction {cause} of {pod}"
+                yield f"the journal has no outcome of the eviction {cause} of {pod}"
 
 
 # --- Gangs
@@ -221,7 +221,7 @@ class NominationBook:
             if not node:
                 continue
             if obj["spec"].get("schedulerName") == DEFAULT_SCHEDULER:
-                yield f"pod {pod.key} is nominated to {node} for ever: nobody leaves it for the pod any more"
+                yield f"pod {pod.key} is nominated to {node} for ever: no victim leaves it for the pod any more"
             elif self._seen.get("", 0) < truth.left_at.get(node, 0):
                 yield f"pod {pod.key} is nominated to {node}, and no cycle looked since its victims left"
 
@@ -407,7 +407,7 @@ class Monitor:
         if decided is None and not self.truth.is_ours(pod):
             return
         if decided is None or decided.bind.node != pod.node:
-            self.violated("decided", f"pod {pod.key} is on {pod.node}, which nobody decided")
+            self.violated("decided", f"pod {pod.key} is on {pod.node}, which no scheduler decided")
             return
         for invariant, words in self.truth.judge(pod, decided.revision, decided.leaving, self.upheld):
             self.violated(invariant, words)

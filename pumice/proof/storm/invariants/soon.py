@@ -93,7 +93,7 @@ class Failures:
             if pod is None or pod.uid != failure.uid or pod.node or pod.ended or pod.deleting:
                 del self._open[failure.uid]  # the watch has delivered it
             else:
-                yield f"pod {failure.pod} could not be bound, and nobody looked at it for {SLACK_S:g} s too long"
+                yield f"pod {failure.pod} could not be bound, and no cycle looked at it for {SLACK_S:g} s too long"
 
 
 GLANCE_S: Final = 0.03

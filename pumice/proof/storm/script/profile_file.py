@@ -1,4 +1,4 @@
-"""Fault profiles from a YAML file. A file may come from anybody: all of it is checked before the first storm."""
+"""Fault profiles from a YAML file. A file may come from another person: all of it is checked before the first storm."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def leave_out_all(search: Search) -> None:
 
 
 def take_related(search: Search, words: str) -> None:
-    """Only what the words name; that with what belongs to everybody."""
+    """Keep only what the words name, then that with what belongs to no job."""
     named = set(re.findall(r"[\w.-]+", words))
     jobs = jobs_of(search.events)
     named |= {job for job in jobs if any(name.startswith(f"{job}-") for name in named)}

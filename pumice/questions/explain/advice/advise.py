@@ -64,7 +64,7 @@ def _key(group: dict[str, object]) -> str:
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """PersistentVolumeClaims that a pod's volumes name and that are not there, or have no volume: each with a volume
+    """PersistentVolumeClaims that a pod's volumes name and that do not exist, or have no volume: each with a volume
     that is bound to it.
     """
     for volume in task.template.volumes:

@@ -1,4 +1,4 @@
-"""Changes about what limits a job: its queue, those above, quotas, and whom others may be evicted for."""
+"""Changes about what limits a job: its queue, those above, quotas, and victims."""
 
 from __future__ import annotations
 

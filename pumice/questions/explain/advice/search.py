@@ -72,7 +72,7 @@ class AdviceSearch:
                     self._all(pairs, at_most)
         except TimeOverError:
             pass
-        if any(self._is_all(one.result) for one in self.found):  # then two together for less are no news
+        if any(self._is_all(one.result) for one in self.found):  # then two together for less are not worth telling
             self.found = [one for one in self.found if not one.in_pair or self._is_all(one.result)]
         self._sort()
 

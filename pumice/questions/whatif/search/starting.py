@@ -224,4 +224,4 @@ def known_job(fork: Fork, name: str) -> str:
         return whole
     near = nearest_keys(whole, watch.seen)
     hint = f"; near: {', '.join(near)}" if near else ""
-    raise InputError(f"there is no job {whole}{hint}", path="--until-starts")
+    raise InputError(f"job {whole} does not exist{hint}", path="--until-starts")

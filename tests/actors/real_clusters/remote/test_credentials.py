@@ -105,7 +105,7 @@ async def test_what_a_plugin_does_wrong_is_said(tmp_path: Path, status: Any, mor
 
 async def test_a_plugin_that_is_not_there_comes_with_its_hint() -> None:
     plugin = ExecPlugin("no-such-plugin-of-anybody", hint="get it from there")
-    with pytest.raises(CredentialsError, match="there is no such program: get it from there"):
+    with pytest.raises(CredentialsError, match="the program does not exist: get it from there"):
         await FromPlugin(ClusterAccess("https://c"), plugin, lambda: 0.0).current()
 
 
@@ -114,12 +114,12 @@ def test_the_cluster_of_ones_own_pod(tmp_path: Path) -> None:
     found = in_cluster({"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}, tmp_path)
     assert (found.server, found.authority, found.token_file) == ("https://[fd00::1]:443", b"pem", tmp_path / "token")
     assert isinstance(credentials_of(found, lambda: 0.0), TokenFile)
-    with pytest.raises(ConfigError, match="this is no pod of a cluster"):
+    with pytest.raises(ConfigError, match="not in a pod of a cluster"):
         in_cluster({}, tmp_path)
 
 
 def test_a_certificate_that_is_none_is_said() -> None:
-    with pytest.raises(ConfigError, match="certificate-authority is no certificate"):
+    with pytest.raises(ConfigError, match="certificate-authority is not a valid certificate"):
         trust_of(ClusterAccess("https://c", authority=b"pem"), Credential())
     with pytest.raises(CredentialsError, match="do not go together"):
         trust_of(ClusterAccess("https://c"), Credential("", b"cert", b"key"))

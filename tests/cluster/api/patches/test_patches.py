@@ -83,7 +83,7 @@ def test_operations_that_do_not_apply_change_nothing(cluster: Cluster, body: Any
         ({"op": "test", "path": "/metadata", "value": [1]}, "testing a value failed: it is another one"),
         ({"op": "add", "path": "/a/b", "value": 1}, "member 'a' not found"),
         ({"op": "add", "path": "/kind/b", "value": 1}, "a path leads through a value that is neither a map nor a list"),
-        ({"op": "move", "path": "/a", "from": "/b"}, "there is no 'b'"),
+        ({"op": "move", "path": "/a", "from": "/b"}, "'b' does not exist"),
         ({"op": "remove", "path": "/a"}, "can't remove a non-existent object 'a'"),
     ],
 )

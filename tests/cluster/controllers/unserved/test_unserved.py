@@ -47,7 +47,7 @@ def test_a_pod_of_another_scheduler_is_told() -> None:
     cluster.settle()
     assert events(cluster) == [("Pod", "NoScheduler", "unserved-controller")]
     [condition] = scheduled(cluster)
-    text = "it asks for scheduler mine, which nobody here is"
+    text = "no scheduler named 'mine' runs here"
     assert (condition["status"], condition["reason"], condition["message"]) == ("False", "NoScheduler", text)
     assert cluster.get("Pod", "p")["status"]["phase"] == "Pending"
     assert cluster.all("Event")[0]["message"] == text

@@ -28,7 +28,7 @@ def test_for_a_preemptor(objects: Any, tiers: Any, own_job: bool) -> None:
     session = open_world(configuration(*tiers), objects)
     task, nodes, point = task_of(session, "w0-0"), np.arange(session.nodes.count), session.points.preemptable
     accepts = (of_own_job if own_job else of_other_jobs)(session, task)
-    found = list(worth_trying(session, task, nodes, movable(session, task, own_job=own_job), point, somebody=False))
+    found = list(worth_trying(session, task, nodes, movable(session, task, own_job=own_job), point, with_tasks=False))
     would_do = [
         make_room(session, task, node, point(task, tasks_that(session, node, accepts))) for node in nodes.tolist()
     ]
@@ -41,7 +41,7 @@ def test_for_a_reclaimer(objects: Any, tiers: Any) -> None:
     session = open_world(configuration(*tiers), objects)
     task, nodes, point = task_of(session, "w0-0"), np.arange(session.nodes.count), session.points.reclaimable
     accepts = of_other_queues(session, task)
-    found = list(worth_trying(session, task, nodes, reclaimable(session, task), point, somebody=True))
+    found = list(worth_trying(session, task, nodes, reclaimable(session, task), point, with_tasks=True))
     offered = [tasks_that(session, node, accepts) for node in nodes.tolist()]
     would_do = [
         bool(candidates) and make_room(session, task, node, point(task, candidates))
@@ -65,4 +65,4 @@ def test_a_node_that_stays_short_of_a_hundredth_of_a_core_is_not_worth_it() -> N
     session = open_world(configuration(["conformance"]), *objects, waiting("new", 1, queue="q", cpu="4"))
     task, point = task_of(session, "new-0"), session.points.preemptable
     accepts = movable(session, task, own_job=False)
-    assert list(worth_trying(session, task, np.arange(4), accepts, point, somebody=False)) == [0, 1, 3]
+    assert list(worth_trying(session, task, np.arange(4), accepts, point, with_tasks=False)) == [0, 1, 3]

@@ -117,7 +117,7 @@ IMPOSSIBLE: list[tuple[list[dict[str, Any]], str]] = [
     ([], "expected one at least"),
     ([{"explode": "n0"}], "changes[0]: expected addNodes"),
     ([{"drain": "n0", "cordon": "n0"}], "expected one key"),
-    ([{"submit": []}], "there are no objects"),
+    ([{"submit": []}], "the input has no objects"),
     ([{"submit": [{"kind": "Pod"}]}], "changes[0]"),
     ([{"drain": "nosuch"}], "nosuch"),
     ([{"addNodes": "99999999:like=n0"}], "must not be more than 100000 in all"),

@@ -96,7 +96,7 @@ tiers:
         ("allocate, ", "", "nothing is placed"),
         ("enqueue, ", "", "plugin overcommit is without effect: it needs the action enqueue"),
         ("{name: nodeorder}", "{name: rescheduling}", "rescheduling is without effect: it needs the action shuffle"),
-        ("backfill", "backfill, shuffle", "action shuffle evicts nobody"),
+        ("backfill", "backfill, shuffle", "action shuffle evicts no pod"),
         ("backfill", "backfill, allocate", "action allocate runs 2 times in every cycle"),
         ("{name: nodeorder}", "{name: priority}", "plugin priority is listed 2 times"),
         (
@@ -105,7 +105,7 @@ tiers:
             "shuffle is without effect",
         ),
         ("{name: nodeorder}", "{name: cdp}", "preempt asks cdp about victims only where the tier before"),
-        ("{name: priority}, {name: gang}, {name: conformance}", "{name: sla}", "evicts for nobody: no plugin says"),
+        ("{name: priority}, {name: gang}, {name: conformance}", "{name: sla}", "evicts for no job: no plugin says"),
     ],
 )
 def test_what_has_no_effect_is_said(old: str, new: str, sentence: str) -> None:
@@ -125,7 +125,7 @@ TREE = FULL.replace("{name: proportion}", "{name: capacity, enableHierarchy: tru
 @pytest.mark.parametrize(
     ("text", "old", "new", "sentence"),
     [
-        (FULL, "{name: priority}, ", "", "preempt goes by no priority (there is no plugin priority)"),
+        (FULL, "{name: priority}, ", "", "preempt goes by no priority (plugin priority is not listed)"),
         (
             FULL,
             "{name: priority}",

@@ -26,7 +26,7 @@ def decided(scene: Scene) -> tuple[CycleResult, Trail]:
     first = next((action for action in scene.config.actions if action in EVICTING), "")
 
     def look_for_others() -> None:
-        with trail.aside():
+        with trail.paused():
             for task in filter(None, snapshot.tasks.handles):
                 placing = [look for look in trail.looks.get(task.key, ()) if look.action in PLACING]
                 if not placing and session.jobs.status[task.row] == TaskStatus.PENDING:

@@ -204,7 +204,7 @@ def test_a_pod_of_another_scheduler_is_told_whom_it_waits_for(tmp_path: Path) ->
     assert (said["state"], said["reason"]) == ("Pending", "NoScheduler")
     assert said["message"] == "no scheduler named 'mine' runs here, for which the pod asks"
     story = pumice("journal", db, "--about", "default/theirs", "-o", "table").out
-    assert "NoScheduler: it asks for scheduler mine, which nobody here is" in story
+    assert "NoScheduler: no scheduler named 'mine' runs here" in story
 
 
 def test_what_a_pod_and_its_job_both_say_is_said_once(tmp_path: Path) -> None:

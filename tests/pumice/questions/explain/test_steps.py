@@ -77,7 +77,7 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         ],
         "preempt",
         (
-            "whoever could go stands where it may not run (2: node(s) didn't match Pod's node affinity/selector): "
+            "the candidates stand where it may not run (2: node(s) didn't match Pod's node affinity/selector): "
             "2 pods of other jobs of queue default hold room"
         ),
     ),
@@ -273,7 +273,7 @@ def test_who_needs_no_eviction_is_told_apart_from_whoever_does() -> None:
     full[0]["metadata"]["labels"] = {"zone": "a"}
     wants = gang("g", pods=2, cpu="3", phase="Inqueue", priority_class="high", node_selector={"zone": "a"})
     told = steps(*full, *wants)["preempt"]
-    assert told["stopped"].startswith("whoever could go stands where it may not run (2: node(s) didn't match")
+    assert told["stopped"].startswith("the candidates stand where it may not run (2: node(s) didn't match")
     assert "pods that had room to come without evictions: 1" in told["steps"]
 
 
