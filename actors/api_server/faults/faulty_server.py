@@ -67,7 +67,7 @@ class FaultyLog:
 
 # --- Interference between a decision and its bind: nodes go or shrink, pods are deleted
 
-USER: Final = "another-client"
+USER: Final = "somebody-else"
 SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
 
 

@@ -46,7 +46,7 @@ BEFORE_VICTIMS: Final = frozenset(
         Ending.NEVER_PREEMPTS,
         Ending.ROOM_IS_MADE,
         Ending.MAY_NOT_TAKE,
-        Ending.NO_CANDIDATES_THERE,
+        Ending.NO_CANDIDATES,
         Ending.GATED,
         Ending.QUEUE_HAS_NO_ROOM,
         Ending.NO_DOMAIN,

@@ -70,7 +70,7 @@ def test_pods_of_other_schedulers_that_wait() -> None:
     other["spec"]["schedulerName"] = placed["spec"]["schedulerName"] = "yunikorn"
     plain["spec"]["schedulerName"] = "default-scheduler"
     (said,) = strangers([node("n0"), pod("ours"), other, placed, plain])
-    assert said == "pods that ask for scheduler yunikorn: 1; nobody here serves it"
+    assert said == "pods that ask for scheduler yunikorn: 1; no scheduler of that name runs here"
 
 
 @pytest.mark.parametrize("command", [("run", "--time", "virtual", "--until", "idle"), ("decide",)])

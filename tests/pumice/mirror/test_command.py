@@ -102,7 +102,7 @@ def test_both_sides_are_killed_and_the_journal_goes_on(tmp_path: Path) -> None:
         ((), "not in a pod of a cluster"),
         (("--kubeconfig", "good", "--context", "there"), "unknown context 'there'"),
         (("--kubeconfig", "good:other"), "kubectl config view --flatten makes one of them"),
-        (("--kubeconfig", "good", "--until", "idle"), "nobody here knows"),
+        (("--kubeconfig", "good", "--until", "idle"), "never known to be idle"),
         (("--kubeconfig", "good", "--config", "missing.conf"), "missing.conf: does not exist"),
     ],
 )

@@ -61,7 +61,7 @@ def test_who_has_only_a_promise_is_told_what_keeps_it_and_what_helps() -> None:
     account = account_of(here, "podgroup", NAME)
     assert set(account.tasks.values()) == {"Pipelined"}
     assert account.alias == "Unschedulable"
-    for word in ("nobody goes", "anti-affinity", "untolerated taint", "unschedulable"):
+    for word in ("no pod leaves", "anti-affinity", "untolerated taint", "unschedulable"):
         assert word in account.message
     assert "is being released" not in account.message
     assert BOTH in advise(here, "podgroup", NAME, 30.0).sentences

@@ -65,15 +65,12 @@ STOPPED: dict[str, tuple[str, list[Object], str]] = {
     "nobody to ask": (
         "gangpreempt",
         [*NODES, *low(4, priority_class="high"), *new(2, "2")],
-        (
-            "there was nobody to consider: 8 pods of other jobs of queue default hold room, "
-            "8 of no lower priority than 9"
-        ),
+        ("there were no candidates: 8 pods of other jobs of queue default hold room, 8 of no lower priority than 9"),
     ),
     "not preemptable": (
         "gangpreempt",
         [*NODES, *low(4, annotations={"volcano.sh/preemptable": "false"}), *new(2, "2")],
-        "there was nobody to consider: 8 pods of other jobs of queue default hold room, 8 not preemptable",
+        "there were no candidates: 8 pods of other jobs of queue default hold room, 8 not preemptable",
     ),
     "too little": (
         "gangpreempt",
@@ -135,7 +132,7 @@ def test_every_rack_is_told_of() -> None:
     """In one there is nobody to ask, in the other one there is too little."""
     told = steps("gangpreempt", *NODES, *RACKS, *low(0, ["n0"] * 4), *hard(new(2, "4")))
     assert "what could be evicted would not make room enough (short of cpu) in HyperNode r0" in told["steps"]
-    assert "nobody there may be asked to go in HyperNode r1" in told["steps"]
+    assert "no pod there may be asked to go in HyperNode r1" in told["steps"]
     assert "pods considered: 4, on nodes: 1, could be had: 4" in told["steps"]
 
 

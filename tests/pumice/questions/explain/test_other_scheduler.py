@@ -26,7 +26,7 @@ def run(folder: Path, *flags: str) -> Path:
     (folder / "all.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
     said = pumice("run", "-f", folder / "all.yaml", "--db", folder / "j.db", "--until", "idle", *flags)
     assert said.code == 0, said.err
-    assert ("nobody here serves" in said.err) is ("--no-default-scheduler" in flags)
+    assert ("no scheduler of that name runs here" in said.err) is ("--no-default-scheduler" in flags)
     return folder / "j.db"
 
 

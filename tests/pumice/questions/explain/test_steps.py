@@ -57,7 +57,7 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
     "nobody there": (
         [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
         "preempt",
-        "there was nobody to consider: no pods of other jobs of queue default run",
+        "there were no candidates: no pods of other jobs of queue default run",
     ),
     "not preemptable": (
         [
@@ -66,7 +66,7 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
             *wanting(priority_class="high"),
         ],
         "preempt",
-        "there was nobody to consider: 2 pods of other jobs of queue default hold room, 2 not preemptable",
+        "there were no candidates: 2 pods of other jobs of queue default hold room, 2 not preemptable",
     ),
     "only where it may not run": (
         [
@@ -254,7 +254,7 @@ def test_what_was_left_of_a_queue_above_is_said_with_its_name() -> None:
 def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_given() -> None:
     others = running("r", 2, 2, queue="other")
     told = steps(node("n0", cpu="2"), queue("other"), *others, *wanting(priority_class="high"))["preempt"]
-    assert told["stopped"] == "there was nobody to consider: no pods of other jobs of queue default run"
+    assert told["stopped"] == "there were no candidates: no pods of other jobs of queue default run"
     assert told["steps"] == ["not enough of it found room: all was undone"]
 
 

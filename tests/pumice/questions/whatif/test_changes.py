@@ -196,7 +196,7 @@ def test_deleted_and_scaled_jobs() -> None:
     ("make", "said"),
     [
         (lambda: changes.add_nodes("many:like=n0"), "COUNT:like=NODE"),
-        (lambda: changes.add_nodes("1:like=n7"), "no Node n7"),
+        (lambda: changes.add_nodes("1:like=n7"), "Node n7 does not exist"),
         (lambda: changes.add_nodes(f"{'9' * 5000}:like=n0"), "COUNT:like=NODE"),
         (lambda: changes.scale(f"job/job={'9' * 5000}"), "KIND/NAME[:TASK]=COUNT"),
         (lambda: changes.scale("job/job=9999999"), "must not have more than 150000 replicas in all"),
