@@ -250,12 +250,12 @@ class DeviceTrials:
     def __init__(self, plugin: str, session: Session, families: Sequence[Family]) -> None:
         self._plugin, self._session, self._families = plugin, session, families
 
-    def _devices(self, state: dict[str, Any], preemptor: Task, row: int) -> list[Family]:
-        devices: list[Family] | None = state.get(self._plugin)
+    def _devices(self, tried: dict[str, Any], preemptor: Task, row: int) -> list[Family]:
+        devices: list[Family] | None = tried.get(self._plugin)
         if devices is None:
             # Only what the preemptor asks for is copied.
             concerned = [each for each in self._families if each.present[row] and each.concerns(preemptor)]
-            devices = state[self._plugin] = [each.trial(row) for each in concerned]
+            devices = tried[self._plugin] = [each.trial(row) for each in concerned]
         return devices
 
     def is_quiet(self, preemptor: Task) -> bool:

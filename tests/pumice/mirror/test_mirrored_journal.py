@@ -79,7 +79,7 @@ def test_what_waits_is_explained(file: Path) -> None:
     assert said.code == 0, said.err
     found = said.json
     assert found["state"] == "Pending"
-    assert "overused cpu (asks 21 cpu" in found["message"]
+    assert "overcommit does not admit it: asks 21 cpu" in found["message"]
     assert found["observed"]
     assert found["differs"] == {}
 

@@ -99,7 +99,7 @@ CASES: list[tuple[Change, str]] = [
         "spec.containers[0].resources.requests[cpu]",
     ),
     (lambda s: s.update(overhead={"cpu": "-1"}), "spec.overhead[cpu]"),
-    (lambda s: s.update(topologySpreadConstraints=[{"maxSkew": 1}]), "spec.topologySpreadConstraints[0]"),
+    (lambda s: s.update(topologySpreadConstraints=[{"maxSkew": 1}]), "spec.topologySpreadConstraints[0].topologyKey"),
     (
         lambda s: s.update(
             affinity={
