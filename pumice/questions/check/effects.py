@@ -123,7 +123,7 @@ def _placing(config: SchedulerConfig, places: Places) -> Iterator[str]:
     if "gang" not in names:
         yield "minAvailable is not enforced: plugin gang is not listed"
     elif not any(option.name == "gang" and option.is_enabled("JobReady") for _, option in places):
-        yield "minAvailable is not kept to: enableJobReady of plugin gang is off"
+        yield "minAvailable is not enforced: enableJobReady of plugin gang is off"
     elif not any(option.name == "gang" and option.is_enabled("JobPipelined") for _, option in places):
         yield (
             "a job without room for its minAvailable keeps what it found from others for the rest of every cycle: "

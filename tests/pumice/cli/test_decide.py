@@ -303,4 +303,4 @@ def test_a_gang_of_another_scheduler_waits_for_it(decide: Any) -> None:
     said = decide([node("n", cpu="8"), queue("default"), pod_group("g", min_member=2), *strangers])
     assert not said.json["cycles"][0]["binds"]
     assert {why["reason"] for why in said.json["pending"].values()} == {"NoScheduler"}
-    assert "kube-foo: 2; nobody here serves it" in said.err
+    assert "kube-foo: 2; no scheduler of that name runs here" in said.err

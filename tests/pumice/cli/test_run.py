@@ -140,7 +140,7 @@ def test_what_is_left_pending_is_said_with_its_reason(db: Path, manifests: Any) 
     assert "no reason" not in lines[first + 1]
     assert lines[first + 21 :] == [
         "  and 2 more",
-        "warning: pods that ask for scheduler mine: 1; nobody here serves it",
+        "warning: pods that ask for scheduler mine: 1; no scheduler of that name runs here",
     ]
     assert pumice("run", "-f", file, "--db", db, *VIRTUAL, "--quiet").err == ""
 
@@ -273,7 +273,7 @@ def test_a_gang_of_another_scheduler_is_not_bound(db: Path, manifests: Any) -> N
     elsewhere = {**JOB, "spec": {**JOB["spec"], "schedulerName": "kube-foo"}}
     said = pumice("run", "-f", manifests(node("n", cpu="8"), elsewhere), "--db", db, *VIRTUAL)
     assert (said.json["pods"]["bound"], said.json["pods"]["pending"]) == (0, 3)
-    assert "pods that ask for scheduler kube-foo: 3; nobody here serves it" in said.err
+    assert "pods that ask for scheduler kube-foo: 3; no scheduler of that name runs here" in said.err
 
 
 @pytest.mark.parametrize(
@@ -286,5 +286,7 @@ def test_a_gang_of_another_scheduler_is_not_bound(db: Path, manifests: Any) -> N
 def test_whose_scheduler_was_switched_off_is_said(db: Path, manifests: Any, flag: str, told: list[str]) -> None:
     plain = {**pod("plain"), "spec": {**pod("plain")["spec"], "schedulerName": "default-scheduler"}}
     said = pumice("run", "-f", manifests(node("n", cpu="8"), pod("gang"), plain), "--db", db, *VIRTUAL, flag)
-    warned = [line for line in said.err.splitlines() if "nobody here serves" in line]
-    assert warned == [f"warning: pods that ask for scheduler {each}; nobody here serves it" for each in told]
+    warned = [line for line in said.err.splitlines() if "no scheduler of that name runs here" in line]
+    assert warned == [
+        f"warning: pods that ask for scheduler {each}; no scheduler of that name runs here" for each in told
+    ]
