@@ -109,13 +109,13 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._alarm = context.alarm()
         self.waits_for = (recorder,)
         self._laps = Laps(context.longest)
-        self._pulls = Pulls(name, self._readable(), gathers=context.at_once)
+        self._pulls = Pulls(name, self._readable(), gathers=context.inline_delivery)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         """Answering what has become durable."""
         return (self._finish_each,) if self._ahead else ()
 
-    def at_once(self, message: commands.ApiRequest) -> bool:
+    def delivers_inline(self, message: commands.ApiRequest) -> bool:
         """Return whether no batch is under way."""
         return not self._ahead
 

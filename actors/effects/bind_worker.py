@@ -62,7 +62,7 @@ class BindWorker(EffectWorker[BindOrder]):
         self.waits_for = (self._api,)
         self._recent = RecentOperations()
 
-    def at_once(self, message: BindOrder) -> bool:
+    def delivers_inline(self, message: BindOrder) -> bool:
         """Any: a crash here was none of the api's, which answers at once."""
         return True
 

@@ -83,7 +83,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._written: dict[Where, tuple[Status, int]] = {}  # by rising revision
         self._in_a_row = 0
 
-    def at_once(self, message: WriteStatus) -> bool:
+    def delivers_inline(self, message: WriteStatus) -> bool:
         """Any."""
         return True
 

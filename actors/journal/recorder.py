@@ -66,7 +66,7 @@ class Recorder(Actor[RecorderCommand, Appended]):
         """Looking whether the journal is still there."""
         return (self._look,) if self._look_s else ()
 
-    def at_once(self, message: RecorderCommand) -> bool:
+    def delivers_inline(self, message: RecorderCommand) -> bool:
         """A journal on virtual time lets no other task run (see `pumice.storage.memory`)."""
         return True
 

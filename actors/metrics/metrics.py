@@ -448,7 +448,7 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
         self._recent: deque[CycleMeasured] = deque(maxlen=RECENT)
         self._queues = QueuesMeasured()
 
-    def at_once(self, message: MetricsMessage) -> bool:
+    def delivers_inline(self, message: MetricsMessage) -> bool:
         """Any but those for which the supervisor is asked."""
         return not isinstance(message, Expose)
 

@@ -54,7 +54,7 @@ async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
 
 async def standing_still(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
     """`over_http` for a run on virtual time: no time passes meanwhile."""
-    return at_once(requests)
+    return ask_now(requests)
 
 
 async def supposing(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
@@ -62,7 +62,7 @@ async def supposing(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
     return [SUPPOSED] * len(requests)
 
 
-def at_once(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
+def ask_now(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
     """`over_http` for a caller that only waits."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(anyio.run, over_http, requests).result()

@@ -63,8 +63,8 @@ class Context:
     """Context of every actor: the wall clock, the activity board, and objects that several actors read, decoded once.
 
     `alarm` makes something to sleep by; `longest` knows the request that held the loop longest; `admission_hook`: the
-    server to be heard about what controllers ask of the api. `at_once`: whether messages are dealt
-    with in the turn of the actor that sends them where that needs no wait (`pumice.actors.runtime.mailbox`).
+    server that admits requests of controllers. `inline_delivery`: handle a message in the turn of its sender, if
+    that needs no wait (`pumice.actors.runtime.mailbox`).
     """
 
     clock: Clock
@@ -73,7 +73,7 @@ class Context:
     objects: SharedObjects = field(default_factory=SharedObjects)
     longest: Longest = field(default_factory=Longest)
     admission_hook: AdmissionHook = field(default_factory=AdmissionHook)
-    at_once: bool = False
+    inline_delivery: bool = False
 
 
 M = TypeVar("M", bound=Message)
@@ -93,7 +93,7 @@ class Actor(Generic[M, R]):
         self.mailbox = mailbox
         self.clock = context.clock
         self.activity = context.activity
-        self._at_once = context.at_once
+        self._inline_delivery = context.inline_delivery
         self._in_hand: Received[M, R] | None = None
 
     async def handle(self, message: M) -> R | None:
@@ -153,7 +153,7 @@ class Actor(Generic[M, R]):
             tasks.cancel_scope.cancel()
 
     async def _serve(self) -> None:
-        if self._at_once:
+        if self._inline_delivery:
             self.mailbox.attended(self)
         try:
             await self._serve_each()
@@ -179,9 +179,9 @@ class Actor(Generic[M, R]):
         self._finish(batch)
 
     waits_for: Sequence[Mailbox[Any, Any]] = ()
-    """Actors for whose answers it waits while it handles messages that `at_once` accepts."""
+    """Actors whose answers it awaits while it handles messages that `delivers_inline` accepts."""
 
-    def at_once(self, message: M) -> bool:
+    def delivers_inline(self, message: M) -> bool:
         """Return whether the message is handled without a wait, except for the actors it `waits_for`: see
         `pumice.actors.runtime.mailbox`.
         """

@@ -81,13 +81,11 @@ def expected(reply: Message, kind: type[A]) -> A:
 
 
 class Attendant(Protocol):
-    """An actor that may be run in the turns of others. `waits_for`: those whose answers it waits for as it deals with
-    what is done at once.
-    """
+    """An actor that may run in the turns of its senders. `waits_for`: actors whose answers it awaits meanwhile."""
 
     waits_for: Sequence[Mailbox[Any, Any]]
 
-    def at_once(self, message: Any) -> bool:
+    def delivers_inline(self, message: Any) -> bool:
         """Return whether the actor handles such a message without a wait, except for the actors it `waits_for`."""
         ...
 
@@ -96,7 +94,7 @@ class Attendant(Protocol):
         ...
 
 
-class AtOnce:
+class InlineRunner:
     """Runner of an actor in the turns of its senders. `crash`: its exception there, which is to end its own turn."""
 
     def __init__(self, actor: Attendant, decode: Callable[[Sequence[bytes]], list[Any]]) -> None:
@@ -109,13 +107,11 @@ class AtOnce:
         return all(each.at_rest() for each in self._actor.waits_for)
 
     def deals_with(self, envelope: Envelope) -> bool:
-        """Have these messages dealt with. False: that is for the actor's own turn. One that waits all the same has
-        crashed.
-        """
+        """Handle these messages now. False: they need the actor's own turn. An actor that waits all the same crashes."""
         if not self.is_free():
             return False
         batch = envelope.opened(self._decode)
-        if not all(self._actor.at_once(item.message) for item in batch):
+        if not all(self._actor.delivers_inline(item.message) for item in batch):
             return False
         try:
             _run_through(self._actor.deal_with(batch))
@@ -168,7 +164,7 @@ class Mailbox(Generic[M, R]):
         self._unread: deque[Received[M, R]] = deque()
         self._sent = self._received = self._high_water = 0
         self._mail: anyio.Event | None = None  # while the receiver waits for it
-        self._at_once: AtOnce | None = None
+        self._inline: InlineRunner | None = None
         self.closed = False
 
     # --- senders
@@ -265,19 +261,19 @@ class Mailbox(Generic[M, R]):
             self._mail = self._alarm.event()
             await self._mail.wait()
             # a crash in a sender's turn has to end this one, which is where the supervisor sees it
-            if self._at_once is not None and self._at_once.crash is not None:
-                raise self._at_once.crash
+            if self._inline is not None and self._inline.crash is not None:
+                raise self._inline.crash
         return self._drain(cap)
 
     def attended(self, actor: Attendant | None) -> None:
         """From now on what comes while the actor waits is handled in the turn of its sender, where that can be;
         None: nothing is, any more.
         """
-        self._at_once = None if actor is None else AtOnce(actor, self._decode)
+        self._inline = None if actor is None else InlineRunner(actor, self._decode)
 
     def at_rest(self) -> bool:
         """Return whether a message that is sent now may be handled at once."""
-        return self._mail is not None and self._at_once is not None and self._at_once.is_free()
+        return self._mail is not None and self._inline is not None and self._inline.is_free()
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
         batch: list[Received[M, R]] = []
@@ -374,9 +370,9 @@ class Mailbox(Generic[M, R]):
         self._sent += len(envelope.frames)
         if self._mail is not None:
             # a receiver that waits has nothing queued, so this keeps the order of messages
-            if self._at_once is not None and self._at_once.deals_with(envelope):
+            if self._inline is not None and self._inline.deals_with(envelope):
                 self._received += len(envelope.frames)
-                if self._at_once.crash is not None:
+                if self._inline.crash is not None:
                     self._wake()
                 return
             self._wake()

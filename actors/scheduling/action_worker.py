@@ -55,7 +55,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         self._outside = outside
         self._stopwatch = stopwatch
 
-    def at_once(self, message: RunAction) -> bool:
+    def delivers_inline(self, message: RunAction) -> bool:
         """Any action without outside questions."""
         return not message.asking and message.action not in self._decider.stepped
 
@@ -66,7 +66,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
             order = item.message
             # a runner that gives a session up drops its handle; the order may still be queued here
             if order.session not in self._sessions:
-                item.reply(ActionFailed(order.session, order.action, "the last holder of the session crashed"))
+                item.reply(ActionFailed(order.session, order.action, "the session's last holder has crashed"))
                 continue
             try:
                 await self._run(self._sessions.get(order.session), order)
@@ -79,8 +79,8 @@ class ActionWorker(Actor[RunAction, ActionReply]):
     async def _run(self, session: Session, order: RunAction) -> None:
         steps = self._decider.stepped.get(order.action)
         if order.asking:  # in one piece: dry runs may ask, too
-            at_once = partial(self._decider.run_action, session, order.action)
-            await driven(at_once, partial(asked_of, self._outside))
+            decide = partial(self._decider.run_action, session, order.action)
+            await driven(decide, partial(asked_of, self._outside))
         elif steps is None:
             self._decider.run_action(session, order.action)
         else:

@@ -153,7 +153,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         """Watching, and looking again at what failed."""
         return (self._watch, self._resync)
 
-    def at_once(self, message: CacheMessage) -> bool:
+    def delivers_inline(self, message: CacheMessage) -> bool:
         """Any."""
         return True
 

@@ -35,7 +35,7 @@ class SystemSettings:
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `switch_interval_s`: after so long a busy thread lets another one have the interpreter (None: left alone). The
     journal's thread asks for it several times an append, and all actors wait for the journal; Python's own is 5 ms.
-    `alarm` makes something to sleep by; `at_once`: see `pumice.actors.runtime.actor.Context`, never with faults.
+    `alarm` makes a timer; `inline_delivery`: see `pumice.actors.runtime.actor.Context`, never with faults.
     `dry_run_deadline_s`: how long a worker may take over a chunk; `dry_run_chunk_rows`: no chunk is smaller, unless it
     is the last of its wave. No result depends on either.
     `journal_look_s`: seconds between two looks whether the journal is still there (0: never).
@@ -77,7 +77,7 @@ class SystemSettings:
     switch_interval_s: float | None = 0.0005
     stopwatch: Callable[[], float] = time.perf_counter
     alarm: Callable[[], Alarm] = Alarm
-    at_once: bool = False
+    inline_delivery: bool = False
     faults: Faults | None = None
     post: Post = over_http
     news_delay_s: float = 0.0

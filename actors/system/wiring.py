@@ -110,8 +110,10 @@ class Wiring:
         self.roles = {role.name: role for role in roles}
         self.settings = settings
         self.journal = journal
-        at_once = settings.at_once and settings.faults is None
-        self.context = Context(clock, alarm=settings.alarm, objects=objects or SharedObjects(), at_once=at_once)
+        inline_delivery = settings.inline_delivery and settings.faults is None
+        self.context = Context(
+            clock, alarm=settings.alarm, objects=objects or SharedObjects(), inline_delivery=inline_delivery
+        )
         self.decider = decider or core_decider(report=settings.report, stopwatch=settings.stopwatch)
         self.source = config_source(settings)
         self.store = Store(

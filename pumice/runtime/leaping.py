@@ -116,4 +116,4 @@ class Bell(Alarm):
 def leaping(settings: SystemSettings) -> tuple[SystemSettings, dict[str, Any]]:
     """Return a system's settings for virtual time, and what anyio is to run trio with."""
     clock = LeapingClock()
-    return replace(settings, alarm=partial(Bell, clock), at_once=True), {"clock": clock}
+    return replace(settings, alarm=partial(Bell, clock), inline_delivery=True), {"clock": clock}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from pumice.actors.outside.client import as_json, gone
-from pumice.actors.outside.over_http import ExtenderRequest, at_once
+from pumice.actors.outside.over_http import ExtenderRequest, ask_now
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 from pumice.core.objects.metadata import Object, object_key, section
@@ -40,7 +40,7 @@ def over_http(objects: Sequence[Object]) -> Ask:
         return as_json(pods.get(pod.uid) or gone(pod), pod)
 
     def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
-        return at_once(
+        return ask_now(
             [ExtenderRequest(each.url, filled(each, list(map(whole, each.pods))), each.timeout_s) for each in questions]
         )
 

@@ -98,7 +98,7 @@ async def test_binds_are_carried_out_in_a_turn_of_their_own_while_the_api_is_at_
     cache = Told()
     told = {"recorder": Told(), "metrics": Told(), "status": Told()}
     ports: dict[str, Any] = {"api": api, "cache": cache, **told, "timeout_s": 30.0}
-    worker = BindWorker("w", mailbox, Context(Clock(), at_once=True), **ports)
+    worker = BindWorker("w", mailbox, Context(Clock(), inline_delivery=True), **ports)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(worker.run)

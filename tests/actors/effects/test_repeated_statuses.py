@@ -191,7 +191,7 @@ async def test_statuses_are_written_in_a_turn_of_their_own_while_the_api_is_at_w
     mailbox: StatusPort = Mailbox("w", StatusWriterCommand, replies.Done)
     api: ApiPort = Mailbox("api-server", commands.ApiRequest, replies.ApiReply)
     ports: dict[str, Any] = {"api": api, "cache": Told(), "recorder": Told()}
-    writer = StatusWriter("w", mailbox, Context(RealClock(), at_once=True), **ports)
+    writer = StatusWriter("w", mailbox, Context(RealClock(), inline_delivery=True), **ports)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(writer.run)

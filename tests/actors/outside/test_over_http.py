@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pumice.actors.outside.over_http import LATE, MOST_BYTES, ExtenderRequest, at_once, over_http, supposing
+from pumice.actors.outside.over_http import LATE, MOST_BYTES, ExtenderRequest, ask_now, over_http, supposing
 from pumice.core.messages.questions import OutsideAnswer
 from pumice.core.outside import SUPPOSED
 
@@ -75,7 +75,7 @@ async def test_what_goes_wrong_is_an_answer(server: str) -> None:
 
 
 def test_where_nothing_else_goes_on_and_no_further_than_the_limit(server: str) -> None:
-    (answer,) = at_once([ExtenderRequest(f"{server}/endless", b"{}", 5.0)])
+    (answer,) = ask_now([ExtenderRequest(f"{server}/endless", b"{}", 5.0)])
     assert len(answer.body) == MOST_BYTES
 
 

@@ -72,8 +72,10 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(kind: type[Echo] = Echo, *, vital: bool = False, at_once: bool = False) -> AsyncGenerator[Stage]:
-    context = Context(VirtualClock(), at_once=at_once)
+async def staged(
+    kind: type[Echo] = Echo, *, vital: bool = False, inline_delivery: bool = False
+) -> AsyncGenerator[Stage]:
+    context = Context(VirtualClock(), inline_delivery=inline_delivery)
     seen: list[int] = []
     notes: list[ActorEvent] = []
 

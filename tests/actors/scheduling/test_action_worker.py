@@ -42,12 +42,12 @@ class DryRuns:
 
 
 @asynccontextmanager
-async def working(decider: Deciding, *seconds: float, at_once: bool = False) -> AsyncGenerator[Worker]:
+async def working(decider: Deciding, *seconds: float, inline_delivery: bool = False) -> AsyncGenerator[Worker]:
     """A worker whose stopwatch reads so many seconds, one after the other."""
     sessions: HandleTable[Any] = HandleTable(str)
     mailbox: Box = Mailbox("w", ActionCommand, ActionDone | ActionFailed)
     ports: dict[str, Any] = {"sessions": sessions, "decider": decider, "dry_runs": DryRuns(), "outside": None}
-    context = Context(RealClock(), at_once=at_once)
+    context = Context(RealClock(), inline_delivery=inline_delivery)
     worker = ActionWorker("w", mailbox, context, **ports, stopwatch=iter(seconds).__next__)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker.run)
@@ -83,7 +83,7 @@ async def test_an_action_that_waits_for_dry_runs_runs_in_the_turn_of_its_own_wor
             yield "asked"
 
     decider.stepped["gangpreempt"] = steps
-    async with working(decider, 1.0, 4.0, 5.0, 7.0, at_once=True) as (mailbox, sessions):
+    async with working(decider, 1.0, 4.0, 5.0, 7.0, inline_delivery=True) as (mailbox, sessions):
         tried = await mailbox.ask(RunAction(sessions.put("s"), "gangpreempt"))
         ran = await mailbox.ask(RunAction(sessions.put("t"), "allocate"))
     assert [each.seconds for each in (tried, ran) if isinstance(each, ActionDone)] == [3.0, 2.0]

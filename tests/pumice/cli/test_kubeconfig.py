@@ -69,6 +69,6 @@ def test_a_run_with_a_gateway_ends_when_idle(tmp_path: Path) -> None:
 
 def test_a_token_among_the_words_of_a_command_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("kubeconfig", "--server", "https://example.com")
-    assert "shown to everybody on this machine by ps" in pumice(*asked, "--token", "t").err
+    assert "visible to all users of this machine in ps" in pumice(*asked, "--token", "t").err
     monkeypatch.setenv("PUMICE_TOKEN", "t")
     assert "ps" not in pumice(*asked).err.split()

@@ -157,7 +157,7 @@ async def test_the_copy_can_be_looked_at_and_not_changed() -> None:
                 assert [each["metadata"]["name"] for each in found] == ["n0", "n1", "n2"]
                 refused = await http.delete("/api/v1/nodes/n0")
                 assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
-                assert "ask that cluster itself" in refused.json()["message"]
+                assert "send changes to that cluster itself" in refused.json()["message"]
                 board = await here.switchboard.mailboxes["cache"].ask(ReadBoard())
                 assert board.layout.nodes == ["n0", "n1", "n2"]
                 await same(here, web.system, "Node")

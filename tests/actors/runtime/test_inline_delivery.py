@@ -24,7 +24,7 @@ PATIENCE_S = 10
 class Ready(Echo):
     """Deals with everything at once but LATER."""
 
-    def at_once(self, message: TakeSnapshot) -> bool:
+    def delivers_inline(self, message: TakeSnapshot) -> bool:
         return message.known_version != LATER
 
 
@@ -36,7 +36,7 @@ async def at_rest(waits_for: Sequence[Mailbox[Any, Any]] = ()) -> AsyncGenerator
         pass
 
     Waiting.waits_for = waits_for
-    async with staged(Waiting, at_once=True) as stage:
+    async with staged(Waiting, inline_delivery=True) as stage:
         await anyio.wait_all_tasks_blocked()
         yield stage
 
