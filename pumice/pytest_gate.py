@@ -43,9 +43,13 @@ class CaseFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield one test for each expectation of the case."""
-        from pumice.questions.gate.cases import read_case  # noqa: PLC0415 (only where there is a case)
+        from pumice.config.errors import PumiceError  # noqa: PLC0415 (only where there is a case)
+        from pumice.questions.gate.cases import read_case  # noqa: PLC0415
 
-        case = read_case(self.path)
+        try:
+            case = read_case(self.path)
+        except PumiceError as error:
+            raise self.CollectError(str(error)) from error
         for number, each in enumerate(case.expect):
             item: CaseItem = cast("Any", CaseItem).from_parent(self, name=each.name, case=case, number=number)
             yield item
@@ -64,9 +68,13 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         """Live through the case. Raises BrokenExpectationError."""
-        from pumice.questions.gate.alone import tried  # noqa: PLC0415 (only where there is a case)
+        from pumice.config.errors import PumiceError  # noqa: PLC0415 (only where there is a case)
+        from pumice.questions.gate.alone import tried  # noqa: PLC0415
 
-        broken = tried(self._case, self._number, self._policy())
+        try:
+            broken = tried(self._case, self._number, self._policy())
+        except PumiceError as error:
+            raise BrokenExpectationError(str(error)) from error
         if broken:
             raise BrokenExpectationError(broken)
 
@@ -75,7 +83,7 @@ class CaseItem(pytest.Item):
         if given is not None:
             return Path(given)
         if not self._case.policy:
-            raise pytest.UsageError(f"{self.path}: name a policy: --gate-policy FOLDER, or `policy` in the case")
+            raise BrokenExpectationError(f"{self.path}: name a policy: --gate-policy FOLDER, or `policy` in the case")
         return self.path.parent / self._case.policy
 
     def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from glob import glob
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from pumice.cli.tables.gate import show, show_mutants
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.durations import duration_s
 from pumice.config.input_file import demand_output, note_inputs
+from pumice.errors import InputError
 from pumice.executors import Executors, executors
 from pumice.plugins.loader import install_plugins
 from pumice.questions.gate.cases import read_case
@@ -27,7 +29,7 @@ from pumice.questions.gate.gate import KeptRuns, PolicySides, Trial, found_by_re
 from pumice.questions.gate.mutants import mutants, mutated
 from pumice.questions.gate.policy import IDLE, GatePolicy, Workload, read_policy
 from pumice.questions.gate.reduce import WORK_LIMIT
-from pumice.questions.gate.sides import Side, folder_of, read_side
+from pumice.questions.gate.sides import Side, files_of, folder_of, read_side
 from pumice.questions.gate.workloads import demand_objects, read_workload
 from pumice.questions.gate.written import junit, markdown
 
@@ -99,7 +101,8 @@ def gate(
             return _init(file, init, until, base or head, results, pool, Path(space), terminal)
         note_inputs(file)
         policy = read_policy(file)
-        kept = KeptRuns(results or file.with_suffix(".results"))
+        _demand_outputs((junit_file, markdown_file), keep, mutate=mutate)
+        kept = _kept(results, file)
         sides = _sides(policy, base, head, Path(space))
         trials = _trials(policy)
         for side in sides:
@@ -107,15 +110,40 @@ def gate(
                 terminal.warn(line)
         if mutate:
             return _mutate(trials, sides.head, policy, kept, pool, plugins_dir, terminal)
-        for output in filter(None, (junit_file, markdown_file)):
-            demand_output(output)
         report = _judge(trials, sides, policy, kept, pool, plugins_dir, terminal, reduce, keep)
     if junit_file is not None:
-        junit_file.write_text(junit(report), "utf-8")
+        junit_file.write_text(junit(report, policy), "utf-8")
     if markdown_file is not None:
-        markdown_file.write_text(markdown(report), "utf-8")
+        markdown_file.write_text(markdown(report, policy), "utf-8")
     terminal.emit(report, lambda console: show(console, report))
     return Exit.DONE if report.passes else Exit.DIFFERS
+
+
+def _demand_outputs(files: Sequence[Path | None], keep: Path | None, *, mutate: bool) -> None:
+    """Look whether what is asked for can be written, before anything is lived through. Raises ConfigError."""
+    if mutate and (keep is not None or any(files)):
+        raise UsageError("--mutate judges many changes: it goes without --junit, --markdown and --keep")
+    for output in filter(None, files):
+        demand_output(output)
+        if output.is_dir():
+            raise UsageError("is a folder; name a file to write to", path=str(output))
+    if keep is not None:
+        demand_folder(keep, "--keep")
+
+
+def _kept(results: Path | None, file: Path) -> KeptRuns:
+    folder = results or file.with_suffix(".results")
+    demand_folder(folder, "--results")
+    return KeptRuns(folder)
+
+
+def demand_folder(folder: Path, option: str) -> None:
+    """Make a folder that files can be written to. Raises UsageError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror}; name another folder", path=option) from error
 
 
 def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) -> PolicySides:
@@ -131,7 +159,7 @@ def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) 
 
 def _side(said: str, policy: GatePolicy, space: Path) -> Side:
     folder, shown = folder_of(said, policy.policy, policy.folder, space)
-    note_inputs(*(each for each in folder.rglob("*") if each.is_file()))
+    note_inputs(*files_of(folder))
     return read_side(said, folder, shown)
 
 
@@ -141,7 +169,7 @@ def _trials(policy: GatePolicy) -> list[Trial]:
         objects = read_workload(workload, policy.folder)
         demand_objects(objects, workload.name)
         trials.append(Trial(workload, objects, policy.expect))
-    for path in (each for said in policy.cases for each in sorted(policy.folder.glob(said))):
+    for path in (each for said in policy.cases for each in _cases(said, policy.folder)):
         case = read_case(path)
         trials.append(Trial(case.workload, case.objects, case.expect, is_case=True))
     names = [trial.name for trial in trials]
@@ -151,6 +179,14 @@ def _trials(policy: GatePolicy) -> list[Trial]:
                 trials[number], workload=replace(trials[number].workload, name=f"{name} ({number + 1})")
             )
     return trials
+
+
+def _cases(said: str, folder: Path) -> list[Path]:
+    """Return the files of golden cases. Raises InputError where there are none."""
+    found = sorted(Path(each) for each in glob(str(folder / said), recursive=True))  # noqa: PTH207 (absolute ones too)
+    if not found:
+        raise InputError("there is no such golden case", source=str(folder / said))
+    return found
 
 
 def _judge(
@@ -216,7 +252,7 @@ def _init(
     workload = Workload(Path(inputs[0].partition(":")[2] or inputs[0]).stem, tuple(inputs), until_s=seconds)
     trial = Trial(workload, read_workload(workload, file.parent), ())
     demand_objects(trial.objects, workload.name)
-    kept = KeptRuns(results or file.with_suffix(".results"))
+    kept = _kept(results, file)
     text, chosen = first_policy(inputs, side, read_side(side, folder, shown), trial, kept, pool)
     file.write_text(text, "utf-8")
     for line in chosen:

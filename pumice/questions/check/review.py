@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.config.arguments import argument_named
 from pumice.config.known import ACTION_ARGUMENTS, FLAGS, Arguments
 from pumice.config.schema import PluginOption, SchedulerConfig
@@ -40,9 +41,13 @@ def of_jobs(config: SchedulerConfig, objects: Sequence[Object]) -> list[str]:
 def _policies(obj: Object) -> Iterator[Object]:
     if obj.get("kind") == "Job" and str(obj.get("apiVersion")).startswith(VOLCANO):
         spec = section(obj, "spec")
-        yield from spec.get("policies") or ()
-        for task in spec.get("tasks") or ():
-            yield from task.get("policies") or ()
+        for part in (spec, *_mappings(spec.get("tasks"))):
+            yield from _mappings(part.get("policies"))
+
+
+def _mappings(said: Any) -> Iterator[Object]:
+    """Yield the mappings of a list; of anything else the API says what is wrong."""
+    yield from (each for each in said if is_mapping(each)) if is_list(said) else ()
 
 
 def _fires_on(obj: Object, *events: str) -> bool:

@@ -30,7 +30,7 @@ from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
 from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
-from pumice.questions.gate.policy import IDLE, Workload, WrittenExpectation, demand_duration, read_yaml
+from pumice.questions.gate.policy import IDLE, Workload, WrittenExpectation, demand_duration, demand_time, read_yaml
 from pumice.questions.gate.workloads import arrival_s, objects_in, read_workload
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.yaml_text import dump_yaml
@@ -151,6 +151,7 @@ def read_case(path: Path) -> GoldenCase:
     written = shaped(place, said, WrittenCase)
     until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
     demand_duration(place.at("default_duration"), written.default_duration)
+    demand_time(place.at("start"), written.start)
     workload = Workload(written.name or path.stem, (), None, written.start, until_s, written.default_duration)
     objects = [
         *_objects(written.given, place.at("given"), path.parent),

@@ -8,7 +8,7 @@ from typing import Final
 
 from pumice.config.durations import duration_s
 from pumice.questions.gate.judging import Judged, Judgement, Pair, Stakes
-from pumice.questions.gate.policy import DefaultLimits
+from pumice.questions.gate.policy import DEFAULT_NAMES, DefaultLimits
 from pumice.questions.gate.record import RecordedEviction, RunRecord
 
 SYSTEM: Final = "kube-system"
@@ -39,15 +39,7 @@ def defaults(limits: DefaultLimits, workload: str, pair: Pair) -> Iterator[Judge
         yield _unstarted(workload, pair)
 
 
-EQUAL: Final = "no-eviction-for-an-equal"
-AGAIN: Final = "nobody-evicted-again-soon"
-SYSTEM_PODS: Final = "nothing-of-kube-system-evicted"
-LOOPS: Final = "no-eviction-loop"
-UNSTARTED: Final = "nothing-unstarted-that-base-starts"
-REFUSED: Final = "nothing-refused"
-FILTERS: Final = "no-pod-where-base-refuses-it"
-NAMES: Final = (EQUAL, AGAIN, SYSTEM_PODS, LOOPS, UNSTARTED, REFUSED, FILTERS)
-"""Names of the defaults, as `defaults.off` takes them."""
+EQUAL, AGAIN, SYSTEM_PODS, LOOPS, UNSTARTED, REFUSED, FILTERS = DEFAULT_NAMES
 WORDS: Final[Mapping[str, str]] = {
     EQUAL: "no pod is evicted for one of its queue that is not more important",
     AGAIN: "no pod is evicted a second time soon after",

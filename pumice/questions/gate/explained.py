@@ -80,7 +80,7 @@ def explained(
         )
         if failing is None:
             continue
-        expectation = next(each for each in trial.expect if each.name == failing.name)
+        expectation = next(each for each in trial.expect if (each.name, each.text) == (failing.name, failing.text))
         pairs = found.pairs[trial.name]
         draw = next((draw for draw, pair in enumerate(pairs) if _tells(expectation, pair)), 0)
         shown = replace(trial, objects=drawn(trial.objects, policy.noise, draw), is_case=True)

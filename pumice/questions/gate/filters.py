@@ -22,7 +22,7 @@ from pumice.questions.gate.gate import PolicySides, Trial
 from pumice.questions.gate.judging import Judged, Pair
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.sides import NODE, Side
-from pumice.questions.gate.workloads import joined
+from pumice.questions.gate.workloads import joined, objects_in
 from pumice.questions.oneshot.cycles import fill
 
 POINTS: Final = ("Predicate", "PrePredicate")
@@ -102,7 +102,7 @@ def _told(template: Object) -> Object:
 def _templates(obj: Object) -> Iterator[tuple[str, str, Object]]:
     spec = section(obj, "spec")
     if obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
-        for task in spec.get("tasks") or ():
+        for task in objects_in(spec, "tasks"):
             yield str(task.get("name") or ""), str(spec.get("queue") or "default"), section(task, "template")
     elif obj["kind"] == "Pod":
         yield "", "default", obj

@@ -19,7 +19,7 @@ from pumice.core.resources import Resource
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.questions.check.review import review
 from pumice.questions.gate.sides import Side
-from pumice.questions.gate.workloads import QUEUE_NAME
+from pumice.questions.gate.workloads import QUEUE_NAME, objects_in
 from pumice.questions.replay.amounts import request_of
 from pumice.units import amount
 
@@ -108,7 +108,7 @@ def _demands(objects: Sequence[Object]) -> Iterator[Demand]:
 def _demand(obj: Object) -> Demand | None:
     spec = section(obj, "spec")
     if obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
-        tasks = [(int(task.get("replicas", 1)), section(task, "template")) for task in spec.get("tasks") or ()]
+        tasks = [(int(task.get("replicas", 1)), section(task, "template")) for task in objects_in(spec, "tasks")]
         minimum = int(spec.get("minAvailable") or sum(count for count, _ in tasks))
         return _of(obj, spec.get("queue"), spec.get("priorityClassName"), tasks, minimum)
     if obj["kind"] == "Pod":
@@ -268,7 +268,7 @@ def _tiers(scene: PolicyScene) -> Iterator[str]:
         if each.topology.get("mode", "hard") != "hard":
             continue
         tier, name = each.topology.get("highestTierAllowed"), each.topology.get("highestTierName")
-        if tier is not None and not any(isinstance(known, int) and known <= int(tier) for known in tiers):
+        if isinstance(tier, int) and not any(isinstance(known, int) and known <= tier for known in tiers):
             yield f"{each.name} may span HyperNodes up to tier {tier}, and no HyperNode has such a tier: never placed"
         if name and name not in names:
             yield f"{each.name} may span HyperNodes up to tier {name!r}, and no HyperNode has such a tier: never placed"

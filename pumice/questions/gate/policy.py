@@ -16,6 +16,7 @@ Paths are relative to the file. `docs/gate.md` describes every key.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -28,6 +29,7 @@ from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, mapping, shaped
 from pumice.config.yaml_tree import Document, bounded_events
+from pumice.core.objects.metadata import parse_time
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
@@ -36,12 +38,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 IDLE: Final = "idle"
+BOOL: Final = "tag:yaml.org,2002:bool"
+TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 DEEPEST: Final = 100
 """Nesting of a policy file at most."""
 
 Operator = Literal["<=", ">=", "==", "<", ">", "!="]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="a part between 0 and 1")]
 Draws = Annotated[int, Meta(ge=1, le=1000, description="a number of draws from 1 to 1000")]
+Texts = Annotated[list[str], Meta(min_length=1, description="a list of at least one text")]
+Pods = Annotated[list[Annotated[int, Meta(ge=1)]], Meta(min_length=1, description="a list of numbers from 1 on")]
+Cores = Annotated[list[Annotated[float, Meta(ge=0)]], Meta(min_length=1, description="a list of numbers from 0 on")]
+Cards = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, description="a list of whole numbers from 0 on")]
+Count = Annotated[int, Meta(ge=0, le=100_000, description="a number from 0 to 100000")]
+SHORTEST_DAY_S: Final = 60.0
+"""A stretch of time that is drawn anew is at least so long."""
+DEFAULT_NAMES: Final = (
+    "no-eviction-for-an-equal",
+    "nobody-evicted-again-soon",
+    "nothing-of-kube-system-evicted",
+    "no-eviction-loop",
+    "nothing-unstarted-that-base-starts",
+    "nothing-refused",
+    "no-pod-where-base-refuses-it",
+)
+"""Names of the defaults, as `defaults.off` takes them."""
 
 
 class GeneratedJobs(Struct, forbid_unknown_fields=True):
@@ -49,16 +70,16 @@ class GeneratedJobs(Struct, forbid_unknown_fields=True):
 
     jobs: Annotated[int, Meta(ge=1, le=100_000, description="a number of jobs from 1 to 100000")]
     over: str = "1h"
-    pods: list[int] = field(default_factory=lambda: [1, 2, 4, 8])
-    cpu: list[float] = field(default_factory=lambda: [1.0, 2.0, 4.0])
-    gpu: list[int] = field(default_factory=lambda: [0])
-    duration: list[str] = field(default_factory=lambda: ["1m", "5m", "20m"])
-    queues: list[str] = field(default_factory=lambda: ["default"])
+    pods: Pods = field(default_factory=lambda: [1, 2, 4, 8])
+    cpu: Cores = field(default_factory=lambda: [1.0, 2.0, 4.0])
+    gpu: Cards = field(default_factory=lambda: [0])
+    duration: Texts = field(default_factory=lambda: ["1m", "5m", "20m"])
+    queues: Texts = field(default_factory=lambda: ["default"])
     classes: list[str] = field(default_factory=list[str])
-    nodes: int = 0
-    node_cpu: float = 8
+    nodes: Count = 0
+    node_cpu: Annotated[float, Meta(ge=0)] = 8
     node_memory: str = "32Gi"
-    node_gpu: int = 0
+    node_gpu: Count = 0
     seed: int = 0
 
 
@@ -181,12 +202,23 @@ def read_policy(path: Path) -> GatePolicy:
     )
 
 
+class _Plain(yaml.SafeLoader):
+    """YAML 1.2 in two respects: `off` is a key and no boolean, and a time of day is a text."""
+
+
+_Plain.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rules if tag not in (BOOL, TIMESTAMP)]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Plain.add_implicit_resolver(BOOL, re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF"))
+
+
 def read_yaml(path: Path) -> tuple[ValuePlace, Any]:
     """Return the value of a YAML file, and the place of it. Raises InputError."""
     text = read_text(path)
     try:
-        list(bounded_events(text, yaml.SafeLoader, DEEPEST))
-        said: Any = yaml.safe_load(text)
+        list(bounded_events(text, _Plain, DEEPEST))
+        said: Any = yaml.load(text, _Plain)
     except yaml.YAMLError as error:
         raise InputError(f"malformed YAML: {error}", source=str(path)) from error
     return ValuePlace(Document(str(path), None)), said
@@ -205,8 +237,13 @@ def _expectations_in(path: Path) -> list[WrittenExpectation]:
 def _check(written: WrittenPolicy, place: ValuePlace) -> None:
     if not written.workloads and not written.cases:
         raise place.error(ConfigError, "expected workloads or cases: there is nothing to judge by")
-    for name in ("arrivals", "days"):
-        demand_duration(place.at("noise").at(name), getattr(written.noise, name) or "0s")
+    noise = place.at("noise")
+    demand_duration(noise.at("arrivals"), written.noise.arrivals)
+    if written.noise.days and demand_duration(noise.at("days"), written.noise.days) < SHORTEST_DAY_S:
+        raise noise.at("days").wrong("a duration of at least 1m", written.noise.days)
+    for number, name in enumerate(written.defaults.off):
+        if name not in DEFAULT_NAMES:
+            raise place.at("defaults").at("off").at(number).unknown("default", name, DEFAULT_NAMES)
     demand_duration(place.at("defaults").at("evicted_again_within"), written.defaults.evicted_again_within)
     names = [one.name for one in written.workloads]
     for number, name in enumerate(names):
@@ -222,6 +259,15 @@ def demand_duration(place: ValuePlace, said: str) -> float:
     return seconds
 
 
+def demand_time(place: ValuePlace, said: str) -> None:
+    """Raise ConfigError at the place for a time that is not in RFC 3339; "" is none."""
+    try:
+        if said:
+            parse_time(said)
+    except ValueError as error:
+        raise place.wrong("a time like 2026-01-02T03:04:05Z", said) from error
+
+
 def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
     paths = _listed(written.input)
     if bool(paths) == (written.generate is not None):
@@ -231,6 +277,7 @@ def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
         for number, said in enumerate(written.generate.duration):
             demand_duration(place.at("generate").at("duration").at(number), said)
     demand_duration(place.at("default_duration"), written.default_duration)
+    demand_time(place.at("start"), written.start)
     until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
     name = written.name or (Path(paths[0].partition(":")[2].partition(",")[0] or paths[0]).stem if paths else "jobs")
     return Workload(name, tuple(paths), written.generate, written.start, until_s, written.default_duration)

@@ -24,7 +24,7 @@ from pumice.questions.gate.judging import Pair
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RecordedJob, RunRecord
 from pumice.questions.gate.run import RunTask, run
-from pumice.questions.gate.sides import NODE
+from pumice.questions.gate.sides import NODE, WORK
 from pumice.questions.gate.workloads import arrival_s, arriving_at, objects_in
 from pumice.runtime.arrivals import duration_text
 
@@ -32,7 +32,6 @@ WORK_LIMIT: Final = 100_000
 """Work at most: a cycle of a cluster without anything is one, and a hundred objects make it two."""
 MARGIN_S: Final = 30.0
 """The case goes on for so long after the moment at which head breaks what is expected."""
-WORK: Final = ("Job", "Pod", "PodGroup", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "CronJob", "JobFlow")
 SPREAD: Final = ("mean", "p95", "p50", "min")
 
 

@@ -28,10 +28,15 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.load.source import SUFFIXES, read_text
 from pumice.questions.gate.policy import DEEPEST
+from pumice.questions.whatif.ask import named
 
 CONF: Final = ".conf"
 CONFIG_MAP: Final = "ConfigMap"
 NODE: Final = "Node"
+CONFIGURATION: Final = frozenset(("actions", "tiers"))
+OF_THE_GATE: Final = frozenset(("workloads", "cases", "then"))
+"""Keys of policy files of the gate and of golden cases."""
+WORK: Final = ("Job", "Pod", "PodGroup", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "CronJob", "JobFlow")
 GIT_S: Final = 30.0
 """So long may git take to hand out a folder."""
 
@@ -66,26 +71,43 @@ def read_side(name: str, folder: Path, shown: str = "") -> Side:
     if not folder.is_dir():
         raise InputError("no such folder, and no such git revision", source=shown or str(folder))
     found = _Found()
-    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
-        if file.suffix == CONF or file.name.endswith(SUFFIXES):
-            _take(found, file, f"{shown}/{file.relative_to(folder)}" if shown else str(file))
+    for file in files_of(folder):
+        _take(found, file, f"{shown}/{file.relative_to(folder)}" if shown else str(file))
     for unusable in found.loaded.problems:
         raise unusable
+    if not found.configs and not found.loaded.objects:
+        raise InputError("there is no policy in this folder: no scheduler.conf, no queues", source=shown or str(folder))
     if len(found.configs) > 1:
-        named = ", ".join(source for source, _ in found.configs)
-        raise InputError(f"expected one scheduler configuration, found {len(found.configs)}: {named}", source=name)
+        several = ", ".join(source for source, _ in found.configs)
+        raise InputError(f"expected one scheduler configuration, found {len(found.configs)}: {several}", source=name)
     source, text = found.configs[0] if found.configs else ("default.conf", default_text())
     settings, config, problem = _settings(text, source)
-    return Side(name, config, source, settings, tuple(found.loaded.objects), problem, tuple(found.loaded.skipped))
+    objects = tuple(obj for obj in found.loaded.objects if obj["kind"] not in WORK)
+    work = [f"{named(obj)}: left out: it is work, not policy" for obj in found.loaded.objects if obj["kind"] in WORK]
+    return Side(name, config, source, settings, objects, problem, (*found.loaded.skipped, *work))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of a folder that may hold policy; hidden ones do not."""
+    return sorted(
+        each
+        for each in folder.rglob("*")
+        if (each.suffix == CONF or each.name.endswith(SUFFIXES))
+        and not any(part.startswith(".") for part in each.relative_to(folder).parts)
+        and each.is_file()
+    )
 
 
 def _take(found: _Found, file: Path, source: str) -> None:
     text = read_text(file)
     if not text.strip():
         return
-    if file.suffix == CONF or _is_configuration(text):
+    keys = frozenset[str]() if file.suffix == CONF else _keys(text)
+    if file.suffix == CONF or keys & CONFIGURATION:
         found.configs.append((source, text))
         return
+    if keys & OF_THE_GATE:
+        return  # a policy that is the whole repository has the gate's own files beside it
     before = len(found.loaded.objects)
     load_text(text, source, found.loaded)
     fresh = found.loaded.objects[before:]
@@ -93,14 +115,14 @@ def _take(found: _Found, file: Path, source: str) -> None:
     found.configs += [(source, _text_of(obj)) for obj in fresh if _holds_configuration(obj)]
 
 
-def _is_configuration(text: str) -> bool:
-    """Return whether a file is a scheduler.conf by its keys."""
+def _keys(text: str) -> frozenset[str]:
+    """Return the keys of a file that is no manifest."""
     try:
         list(bounded_events(text, yaml.SafeLoader, DEEPEST))
         said: Any = next(iter(yaml.safe_load_all(text)), None)
     except yaml.YAMLError:
-        return False  # the reader of manifests says what is wrong
-    return is_mapping(said) and "kind" not in said and ("actions" in said or "tiers" in said)
+        return frozenset()  # the reader of manifests says what is wrong
+    return frozenset(map(str, said)) if is_mapping(said) and "kind" not in said else frozenset()
 
 
 def _holds_configuration(obj: Object) -> bool:
@@ -132,16 +154,18 @@ def folder_of(said: str, policy: str, beside: Path, into: Path) -> tuple[Path, s
     for path in (beside / said, Path(said)):
         if path.is_dir():
             return path, said
-    named = f"{said}:{policy or '.'}"
+    shown = f"{said}:{policy or '.'}"
     try:
         archive = _git(beside, "archive", "--format=tar", f"{_revision(beside, said)}:./{policy}".rstrip("/"))
     except subprocess.CalledProcessError as error:
-        why = error.stderr.decode(errors="replace").strip().splitlines()
-        raise InputError(f"git: {why[0] if why else 'failed'}", source=named) from error
+        raise InputError("this revision has no such folder; `policy` in the file names it", source=shown) from error
     target = Path(tempfile.mkdtemp(dir=into))
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(target, filter="data")
-    return target, named
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            tar.extractall(target, filter="data")
+    except (tarfile.TarError, OSError) as error:  # a link that leads out of the folder
+        raise InputError(f"cannot be taken from git: {error}", source=shown) from error
+    return target, shown
 
 
 def _revision(beside: Path, said: str) -> str:

@@ -16,6 +16,7 @@ from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.pod import GROUP_NAME
 from pumice.errors import InputError
 from pumice.lab.builders import gang, nodes
 from pumice.load.manifests import load
@@ -26,6 +27,8 @@ from pumice.runtime.arrivals import ARRIVAL, duration_text
 
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 QUEUE, CLASS = "queue", "priorityClassName"
+LONGEST_NAME: Final = 50
+"""So much of a name is kept in that of a copy: names of Jobs have 63 letters at most."""
 WORDS: Final = frozenset(("Event", "Lease"))
 """Kinds that no decision depends on."""
 
@@ -153,22 +156,32 @@ def _longer(said: Any, factor: float) -> Any:
 
 
 def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> list[Object]:
-    """Return the objects with the stretches of time drawn anew; what comes twice has another name the second time."""
+    """Return the objects with stretches of time drawn anew; what comes a second time has another name, and no uid."""
     there = [obj for obj in objects if arrival_s(obj) is None]
     stretches = dict[int, list[Object]]()
     for obj in objects:
         if (at := arrival_s(obj)) is not None:
             stretches.setdefault(int(at // length_s), []).append(obj)
     count = max(stretches, default=-1) + 1
-    found = list(there)
+    found, drawn_before = list(there), set[int]()
     for number in range(count):
         chosen = chance.randrange(count)
         for obj in stretches.get(chosen, ()):
-            at = (arrival_s(obj) or 0.0) + (number - chosen) * length_s
-            copied = arriving_at(deepcopy(obj), at)
-            copied["metadata"]["name"] = f"{obj['metadata'].get('name')}-d{number}"
-            found.append(copied)
+            moved = arriving_at(obj, (arrival_s(obj) or 0.0) + (number - chosen) * length_s)
+            found.append(_copied(moved, f"-d{number}") if chosen in drawn_before else moved)
+        drawn_before.add(chosen)
     return found
+
+
+def _copied(obj: Object, suffix: str) -> Object:
+    """Return an object under another name, whose pods go with the PodGroup of that name."""
+    copied: Object = deepcopy(obj)
+    meta = copied["metadata"]
+    meta["name"] = f"{str(meta.get('name'))[:LONGEST_NAME]}{suffix}"
+    meta.pop("uid", None)
+    if (group := text_map(meta.get("annotations")).get(GROUP_NAME)) is not None:
+        meta["annotations"] = {**meta["annotations"], GROUP_NAME: f"{group[:LONGEST_NAME]}{suffix}"}
+    return copied
 
 
 def objects_in(section_: Object, key: str) -> list[Object]:

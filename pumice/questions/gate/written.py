@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree as ET
 
 from pumice.questions.gate.explained import Explained, GateReport
-from pumice.questions.gate.gate import GateVerdict
+from pumice.questions.gate.gate import GateVerdict, is_failure
 from pumice.questions.gate.judging import Judged, Judgement
+from pumice.questions.gate.policy import DEFAULT_NAMES, GatePolicy
 from pumice.units import counted
 
-FAILED: Final = (Judgement.FAILS,)
+_UNFIT: Final = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 SKIPPED: Final = (
     Judgement.EMPTY,
     Judgement.UNDECIDED,
     Judgement.BASE_FAILS,
     Judgement.BOTH,
 )
-MARKS: Final = {Judgement.OK: "✅", Judgement.FIXED: "✅", Judgement.FAILS: "❌"}
+MARKS: Final = {Judgement.OK: "✅", Judgement.FIXED: "✅"}
+FAILED: Final = "❌"
 OTHERWISE: Final = "⚠️"
 
 
@@ -27,7 +30,7 @@ def number(value: float | None, unit: str) -> str:
     return "-" if value is None else f"{value:g} {unit}".rstrip()
 
 
-def junit(result: GateVerdict) -> str:
+def junit(result: GateVerdict, policy: GatePolicy) -> str:
     """Return JUnit's XML: a suite for each workload, a test for each expectation and default; empty ones and those that
     base breaks too are skipped.
     """
@@ -36,38 +39,53 @@ def junit(result: GateVerdict) -> str:
     for each in (*result.expectations, *result.defaults):
         by_workload.setdefault(each.workload, []).append(each)
     for workload, judged in by_workload.items():
-        failures = sum(each.verdict in FAILED for each in judged)
-        skipped = sum(each.verdict in SKIPPED for each in judged)
+        failures = sum(_fails(each, policy) for each in judged)
+        skipped = sum(each.verdict in SKIPPED and not _fails(each, policy) for each in judged)
         suite = ET.SubElement(
-            suites, "testsuite", name=workload, tests=str(len(judged)), failures=str(failures), skipped=str(skipped)
+            suites,
+            "testsuite",
+            name=_xml(workload),
+            tests=str(len(judged)),
+            failures=str(failures),
+            skipped=str(skipped),
         )
         for each in judged:
-            _test(suite, each)
+            _test(suite, each, policy)
     if result.findings:
         count = str(len(result.findings))
         suite = ET.SubElement(suites, "testsuite", name="findings", tests=count, failures=count)
         for finding in result.findings:
-            test = ET.SubElement(suite, "testcase", classname="findings", name=finding)
-            ET.SubElement(test, "failure", message=finding)
+            test = ET.SubElement(suite, "testcase", classname="findings", name=_xml(finding))
+            ET.SubElement(test, "failure", message=_xml(finding))
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _test(suite: ET.Element, each: Judged) -> None:
-    test = ET.SubElement(suite, "testcase", classname=each.workload, name=each.name)
+def _fails(each: Judged, policy: GatePolicy) -> bool:
+    """Return whether it fails the gate; of defaults `both_fail` and `empty` say nothing."""
+    return each.verdict is Judgement.FAILS or (each.name not in DEFAULT_NAMES and is_failure(each, policy))
+
+
+def _xml(text: str) -> str:
+    """Return a text that XML can hold."""
+    return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _test(suite: ET.Element, each: Judged, policy: GatePolicy) -> None:
+    test = ET.SubElement(suite, "testcase", classname=_xml(each.workload), name=_xml(each.name))
     said = f"{each.verdict}: {each.text}: base {number(each.base, each.unit)}, head {number(each.head, each.unit)}"
-    if each.verdict in FAILED:
-        ET.SubElement(test, "failure", message=said).text = each.why or None
+    if _fails(each, policy):
+        ET.SubElement(test, "failure", message=_xml(said)).text = _xml(each.why) or None
     elif each.verdict in SKIPPED:
-        ET.SubElement(test, "skipped", message=said)
+        ET.SubElement(test, "skipped", message=_xml(said))
 
 
-def markdown(result: GateReport) -> str:
+def markdown(result: GateReport, policy: GatePolicy) -> str:
     """Return a comment for a pull request."""
-    return "\n".join(_lines(result)) + "\n"
+    return "\n".join(_lines(result, policy)) + "\n"
 
 
-def _lines(result: GateReport) -> Iterator[str]:
+def _lines(result: GateReport, policy: GatePolicy) -> Iterator[str]:
     yield f"## {'✅ The policy passes' if result.passes else '❌ The policy fails'}"
     yield ""
     yield f"`{result.base}` → `{result.head}`"
@@ -80,7 +98,8 @@ def _lines(result: GateReport) -> Iterator[str]:
     for each in shown:
         cells = (_cell(each.name), _cell(each.workload), number(each.base, each.unit), number(each.head, each.unit))
         why = f": {_cell(each.why)}" if each.why else ""
-        yield f"| {MARKS.get(each.verdict, OTHERWISE)} | {' | '.join(cells)} | {each.verdict}{why} |"
+        mark = FAILED if _fails(each, policy) else MARKS.get(each.verdict, OTHERWISE)
+        yield f"| {mark} | {' | '.join(cells)} | {each.verdict}{why} |"
     for failure in result.failures:
         yield from _failure(failure)
     yield from _moved(result)

@@ -1,0 +1,98 @@
+"""Changes of policies made for this test: bad ones fail and are cut down, harmless ones pass whatever the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.questions.gate.expectations import expectation_of
+from pumice.questions.gate.filters import refused
+from pumice.questions.gate.gate import (
+    GateVerdict,
+    KeptRuns,
+    LivedPairs,
+    PolicySides,
+    Trial,
+    found_by_reading,
+    lived,
+    verdict,
+)
+from pumice.questions.gate.judging import Judgement
+from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise, Workload
+from pumice.questions.gate.reduce import counted, reduced
+from pumice.questions.gate.sides import read_side
+from tests.quality.gate.bad import BAD
+from tests.quality.gate.harmless import HARMLESS
+from tests.quality.gate.parts import Change
+
+QUICK = ("capability-too-small-for-a-job", "label-dropped", "budget-dropped", "quota-beyond-the-cluster")
+"""Those that every run of the tests tries; the others are slow."""
+DRAWS = 10
+READ = ("deserved-cuts-a-pod", "queue-renamed-alone")
+"""Bad changes that findings and defaults catch, and no expectation."""
+LARGE = ("priority-dropped", "capability-lowered")
+"""Bad changes of queues that are long: it takes more than ten jobs to have one wait for so long."""
+
+
+def listed(changes: tuple[Change, ...]) -> list[Any]:
+    return [
+        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else [pytest.mark.slow]) for each in changes
+    ]
+
+
+def judged(change: Change, folder: Path, draws: int) -> tuple[GateVerdict, Trial, LivedPairs, PolicySides, GatePolicy]:
+    for side, files in (("base", change.base), ("head", change.head)):
+        written(folder / side, files)
+    expect = tuple(expectation_of("", *each) for each in change.expect)
+    workload = Workload("w", (), until_s=change.until_s)
+    policy = GatePolicy(
+        folder, "", "base", "head", (workload,), (), expect, change.renamed, Noise(draws), DefaultLimits(),
+        both_fail=False, empty_fails=False,
+    )  # fmt: skip
+    sides = PolicySides(read_side("base", folder / "base"), read_side("head", folder / "head"))
+    trial = Trial(workload, tuple(change.workload), expect)
+    found = lived([trial], sides, policy, KeptRuns(None), None)
+    told = verdict(
+        sides,
+        policy,
+        found_by_reading([trial], sides, policy),
+        [trial],
+        found,
+        [refused(trial, sides, policy, found.pairs["w"][0])],
+    )
+    return told, trial, found, sides, policy
+
+
+def written(folder: Path, files: Mapping[str, str]) -> None:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def failing(told: GateVerdict) -> list[str]:
+    return [each.text for each in (*told.expectations, *told.defaults) if each.verdict is Judgement.FAILS]
+
+
+@pytest.mark.parametrize("change", listed(BAD))
+def test_a_bad_change_fails_and_is_cut_down(change: Change, tmp_path: Path) -> None:
+    told, trial, found, sides, policy = judged(change, tmp_path, 1)
+    verdicts = {each.text: (each.verdict.value, each.base, each.head) for each in told.expectations}
+    assert not told.passes, verdicts
+    broken = [each for each in trial.expect if each.text in failing(told)]
+    assert bool(broken) is (change.name not in READ), verdicts
+    if not broken:
+        return
+    least = reduced(trial, broken[0], found.pairs["w"][0], sides, policy)
+    assert least is not None
+    jobs, nodes = counted(least.trial.objects)
+    assert jobs <= (20 if change.name in LARGE else 10) and nodes <= 4, (jobs, nodes)
+
+
+@pytest.mark.parametrize("change", listed(HARMLESS))
+def test_a_harmless_change_passes_under_noise(change: Change, tmp_path: Path) -> None:
+    told, *_ = judged(change, tmp_path, DRAWS)
+    assert told.passes, (told.findings, failing(told))
+    assert all(each.verdict is not Judgement.EMPTY for each in told.expectations if each.text != "unstarted == 0")
