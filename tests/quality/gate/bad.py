@@ -148,7 +148,7 @@ BAD = (
     Change("deserved-lowered", policy(RECLAIM, *shares()), policy(RECLAIM, *shares(2, 14)), taken_back(), [BACK], 900),
     Change(
         "guarantee-dropped",
-        policy(conf(second=CAPACITY), queue("prod", guarantee={"cpu": 6}), queue("batch")),
+        policy(conf(second=CAPACITY), queue("prod", deserved={"cpu": 6}, guarantee={"cpu": 6}), queue("batch")),
         policy(conf(second=CAPACITY), queue("prod"), queue("batch")),
         taken_back(),
         [BACK],

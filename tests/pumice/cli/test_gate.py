@@ -1,0 +1,72 @@
+"""`pumice gate` on the command line: exit codes, files, and refusals of one line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.kit.source import ROOT
+from tests.pumice.cli.terminal import pumice
+
+GATE = """
+policy: cluster
+cases: [cases/*.case.yaml]
+"""
+BARE = "cluster"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "examples/gate", tmp_path / "g")
+    (tmp_path / "g/gate.yaml").write_text(GATE)
+    return tmp_path / "g"
+
+
+def test_a_change_that_breaks_a_case_fails_with_reports(place: Path) -> None:
+    file, xml, page, kept = place / "gate.yaml", place / "j.xml", place / "m.md", place / "kept"
+    outputs = ("--junit", xml, "--markdown", page, "--keep", kept)
+    said = pumice("gate", file, "--base", BARE, "--head", "proposed", "--workers", 1, "-o", "json", *outputs)
+    assert (said.code, said.json["passes"]) == (1, False)
+    failures = [each.get("name") for each in ET.parse(xml).iter("testcase") if each.find("failure") is not None]
+    assert failures == ["it starts within 10 s"]
+    assert "❌ The policy fails" in page.read_text()
+    assert sorted(each.suffix for each in kept.iterdir()) == [".db", ".db", ".yaml"]
+    (case,) = kept.glob("*.case.yaml")
+    file.write_text(GATE.replace("cases/*.case.yaml", f"kept/{case.name}"))
+    assert pumice("gate", file, "--base", BARE, "--head", "proposed", "--workers", 1, "--reduce", 0).code == 1
+
+
+def test_no_change_passes_twice_with_equal_bytes(place: Path) -> None:
+    said = [
+        pumice("gate", place / "gate.yaml", "--base", BARE, "--workers", 1, "-o", "json", "--results", place / name)
+        for name in ("one", "two", "one")
+    ]
+    assert [each.code for each in said] == [0, 0, 0]
+    assert len({each.out for each in said}) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "which policy to compare with is not said"),
+        (("--base", "v9"), "v9: no such folder, and no such git revision"),
+        (("--base", BARE, "--junit", "."), ".: is a folder; name a file to write to"),
+        (("--base", BARE, "--keep", __file__), "cannot be written"),
+        (("--base", BARE, "--results", __file__), "cannot be written"),
+        (("--base", BARE, "--mutate", "--junit", "x.xml"), "--mutate judges many changes"),
+        (("--init", "journal:x.db", "--head", BARE), "there is a file already"),
+    ],
+)
+def test_a_wrong_command_is_refused_in_one_line(words: tuple[str, ...], said: str, place: Path) -> None:
+    found = pumice("gate", place / "gate.yaml", "--workers", 1, *words)
+    assert (found.code, len(found.err.splitlines())) == (2, 1)
+    assert said in found.err
+
+
+def test_cases_that_do_not_exist_are_refused(place: Path) -> None:
+    (place / "gate.yaml").write_text("policy: cluster\ncases: [/nowhere/*.case.yaml]\n")
+    found = pumice("gate", place / "gate.yaml", "--base", BARE, "--workers", 1)
+    assert (found.code, found.err.strip()) == (2, "pumice: /nowhere/*.case.yaml: there is no such golden case")
