@@ -33,7 +33,7 @@ class Machine(ABC):
 
     @abstractmethod
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`.
+        """Note an object that exists, or was deleted, as of `revision`.
 
         May come twice, or late: a change that is not newer than the known one is ignored. Of a deleted object perhaps
         only kind, namespace and name are known.

@@ -136,7 +136,7 @@ def may_rest(config: SchedulerConfig) -> bool:
 
 
 def is_idle(session: Session, name: str) -> bool:
-    """Return whether it is plain that the action would find nothing to do now."""
+    """Return True if the action would certainly find nothing to do now."""
     return name in IDLE and IDLE[name](session)
 
 

@@ -40,7 +40,7 @@ class WorkBudget:
         return cls(seconds * RATE)
 
     def __call__(self) -> bool:
-        """Return whether it is used up."""
+        """Return whether the budget is used up."""
         return self.used >= self.units
 
     def add(self, units: float) -> None:

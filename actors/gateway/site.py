@@ -158,7 +158,7 @@ class Site(Front):
         return found
 
     async def find(self, kind: str, namespace: str, name: str) -> Object | None:
-        """Return the object, if it is there."""
+        """Return the object, if it exists."""
         reply = await self.api.ask(commands.Get(kind, namespace, name))
         return codec.unpack(reply.blob) if isinstance(reply, replies.Accepted) else None
 

@@ -21,7 +21,7 @@ MOST: Final = 1_000
 
 
 class PendingFamilies(Collector):
-    """A job that is no longer pending is no longer shown, except for how often it was tried: the newest `MOST` are."""
+    """Hide a job that is not pending any more; the retry counts of the newest `MOST` jobs stay."""
 
     def __init__(self) -> None:
         self._tasks: Mapping[str, int] = {}

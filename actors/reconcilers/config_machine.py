@@ -74,7 +74,7 @@ class ConfigMachine(Machine):
         self._waiting: Object | None = None
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         meta = obj["metadata"]
         if (meta.get("namespace"), meta.get("name")) != (self._followed.namespace, self._followed.name):
             return

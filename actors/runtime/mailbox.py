@@ -107,7 +107,7 @@ class InlineRunner:
         return all(each.at_rest() for each in self._actor.waits_for)
 
     def deals_with(self, envelope: Envelope) -> bool:
-        """Handle these messages now. False: they need the actor's own turn. An actor that waits all the same crashes."""
+        """Handle these messages now. False: they need the actor's own turn. An actor that waits then crashes."""
         if not self.is_free():
             return False
         batch = envelope.opened(self._decode)

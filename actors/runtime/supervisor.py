@@ -272,7 +272,7 @@ class Supervisor:
             )
 
     def _fell_with_a_vital_one(self, error: Exception) -> bool:
-        """Return whether it only asked an actor whose crash ends the process; that crash is reported by itself."""
+        """Return whether the actor only asked one whose crash ends the process; that crash is reported by itself."""
         cause = chief(error)
         vital = {child.name for child in self._children if child.vital}
         return isinstance(cause, ActorFailedError | ActorStoppedError) and cause.actor in vital

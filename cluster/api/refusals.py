@@ -79,7 +79,7 @@ def not_found(kind: Kind, name: str) -> Refused:
 
 
 def already_exists(kind: Kind, name: str) -> Refused:
-    """409 for a create of what is there."""
+    """409 for a create of an object that exists."""
     return Refused(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', _details(kind, name))
 
 

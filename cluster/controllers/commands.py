@@ -24,7 +24,7 @@ class PendingCommands:
         self._known: dict[Key, Object] = {}
 
     def observe(self, command: Object, *, deleted: bool) -> None:
-        """A command is there, or is gone."""
+        """Note a command that exists, or was deleted."""
         key = (command["metadata"].get("namespace") or "", command["metadata"]["name"])
         if deleted:
             self._known.pop(key, None)

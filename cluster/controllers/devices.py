@@ -39,7 +39,7 @@ class DeviceMachine(Machine):
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         if kind == "Pod":
             self._pod(obj, deleted=deleted)
             return

@@ -42,7 +42,7 @@ class DisruptionMachine(Machine):
         self._asked: dict[Name, str] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == BUDGET:
             self._stale[name] = None
@@ -79,7 +79,7 @@ class DisruptionMachine(Machine):
                     self._recover(budget, selector, own, after)
 
     def _recover(self, budget: Name, selector: LabelSelector, pod: str, after: Object | None) -> None:
-        """A pod is no longer what it was."""
+        """Note a changed pod."""
         covered = self._covered[budget]
         if pod in covered:
             self._stale[budget] = None

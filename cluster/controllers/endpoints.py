@@ -249,7 +249,7 @@ class EndpointsMachine(Machine):
     # --- what changed
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
             case "Service":

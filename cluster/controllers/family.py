@@ -217,7 +217,7 @@ class FamilyMachine(Machine):
     # --- what changed
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         if kind == "Command":
             self._commands.observe(obj, deleted=deleted)
             return

@@ -49,7 +49,7 @@ class PodGroupMachine(Machine):
         self._unsaid: dict[PodKey, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
             case "Pod":

@@ -40,7 +40,7 @@ class NamespaceMachine(Machine):
         self._timers = Timers[str]()
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         meta = obj["metadata"]
         if kind == "Namespace":
             self._namespace(obj, deleted=deleted)

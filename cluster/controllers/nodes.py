@@ -54,7 +54,7 @@ class NodeTaintsMachine(Machine):
         self._fresh: dict[str, Object] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         name = obj["metadata"]["name"]
         if deleted:
             self._fresh.pop(name, None)

@@ -103,7 +103,7 @@ class QueueMachine(Machine):
         self._dirty: dict[str, QueueAction] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         match kind:
             case "Queue":
                 self._queue(obj, deleted=deleted)

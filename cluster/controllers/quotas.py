@@ -34,7 +34,7 @@ class QuotaMachine(Machine):
         self._stale: dict[Name, None] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         name = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         if kind == QUOTA:
             self._quotas.pop(name, None)

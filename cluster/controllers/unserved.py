@@ -61,7 +61,7 @@ class UnservedMachine(Machine):
         self._news: list[Object] = []
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         uid = obj["metadata"].get("uid") or ""
         if deleted:
             self._said.discard(uid)

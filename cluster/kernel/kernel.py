@@ -42,7 +42,7 @@ OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
 def stirs(shown: Shown[View], mutation: Mutation, obj: dict[str, Any], own: set[int]) -> bool:
-    """Show the view the news. Return whether it may matter to a cycle without pods to place.
+    """Show the view the changes. Return whether they may matter to a cycle without pods to place.
 
     `own`: revisions of what the cycle before said of PodGroups, which is forgotten as it comes back.
     """

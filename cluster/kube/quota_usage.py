@@ -190,5 +190,5 @@ def used_status(quota: Object, total: Amounts) -> Object:
 
 
 def is_counted(name: str) -> bool:
-    """Return whether it is known which objects use the resource."""
+    """Return whether the users of the resource can be counted."""
     return name in _NAMES or name.startswith(PREFIXES) or _CLASS in name

@@ -39,7 +39,7 @@ class AddedContainersMachine(Machine):
         self._timers: Timers[PodKey] = Timers()
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         spec, meta = section(obj, "spec"), obj["metadata"]
         added: list[Object] = spec.get("ephemeralContainers") or []
         if not added:

@@ -56,7 +56,7 @@ class CellReportsMachine(Machine):
         self._templates = TemplateTable(Dimensions())
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         name = obj["metadata"]["name"]
         if kind == KIND:
             (self._reported.discard if deleted else self._reported.add)(name)

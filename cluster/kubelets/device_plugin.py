@@ -48,14 +48,14 @@ class DevicePluginMachine(Machine):
 
     def __init__(self) -> None:
         self._nodes: dict[str, NodeDevices] = {}
-        self._stated: dict[str, bool] = {}  # by node: whether it has what is to be reported
+        self._stated: dict[str, bool] = {}  # by node: True if it has devices to report
         self._locked: dict[str, tuple[str, ...]] = {}  # by node: by what a scheduler waits for a pod to have its cards
         self._alive: Timers[str] = Timers()
         self._fresh: dict[str, None] = {}
         self._pods: dict[PodKey, Object] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         if kind == "Node":
             self._node(obj, deleted=deleted)
         elif not deleted and _waits_for_cards(obj):

@@ -86,7 +86,7 @@ class NodeAgentsMachine(Machine):
         self._repeating: set[PodKey] = set()  # pods that are started again and again
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         name = obj["metadata"]["name"]
         if self._others is not None and kind in ("Node", "Lease"):
             (self._others.node if kind == "Node" else self._others.lease)(obj, deleted=deleted)

@@ -174,7 +174,7 @@ class NodeReportsMachine(Machine):
         self._timers: Timers[str] = Timers()
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         name = obj["metadata"]["name"]
         if kind == "Lease":
             self._others.lease(obj, deleted=deleted)

@@ -52,7 +52,7 @@ class PodShare(Struct):
     began: float = 0.0
 
     def grows(self) -> bool:
-        """Return whether it asks for more than it was given."""
+        """Return whether the pod asks for more than its allocation."""
         return any(asked > given for asked, given in zip(needs(self.asked), needs(self.given), strict=True))
 
 
@@ -68,7 +68,7 @@ class Resizes:
         self._timers: Timers[PodKey] = Timers()
 
     def node(self, node: Object, *, deleted: bool) -> None:
-        """A node is there, or is gone."""
+        """Note a node that exists, or was deleted."""
         name = node["metadata"]["name"]
         if deleted:
             self._room.pop(name, None)

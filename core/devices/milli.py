@@ -155,7 +155,7 @@ def typical_of(pods: Iterable[CardClass] | Mapping[CardClass, int], percent: flo
 
 class TypicalPods:
     """Classes as columns [T], in their order. `share`: of all typical pods; `level`: which of the `steps` (distinct
-    thousandths asked for, ascending [K]) each asks for; `of_cards`: whether it asks for any.
+    thousandths asked for, ascending [K]) each asks for; `of_cards`: True if it asks for any.
 
     `total`: how many pods there were before the rare ones were left out (None: these). The shares are worked out of it
     as the authors do: their last digits count, see `Fragmentation`.

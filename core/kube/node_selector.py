@@ -78,7 +78,7 @@ def rows_accepting(nodes: NodeRows, wanted: Requirement) -> BoolArray:
 
 
 def _field(expression: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """(field, value, whether it must be equal). Raises SelectorError."""
+    """(field, value, True for equal). Raises SelectorError."""
     key, operator = str(expression.get("key") or ""), expression.get("operator")
     values: Sequence[str] = expression.get("values") or []
     if operator not in ("In", "NotIn") or len(values) != 1:

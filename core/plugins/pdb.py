@@ -90,7 +90,7 @@ class Pdb(BuiltInPlugin):
         return self.within_budget(candidates), Vote.PERMIT
 
     def within_budget(self, tasks: Sequence[Task]) -> list[Task]:
-        """In the given order, every task draws on all budgets that match it, whether it is accepted or not."""
+        """In the given order, every task draws on all budgets that match it, accepted or not."""
         left = [0] * self._count
         for of_namespace in self._budgets.values():
             for budget in of_namespace:

@@ -298,7 +298,7 @@ class LeavesTooLittle(NamedTuple):
     request: Resource
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(how columns are read) -> (where) -> whether it holds."""
+        """(reader of columns) -> (rows) -> True where the filter passes."""
         idle, named, cpu, memory = (read.of(each) for each in (self.kept.idle, self.kept.named, self.cpu, self.memory))
         share, own_cpu, own_memory = self.kept.share, self.request.milli_cpu, self.request.memory
 

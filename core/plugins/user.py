@@ -279,7 +279,7 @@ def _no_node(failures: PluginFailures) -> Callable[[str], None]:
 
 
 def _asked_each_time(rule: ColumnRule[A]) -> ColumnRule[A]:
-    """Return the rule, of which nothing is kept for good: how often a user's plugin failed is counted by question."""
+    """Return the rule without caches: failures of a user's plugin are counted by question."""
     rule.is_static = False
     return rule
 

@@ -203,7 +203,7 @@ class JobFit:
         return sentence
 
     def _tried_jobs(self) -> set[int]:
-        """Return the rows of the jobs of which an action has tried tasks: all others need no look at each of theirs."""
+        """Return the rows of the jobs whose tasks an action has tried: other jobs need no look at each task."""
         generation = self._session.jobs.generation
         if self._tried[0] != generation:
             of_tasks = self._session.snapshot.tasks.job

@@ -283,7 +283,7 @@ class Session:
         return placed
 
     def unplace(self, task: Task) -> None:
-        """Back to Pending: the reverse of place, whether it was allocated, pipelined or binding."""
+        """Set a task back to Pending: the reverse of place, for an allocated, pipelined or binding task."""
         job = self.job_of(task)
         status, node = self.jobs.status[task.row], self.jobs.node[task.row]
         trigger = TaskTrigger.UNPIPELINE if status == TaskStatus.PIPELINED else TaskTrigger.UNALLOCATE

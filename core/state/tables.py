@@ -54,7 +54,7 @@ class Touched:
 
 
 class PriorityClasses:
-    """Name -> (value, whether it is the default of the cluster)."""
+    """Name -> (value, True for the default of the cluster)."""
 
     def __init__(self) -> None:
         self._classes: dict[str, tuple[int, bool]] = {}

@@ -192,7 +192,7 @@ class PodReader:
         self._lately.pop(key, None)
 
     def _counted(self, pod: Object) -> tuple[Object | None, bool]:
-        """The spec that counts where it is not the pod's own, and whether it was not so far."""
+        """The spec that counts if it is not the pod's own, and True if that is new."""
         key, asks = object_key(pod), counted_spec(pod)
         before = self.resized.pop(key, None)
         if asks is (pod.get("spec") or asks):

@@ -44,8 +44,8 @@ NOTHING_TO_MEND = {
         "minutes after each time"
     ),
     "deviceshare under MIG: once a slice of a group with several profiles is in use, slices of its other profiles are "
-    "given to nobody until the whole card is free (`pickFromGroup`)": (
-        "kept, with every switch: who waits for one is told so by `pumice explain`"
+    "given to no pod until the whole card is free (`pickFromGroup`)": (
+        "kept, with every switch: `pumice explain` names it as the reason of a waiting pod"
     ),
     "an extender is asked `jobReady` of jobs without pending pods, and told of each image how many nodes had come with "
     "it when a node came": "nothing hangs on the first; it is told of all nodes that have the image",

@@ -1,4 +1,4 @@
-"""Opening a journal's database: whose file it is, whether it is whole, what it needs, and where it ends."""
+"""Opening a journal's database: its identity, its integrity, its migrations and its end."""
 
 from __future__ import annotations
 

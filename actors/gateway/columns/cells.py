@@ -487,7 +487,7 @@ def bound_volume(claim: Object, _now: float) -> list[Any]:
 
 
 def name_and_default(obj: Object, _now: float) -> str:
-    """Return the name of a StorageClass, and whether it is the default."""
+    """Return the name of a StorageClass, with a mark on the default."""
     default = any(annotations_of(obj).get(key) == "true" for key in _DEFAULT_CLASS)
     return f"{name_of(obj)} (default)" if default else name_of(obj)
 

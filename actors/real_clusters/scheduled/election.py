@@ -86,7 +86,7 @@ class LeaseElection:
         return 0.0 if began is None else began + self._settings.renew_deadline_s - anyio.current_time()
 
     async def _attempt(self) -> bool:
-        """Take it or renew it, if one may; whether it is ours."""
+        """Take or renew the Lease, if allowed. Return whether this process holds it."""
         began = anyio.current_time()
         try:
             won = await self._take_or_renew(began)

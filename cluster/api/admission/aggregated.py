@@ -65,7 +65,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def settle(api_service: Object, _lookup: Lookup, now: str) -> None:
-    """Say whether it is available, and since when."""
+    """Set the condition Available of the APIService, with its time."""
     remote = bool(section(section(api_service, "spec"), "service"))
     state, reason, message = _REMOTE if remote else _LOCAL
     status: dict[str, Any] = dict(section(api_service, "status"))

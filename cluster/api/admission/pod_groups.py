@@ -29,7 +29,7 @@ def default(pod_group: Object, lookup: Lookup) -> None:
 
 
 def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
-    """The queue is there and open, numbers are not negative, a topology names its tier in one way."""
+    """Check that the queue exists and is open, numbers are not negative, a topology names its tier in one way."""
     spec = section(pod_group, "spec")
     return numbers(spec) + _queue(spec, lookup)
 

@@ -233,7 +233,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _keep_node_ports(before: Mapping, spec: Mapping) -> None:
-    """A port that a change does not speak of keeps its node port; one that is no longer asked for is given back."""
+    """Keep the node port of a port that a change does not name; release unused ones."""
     if spec["type"] not in _WITH_NODE_PORTS:
         given = {port.get("nodePort") for port in rows(before, "ports")}
         for port in rows(spec, "ports"):

@@ -118,7 +118,7 @@ def _version_problems(versions: list[str], path: str) -> list[Cause]:
 
 
 def client_problems(client: Object, path: str) -> list[Cause]:
-    """Return what is wrong with the address of a webhook, and with whom it vouches for."""
+    """Return the errors of a webhook's address and certificates."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]

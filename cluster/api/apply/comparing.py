@@ -88,7 +88,7 @@ def _of_lists(old: list[Any], new: list[Any], shape: Shape) -> FieldDifference:
 
 
 def _look(step: str, old: Any, new: Any, shape: Shape, modified: set[str], below: dict[str, FieldDifference]) -> None:
-    """Compare what is at a step before and after; the caller knows whether it came or went."""
+    """Compare the values at a step before and after; the caller handles added and removed ones."""
     if not _is_whole(old, new, shape):
         below[step] = _differences(old, new, shape)
     elif old is not _ABSENT and new is not _ABSENT and not same(old, new, shape):

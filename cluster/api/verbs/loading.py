@@ -99,7 +99,7 @@ _WATCHED: Final = frozenset(WATCHED)
 
 
 class Loading:
-    """Stores what exists elsewhere. Refused is what is there already, and what readers could make no sense of."""
+    """Stores objects from another cluster. Refuses objects that exist, and those that readers cannot read."""
 
     def __init__(self, registry: Registry, creation: Creation, deletion: Deletion) -> None:
         self._registry = registry

@@ -35,7 +35,7 @@ class DriversMachine(Machine):
         self._retries: dict[str, float] = {}
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         # what is older than what was seen is met with a conflict, and seen again
         name: str = obj["metadata"]["name"]
         if kind == "StorageClass":

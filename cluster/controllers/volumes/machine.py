@@ -53,7 +53,7 @@ class VolumeMachine(Machine):
         self._stale: dict[tuple[str, str], None] = {}  # to be read again: a write met another one's
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         of_kind, key = self._known[kind], _key(obj)
         old = of_kind.get(key)
         if old is not None and revision <= int(old["metadata"]["resourceVersion"]):

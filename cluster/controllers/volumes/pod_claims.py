@@ -42,7 +42,7 @@ class PodClaimsMachine(Machine):
         self._retries: dict[Name, float] = {}  # when to try again what the api could not do
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
-        """An object is there, or is gone, as of `revision`."""
+        """Note an object that exists, or was deleted, as of `revision`."""
         meta = section(obj, "metadata")
         name = (meta.get("namespace") or "", str(meta.get("name")))
         if kind == "Pod":

@@ -55,7 +55,7 @@ def is_server(program: str, arguments: Sequence[str]) -> bool:
 
 
 def waits_for_input(arguments: Sequence[str]) -> bool:
-    """Return whether it is a shell that is given neither a script nor a file."""
+    """Return whether the command is a shell without a script or a file."""
     program, *rest = arguments
     return program.rpartition("/")[2] in SHELLS and not any(
         has_flag(each, "c") or each[:1] not in ("-", "+") for each in rest

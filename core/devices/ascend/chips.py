@@ -45,7 +45,7 @@ _TOLD: Final = (
 
 class Chip(NamedTuple):
     """A chip: how many may share it (`sharers`), its MiB and cores; `network`: the group of chips that it is wired to,
-    None without a number for it; `wired`: whether it names one at all; `told`: what the node says of it, as Volcano's
+    None without a number for it; `wired`: the node names one at all; `told`: what the node says of it, as Volcano's
     struct encodes to JSON.
     """
 

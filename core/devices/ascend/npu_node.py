@@ -33,7 +33,7 @@ _KINDS: Final = ("Ascend910", ASCEND_310P, "Ascend310")
 
 
 class Resident(NamedTuple):
-    """A pod on a node, its annotations, and whether it is on its way out."""
+    """A pod on a node: its annotations, and a mark on a deleted one."""
 
     task: Task
     notes: Mapping[str, str]

@@ -159,7 +159,7 @@ def free_of(topology: Topology, available: Cpus) -> Cpus:
 
 
 def judged(topology: Topology, available: Cpus | None, wanted: int) -> tuple[frozenset[int] | None, bool]:
-    """(the cells that the node's policy takes, whether it lets the container in). `available` None, or 0 `wanted`: it
+    """(the cells that the node's policy takes, True if it admits the container). `available` None, or 0 `wanted`: it
     asks for no whole CPUs.
 
     Volcano lists every set of cells that has so many CPUs left as a hint, and takes a preferred hint (no fewer cells

@@ -343,7 +343,7 @@ LIBRARIES: Final = {
 }
 
 Called = tuple[str, bool, int]
-"""A function by its name, whether it is called as a method, and the number of its arguments, the owner too."""
+"""A function by its name, True for a method, and the number of its arguments, the owner too."""
 
 _CALLS: Final[dict[Called, list[tuple[Signature, Function]]]] = {}
 for _library in LIBRARIES.values():

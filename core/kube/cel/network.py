@@ -30,7 +30,7 @@ class NotAbsoluteError(NetworkError):
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """A URL in its parts; `path` as it is written, with escapes; `user`: whether it names one."""
+    """A URL in its parts; `path` as it is written, with escapes; `user`: True if it names one."""
 
     scheme: str
     host: str
@@ -169,14 +169,14 @@ class IpAddress:
 
     @property
     def is_global(self) -> bool:
-        """Return whether it is a global unicast address to Go, which counts private ones too."""
+        """Return whether the address is global unicast to Go, which counts private ones too."""
         address = self.address
         special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
         return not special and str(address) != "255.255.255.255"
 
     @property
     def is_local_multicast(self) -> bool:
-        """Return whether it is a link-local multicast address."""
+        """Return whether the address is link-local multicast."""
         if isinstance(self.address, IPv4Address):
             return self.address.packed[:3] == b"\xe0\x00\x00"
         return self.address.packed[0] == 0xFF and self.address.packed[1] & 0x0F == 2

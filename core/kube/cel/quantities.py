@@ -62,7 +62,7 @@ def subtracted(one: Amount, other: Amount | int) -> Amount:
 
 
 def is_whole(one: Amount) -> bool:
-    """Return whether it is a whole number of 64 bits, held as one: Go gives up on wide ones, and on 1000m too."""
+    """Return whether the quantity is held as a whole number of 64 bits: Go gives up on wide ones, and on 1000m too."""
     quantity = one.quantity
     if quantity.wide:
         return False

@@ -26,7 +26,7 @@ class TypeValue:
 
 @dataclass(frozen=True, slots=True)
 class OptionalValue:
-    """A value that is there, or none."""
+    """An optional value."""
 
     value: Any = None
     there: bool = True

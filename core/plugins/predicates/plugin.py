@@ -64,7 +64,7 @@ class IsFull(NamedTuple):
     most: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(how columns are read) -> (where) -> whether it holds."""
+        """(reader of columns) -> (rows) -> True where the filter passes."""
         pods, most = read.of(self.pods), read.of(self.most)
         return lambda at: pods[at] >= most[at]
 
@@ -206,7 +206,7 @@ class TakenBack:
         self._lost: set[int] = set()
 
     def loses(self, task: Task) -> bool:
-        """A placement: whether it is an undone eviction, so that NodeInfo does not get the pod back."""
+        """Note a placement; after an undone eviction NodeInfo does not get the pod back."""
         if self._mends or self._status[task.row] not in (TaskStatus.RUNNING, TaskStatus.BOUND):
             return False
         self._lost.add(task.row)

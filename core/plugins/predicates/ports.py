@@ -93,7 +93,7 @@ class IsTaken(NamedTuple):
     rivals: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(how columns are read) -> (where) -> whether it holds."""
+        """(reader of columns) -> (rows) -> True where the filter passes."""
         rivals = read.of(self.rivals)
         return lambda at: rivals[at] > 0
 

@@ -174,7 +174,7 @@ class TooMany(NamedTuple):
     limits: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(how columns are read) -> (where) -> whether it holds."""
+        """(reader of columns) -> (rows) -> True where the filter passes."""
         attached, new, limits = read.of(self.attached), read.of(self.new), read.of(self.limits)
         return lambda at: (attached[at] + new[at] > limits[at]) & (new[at] > 0)
 

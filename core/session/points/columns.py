@@ -153,7 +153,7 @@ class MaskRule(Protocol):
     """A condition as an expression over columns."""
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(how columns are read) -> (where) -> whether it holds."""
+        """(reader of columns) -> (rows) -> True where the filter passes."""
         ...
 
 

@@ -259,7 +259,7 @@ def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
 
 
 class NullTrail:
-    """A trail without a reader: nothing is kept. `listens`: whether it is worth finding out something just to tell it;
+    """A trail without a reader: nothing is kept. `listens`: True if facts should be computed only for the trail;
     `is_asking`: whether plugins are being asked just for that; `search`: how nodes are searched.
     """
 

@@ -66,9 +66,9 @@ class StressResult(Result, kw_only=True, tag="stress/1"):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A list of events. `reproduces`: whether it breaks its invariant again, None where that was not tried.
+    """A list of events. `reproduces`: True if it breaks its invariant again, None if that was not tried.
 
-    `path`: the file it is in, None when it could not be written, because of `problem`; `cut`: whether it was cut down.
+    `path`: the file it is in, None when it could not be written, because of `problem`; `cut`: True if it was cut down.
     """
 
     script: Script

@@ -122,7 +122,7 @@ class NodeRoom:
         return FreeCapacity(allowed, curable, dict(refusals), in_pieces, self._tainted(filters, task, codes))
 
     def _tainted(self, filters: Filters, task: Task, codes: IntArray) -> BoolArray:
-        """Return the nodes that are refused for taints alone, none of which says what state the node is in [N]. Filters
+        """Return the nodes that are refused only for taints, and not for taints of the node's state [N]. Filters
         are asked one by one: the first that refuses a node would hide the others.
         """
         session = self._session
@@ -267,7 +267,7 @@ def _free_of_whole(number: WaitNumber) -> str:
 
 
 def _is_room(reason: Reason) -> bool:
-    """Return whether it is about amounts, which are judged apart; Kubernetes' own scheduler has a filter for them."""
+    """Return whether a reason is about amounts, judged apart; Kubernetes' own scheduler has a filter for them."""
     return reason.text == POD_COUNT or reason.plugin == NODE_RESOURCES
 
 

@@ -1,4 +1,4 @@
-"""The reason for which a job waits: one typed value, made by `judge` and told alike by all commands.
+"""The reason for which a job waits: one typed value, made by `wait_reasons` and told alike by all commands.
 
 Its class and code are words that programs can rely on; each code belongs to one class (`CODES`).
 """
@@ -210,7 +210,7 @@ CODES: Final[dict[WaitCode, CodeRow]] = {
     WaitCode.PLACEMENT_REFUSED: CodeRow(
         WaitClass.CONSTRAINT,
         "a node would do, but a plugin does not let it be placed there: a lock of the node stands (which, since when "
-        "and for whom is told), or an extender refuses",
+        "and for which pod: see the message), or an extender refuses",
         "remove what the plugin refuses on {subject}, or wait until it ends",
     ),
     WaitCode.BIND_REFUSED: CodeRow(

@@ -30,9 +30,9 @@ from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
 from pumice.core.state.volumes import volume_rules
 from pumice.load.manifests import Loaded
-from pumice.questions.adviser.judge import Judge, JudgeOpening, outsider, queueless
 from pumice.questions.adviser.queues import QueueStanding, count_waiting, in_tree_order, lineage, standings_of
 from pumice.questions.adviser.reasons import WaitClass, WaitCode, WaitReason
+from pumice.questions.adviser.wait_reasons import OpeningState, ReasonFinder, outsider, queueless
 from pumice.questions.eta.estimate import Estimate
 from pumice.questions.explain.refused import refused_among
 from pumice.questions.explain.room_left import amounts
@@ -360,19 +360,19 @@ def waiting_jobs_of(scene: Scene) -> WaitingJobs:
     trail = Trail((), brief=True)
     clock, ask = scene.clock, scene.ask()
     session = open_session(snapshot, scene.config, clock, scene.carry, scene.options, trail=trail, ask=ask)
-    opening = JudgeOpening.of(session)
+    opening = OpeningState.of(session)
     queues = standings_of(session, opening.gauges)
     for action in scene.config.actions:
         run_action(session, action)
     session.action = ""
     places = places_of(trail.turns)
-    judge = Judge(session, trail, opening)
+    finder = ReasonFinder(session, trail, opening)
     refused = _refused(session, scene)
     with trail.paused():
         jobs = [job for job in _who_waits(session) if job.key not in refused]
-        waiting = [_waiting(session, judge, job, places.get(job.key, Place())) for job in jobs]
+        waiting = [_waiting(session, finder, job, places.get(job.key, Place())) for job in jobs]
         waiting += [
-            _waiting(session, judge, job, places.get(job.key, Place()), refused[job.key])
+            _waiting(session, finder, job, places.get(job.key, Place()), refused[job.key])
             for job in session.jobs.in_order
             if job.key in refused
         ]
@@ -421,11 +421,13 @@ def _refused(session: Session, scene: Scene) -> dict[str, WaitReason]:
     return found
 
 
-def _waiting(session: Session, judge: Judge, job: Job, place: Place, refused: WaitReason | None = None) -> WaitingJob:
+def _waiting(
+    session: Session, finder: ReasonFinder, job: Job, place: Place, refused: WaitReason | None = None
+) -> WaitingJob:
     jobs, row = session.jobs, job.row
     waits = EVERY_TASK if refused is None else (TaskStatus.BINDING,)
     pods = sum(int(jobs.counts[status][row]) for status in waits)
-    wait, needed = refused or judge.find(job), judge.needed(job)
+    wait, needed = refused or finder.find(job), finder.needed(job)
     phase = PHASES[jobs.phase[row]]
     held, least = jobs.allocated_count(job) - (pods if refused else 0), jobs.min_member[row]
     asks: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""A job (PodGroup) as one cycle found it: its queue, whether it is valid and admitted, and in a sentence why not."""
+"""A job (PodGroup) as one cycle found it: its queue, its validity and admission, and the reason in a sentence."""
 
 from __future__ import annotations
 

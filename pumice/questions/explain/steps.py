@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.life.task import LABELS, READY_STATUSES, TaskStatus
 from pumice.core.session.trail.records import UNSEEN, Ending
 from pumice.core.state.hypernodes import TOP
-from pumice.questions.adviser.judge import told_of_strangers
+from pumice.questions.adviser.wait_reasons import told_of_strangers
 from pumice.questions.explain.room_left import amounts
 from pumice.questions.explain.victims import GANGS, opinions_of, standing_of, who_could_go
 from pumice.units import listed

@@ -16,8 +16,8 @@ from pumice.core.plugins import OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.reasons import FitFailure
 from pumice.core.session.search.node_search import NodeSearch
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitReasons
 from pumice.questions.adviser.reasons import said
+from pumice.questions.adviser.wait_reasons import OpeningState, ReasonFinder, WaitReasons
 from pumice.questions.explain.advice.groups import EVICTING
 from pumice.questions.explain.jobs import WAITING, JobLook, conclude, look_at_jobs
 from pumice.questions.explain.refused import standing_locks
@@ -262,7 +262,7 @@ def watch_cycle(
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
     session = open_session(snapshot, config, clock, carry, options, report=True, trail=trail, ask=ask or Supposing())
     with trail.paused():
-        opening, jobs = JudgeOpening.of(session), look_at_jobs(session, sorted(asked.jobs))
+        opening, jobs = OpeningState.of(session), look_at_jobs(session, sorted(asked.jobs))
     handles = {job.key: job for job in session.jobs.in_order if job.key in jobs}
     for place, action in enumerate(config.actions):
         if action in EVICTING and EVICTING.isdisjoint(config.actions[:place]):
@@ -272,7 +272,7 @@ def watch_cycle(
     with trail.paused():
         _look_for_others(session, trail)
         room, cards, locks = Room.of(session), cards_against(session, trail), standing_locks(session)
-        reasons = Judge(session, trail, opening).reasons(view, asked.jobs)
+        reasons = ReasonFinder(session, trail, opening).reasons(view, asked.jobs)
         bounds = {key: confined(session, job) for key, job in handles.items() if not jobs[key].valid}
     result = close_session(session)
     conclude(jobs, result, trail)

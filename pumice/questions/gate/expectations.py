@@ -313,7 +313,7 @@ RESOURCES: Final = {"gpu": "nvidia.com/gpu"}
 
 class MeasureRow(NamedTuple):
     """A measure: how it is reckoned, how it may be summed up (the first is the default; None: any word), its unit, and
-    whether it only grows as time goes by, so that an upper bound is broken for good."""
+    True if it only grows with time, so that an upper bound is broken for good."""
 
     reckon: Callable[[AskedMeasure], float]
     hows: tuple[str, ...] | None = ("",)

@@ -93,7 +93,7 @@ def _left(obj: Object, patch: Object | None) -> Object:
 
 
 def _is_uncounted(obj: Object) -> bool:
-    """Return whether it is a budget without a status; one from a cluster keeps its status."""
+    """Return whether the object is a budget without a status; one from a cluster keeps its status."""
     return obj["kind"] == "PodDisruptionBudget" and not section(obj, "status")
 
 

@@ -19,8 +19,8 @@ from pumice.core.session.trail.trail import NULL_TRAIL
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.free_capacity import NodeRoom
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitReasons
 from pumice.questions.adviser.reasons import WaitCode, WaitReason, waits_for
+from pumice.questions.adviser.wait_reasons import OpeningState, ReasonFinder, WaitReasons
 from pumice.questions.oneshot.between import next_objects
 from pumice.questions.oneshot.outcome import Outcome, outcome_of, standings_of
 from pumice.questions.oneshot.supposing import AskAbout, of_nobody, supposed
@@ -171,12 +171,12 @@ def _run(
     snapshot, options = view.snapshot(volume_rules(setup.config, setup.options.ignored_provisioners)), setup.options
     follows = trail or NULL_TRAIL
     session = open_session(snapshot, setup.config, clock, carry, options, report=True, trail=follows, ask=ask)
-    opening, reasons = JudgeOpening.of(session) if trail else None, WaitReasons({}, {})
+    opening, reasons = OpeningState.of(session) if trail else None, WaitReasons({}, {})
     for action in setup.config.actions:
         run_action(session, action)
     if trail is not None and opening is not None:
         with trail.paused():
-            reasons = Judge(session, trail, opening).reasons(view, trail.jobs)
+            reasons = ReasonFinder(session, trail, opening).reasons(view, trail.jobs)
     if not setup.close_hooks:
         session.plugins.clear()  # no plugin left, no hook to run
     return close_session(session), reasons

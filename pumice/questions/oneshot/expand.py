@@ -162,7 +162,7 @@ class _Bench:
         made, causes = admitted(self._named(obj), self._lookup)
         who = identity(made)
         if who in self._objects:
-            return Refused(409, "AlreadyExists", f"{made['kind']} {made['metadata']['name']} is there already")
+            return Refused(409, "AlreadyExists", f"{made['kind']} {made['metadata']['name']} already exists")
         row = KINDS.get(who[0])
         if row is not None and not causes and (why := over_quota(self._lookup, row, made)):
             causes = [why]

@@ -23,7 +23,7 @@ from pumice.questions.oneshot.prepare import stored_as
 if TYPE_CHECKING:
     from pumice.core.session.trail.records import Ended
     from pumice.core.session.trail.trail import Trail
-    from pumice.questions.adviser.judge import WaitReasons
+    from pumice.questions.adviser.wait_reasons import WaitReasons
 
 
 class LeftPending(msgspec.Struct, frozen=True, kw_only=True):

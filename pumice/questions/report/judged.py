@@ -9,7 +9,7 @@ from pumice.config.errors import PumiceError
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.messages.events import CycleRecord
 from pumice.core.state.volumes import volume_rules
-from pumice.questions.adviser.judge import Judge, JudgeOpening, WaitReasons
+from pumice.questions.adviser.wait_reasons import OpeningState, ReasonFinder, WaitReasons
 from pumice.questions.explain.scene import scene_of
 from pumice.questions.history.rewind import Rewound
 from pumice.questions.replay.plugins import demand_plugins
@@ -93,11 +93,11 @@ def judged(scene: Scene) -> WaitReasons:
     session = open_session(
         snapshot, scene.config, scene.clock, scene.carry, scene.options, trail=trail, ask=scene.ask()
     )
-    opening = JudgeOpening.of(session)
+    opening = OpeningState.of(session)
     for action in scene.config.actions:
         run_action(session, action)
     session.action = ""
     with trail.paused():
-        reasons = Judge(session, trail, opening).reasons(scene.view, scene.view.jobs.by_key)
+        reasons = ReasonFinder(session, trail, opening).reasons(scene.view, scene.view.jobs.by_key)
     close_session(session)
     return reasons

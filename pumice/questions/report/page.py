@@ -268,7 +268,7 @@ def _row(values: Sequence[Any]) -> str:
 
 
 def _framed(head: Sequence[str], lines: str, right: Sequence[bool]) -> str:
-    """`right`: of each column, whether it has numbers."""
+    """`right`: True for columns of numbers."""
     cells = "".join(
         f"<th{' class=n' if number else ''}>{escape(name)}</th>" for name, number in zip(head, right, strict=True)
     )

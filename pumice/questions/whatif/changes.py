@@ -169,7 +169,7 @@ def submit(objects: Sequence[Object], words: str) -> ForkChange:
         there = set(map(identity, fork.objects))
         for obj in fresh:
             if identity(obj) in there:
-                raise InputError(f"{obj['kind']} {obj['metadata'].get('name')} is there already")
+                raise InputError(f"{obj['kind']} {obj['metadata'].get('name')} already exists")
         now, later = arrivals(fresh, fork.now)
         return replace(fork, objects=(*fork.objects, *now), later=(*fork.later, *later))
 

@@ -128,7 +128,7 @@ class _Folded:
         return None
 
     def _note(self, stored: Stored, cycle: int | None) -> bool:
-        """Note a record, and return whether it is the cycle that was asked for."""
+        """Note a record, and return True for the wanted cycle."""
         found = content(stored)
         if isinstance(found, CycleRecord):
             self.beginnings.decided(found)

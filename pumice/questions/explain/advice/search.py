@@ -234,7 +234,7 @@ def _with(sizes: Sizes, place: int, size: int) -> Sizes:
 
 
 def _helps(after: TrialResult, before: TrialResult) -> bool:
-    """Return whether more tasks of the job keep their places; of a job without pods, whether it is admitted."""
+    """Return whether more tasks of the job keep their places; for a job without pods: whether the job is admitted."""
     if after.kept != before.kept:
         return after.kept > before.kept
     return not before.pods and after.admitted > before.admitted

@@ -15,8 +15,8 @@ from playwright.sync_api import expect
 
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted
-from pumice.questions.adviser.judge import WaitReasons
 from pumice.questions.adviser.reasons import WaitCode, WaitNumber, waits_for
+from pumice.questions.adviser.wait_reasons import WaitReasons
 from pumice.questions.measures.measures import ResourceSummary
 from pumice.questions.report.charts import charts, drawn, most_telling, waiting_jobs
 from pumice.questions.report.judged import JudgedCycle

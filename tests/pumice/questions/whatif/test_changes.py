@@ -215,7 +215,7 @@ def test_deleted_and_scaled_jobs() -> None:
         (lambda: changes.scale("job/job:x=3"), "no task 'x'"),
         (lambda: changes.scale("job/job=many"), "KIND/NAME[:TASK]=COUNT"),
         (lambda: changes.delete("job/jobb"), "near: default/job"),
-        (lambda: changes.submit(OBJECTS[:1], "--submit x"), "is there already"),
+        (lambda: changes.submit(OBJECTS[:1], "--submit x"), "already exists"),
     ],
 )  # fmt: skip
 def test_what_is_impossible_is_said(make: Callable[[], ForkChange], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Judgement of why a job waits, by the trail of one cycle and the amounts at its end."""
+"""Reasons why a job waits, from the trail of one cycle and the amounts at its end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RELEASING: Final = TaskStatus.RELEASING
 SHORT_OF_PODS: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
 
 
-class JudgeOpening(NamedTuple):
+class OpeningState(NamedTuple):
     """The state when a session opened. `room`: what was free on each node, float64 [dimension, node]; `gauges`:
     what plugins said of each queue; `held`: what the jobs of each queue had on nodes, float64 [dimension, queue].
     """
@@ -66,7 +66,7 @@ class JudgeOpening(NamedTuple):
     held: FloatArray
 
     @classmethod
-    def of(cls, session: Session) -> JudgeOpening:
+    def of(cls, session: Session) -> OpeningState:
         """Read it from a session in which no action has run yet."""
         gauges = readable(tables_later(session)()).by_queue()
         return cls(session.nodes.future.copy(), gauges, held_by_queue(session))
@@ -79,16 +79,16 @@ class WaitReasons(NamedTuple):
     pods: dict[str, WaitReason]
 
 
-class Judge:
-    """The one place that says what a job waits for: asked between the last action and the close of the session."""
+class ReasonFinder:
+    """Finds the reason of a waiting job, for all commands: asked between the last action and the close of the session."""
 
-    def __init__(self, session: Session, trail: Trail, opening: JudgeOpening) -> None:
+    def __init__(self, session: Session, trail: Trail, opening: OpeningState) -> None:
         self._session, self._trail = session, trail
         self._gauges, self._held = opening.gauges, opening.held
         self._room = NodeRoom(session, opening.room)
 
     def reasons(self, view: View, jobs: Container[str]) -> WaitReasons:
-        """Judge these jobs, as far as they wait, and pods that belong to no job."""
+        """Return the reasons of these jobs, if they wait, and of pods without a job."""
         found = WaitReasons({}, {})
         for job in self._session.jobs.in_order:
             waiting = self._waiting(job) if job.key in jobs else []
@@ -357,7 +357,7 @@ class Judge:
 
 
 def outsider(view: View, task: Task) -> WaitReason:
-    """Judge a pod that is not a task of the session."""
+    """Return the reason of a pod that is not a task of the session."""
     scheduler, group = task.scheduler, task.annotations.get(GROUP_NAME)
     if scheduler not in ("", *SERVED):
         return waits_for(WaitCode.NO_SCHEDULER, nobody_is(scheduler, "the pod asks"), f"scheduler {scheduler}")
@@ -378,13 +378,13 @@ def outsider(view: View, task: Task) -> WaitReason:
 
 
 def unopened(queue: str, state: str) -> WaitReason:
-    """Judge a job whose queue is not open."""
+    """Return the reason of a job whose queue is not open."""
     state = state or "not open: its status has no state yet, which a controller gives it"
     return waits_for(WaitCode.QUEUE_NOT_OPEN, f"its queue {queue!r} is {state}", f"queue {queue}")
 
 
 def queueless(queue: str) -> WaitReason:
-    """Judge a job whose queue does not exist."""
+    """Return the reason of a job whose queue does not exist."""
     return waits_for(WaitCode.QUEUE_MISSING, f"its queue {queue!r} does not exist", f"queue {queue}")
 
 
