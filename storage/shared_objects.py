@@ -5,6 +5,7 @@ Its objects are shared by all readers and must not be changed.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -12,7 +13,7 @@ from pumice.core.messages.events import Mutation
 from pumice.storage import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 
 SHARED: Final = 4096
@@ -23,7 +24,9 @@ _mutation = codec.decoder(Mutation)
 
 
 class _ByBytes(dict[bytes, Any]):
-    """Decoded objects by their bytes."""
+    """Decoded objects by their bytes. `bounded`: the older ones make room for new ones."""
+
+    bounded = True
 
     def __missing__(self, data: bytes) -> Any:
         obj = codec.unpack(data)
@@ -31,7 +34,7 @@ class _ByBytes(dict[bytes, Any]):
         return obj
 
     def keep(self, data: bytes, obj: Any) -> None:
-        if len(self) >= SHARED and data not in self:
+        if self.bounded and len(self) >= SHARED and data not in self:
             _drop_older(self)
         self.setdefault(data, obj)
 
@@ -56,6 +59,17 @@ class SharedObjects:
 
         self.forget: Callable[[bytes], None] = self._objects.forget
         """Drop these bytes, which are unlikely to be read again, to make room."""
+
+    @contextmanager
+    def keeping_all(self) -> Generator[None]:
+        """Drop nothing within the block: all objects are read several times there."""
+        self._objects.bounded = False
+        try:
+            yield
+        finally:
+            self._objects.bounded = True
+            if len(self._objects) > SHARED:
+                _drop_older(self._objects)
 
     def keep_changes(self, changes: Sequence[Mutation]) -> None:
         """`changes` gives out these for their revisions, which are not decoded then."""

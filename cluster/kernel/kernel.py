@@ -74,7 +74,8 @@ _WATCHED: Final = frozenset(WATCHED)
 class Kernel:
     """A cluster that goes on from a fork: with its configuration, cycle and carry, and yet without its objects.
 
-    Times are seconds since the epoch. `trail` hears what the actions of each cycle do.
+    Times are seconds since the epoch. `trail` hears what the actions of each cycle do. `decoded`: the objects of its
+    changes, shared by all who read them.
     """
 
     def __init__(self, fork: Fork, seed: int, trail: NullTrail = NULL_TRAIL) -> None:
@@ -82,18 +83,19 @@ class Kernel:
         self.carry = Carry.from_dict(fork.carry)
         self._config, self._seed, self._trail = fork.config, seed, trail
         self._options = SessionOptions(wordless=PLACING.issuperset(fork.config.actions))
-        self._objects = SharedObjects()
-        self.store = Store(seed=fork.uid_seed(seed), written=self._objects)
+        self.decoded = SharedObjects()
+        self.store = Store(seed=fork.uid_seed(seed), written=self.decoded)
         self._shown: Shown[View] = Shown(View)
         self._effects = Effects(self.store, wordless=self._options.wordless)
         fixes = fork.config.pumice.fix
         given = Surroundings(
-            unpack=self._objects.unpack, default_duration_s=fork.default_duration_s, fixes=lambda: fixes
+            unpack=self.decoded.unpack, default_duration_s=fork.default_duration_s, fixes=lambda: fixes
         )
         self._machines = [
-            MachineHost(self.store, self._objects, group.machines(given), group.waits_for) for group in DECIDING
+            MachineHost(self.store, self.decoded, group.machines(given), group.waits_for) for group in DECIDING
         ]
-        self._seen = -1
+        self._heard = self._seen = -1
+        self._due: float | None = None
         self._wake_at: float | None = None
         self._recurrence, self._in_vain = Recurrence(), False
         self._again = self._echo = self._settled = False
@@ -144,7 +146,7 @@ class Kernel:
                 self._effects.forget(mutation.namespace, mutation.name)
             if mutation.kind in _WATCHED:
                 before = self.view.version
-                self._stirred |= stirs(self._shown, mutation, self._objects.unpack(mutation.blob), self._effects.own)
+                self._stirred |= stirs(self._shown, mutation, self.decoded.unpack(mutation.blob), self._effects.own)
                 if mutation.revision in self._effects.quiet:
                     self._effects.quiet.discard(mutation.revision)
                     # seen already: a change that brings nothing to decide by must not make a cycle due
@@ -162,15 +164,18 @@ class Kernel:
         what was decided is carried out: it is on its way through a session and to disk meanwhile.
         """
         self._effects.look(self.view, now)
-        for each in self._machines:
-            each.turn(now)
+        if self._heard < self.store.log.published or (self._due is not None and self._due <= now):
+            self._heard = self.store.log.published
+            for each in self._machines:
+                each.turn(now)
+            self._due = min((at for each in self._machines if (at := each.next_due()) is not None), default=None)
         if self._decision is not None and not self.is_stirring:
             self._carry_out(self._decision, now)
 
     def next_due(self) -> float | None:
         """Return when a machine other than the scheduler has work though nothing changes; None: never."""
-        times = [self._effects.next_due(), *(each.next_due() for each in self._machines)]
-        return min((at for at in times if at is not None), default=None)
+        claims = self._effects.next_due()
+        return self._due if claims is None else claims if self._due is None else min(claims, self._due)
 
     # --- cycles
 

@@ -36,6 +36,7 @@ ROUNDS: Final = 10_000
 """Rounds in one moment; more is a world that talks to itself."""
 
 Hears = Callable[[Mutation, float], None]
+"""Hears of a change and of its time; `Kernel.decoded` has its object."""
 Decided = Callable[[CycleResult, float], None]
 
 
@@ -59,7 +60,8 @@ class Life:
         self.expect(fork.later)
         self._elapsed = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
         self._earliest = -self._period_s
-        self._begin(fork)
+        with self.kernel.decoded.keeping_all():
+            self._begin(fork)
 
     def _begin(self, fork: Fork) -> None:
         self._bring([*assumed_queues(fork.objects), *in_order(fork.objects)])

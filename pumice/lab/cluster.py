@@ -20,6 +20,7 @@ from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.life import Life
+from pumice.collecting import rarely
 from pumice.config.durations import parse_duration
 from pumice.config.load import default_text, read_text
 from pumice.core.configuration import parse_scheduler_config
@@ -94,6 +95,7 @@ class Cluster:
         self._lives = Lives(self._measuring.listeners())
         self.cycles: list[DecidedCycle] = []
         self._life = Life(fork, seed, self._hear, self._decide)
+        self._lives.unpack = self._life.kernel.decoded.unpack
 
     # --- where it comes from
 
@@ -153,12 +155,13 @@ class Cluster:
 
     def run(self, until: str | float) -> LivedRun:
         """Let time go by: `"idle"`, so many seconds more, or a duration such as `"2h"`. What came of it so far."""
-        if until == "idle":
-            for _ in self._life.moments(self._life.elapsed + FAR_S):
-                pass
-        else:
-            self._life.run(self._life.elapsed + _seconds(until))
-        return self.lived()
+        with rarely():
+            if until == "idle":
+                for _ in self._life.moments(self._life.elapsed + FAR_S):
+                    pass
+            else:
+                self._life.run(self._life.elapsed + _seconds(until))
+            return self.lived()
 
     # --- what one sees
 

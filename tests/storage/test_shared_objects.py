@@ -35,6 +35,17 @@ def test_so_many_are_shared_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.unpack(blobs[0]) is not first[0]
 
 
+def test_within_the_block_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "SHARED", 4)
+    shared = SharedObjects()
+    blobs = [codec.pack({"name": str(number)}) for number in range(9)]
+    with shared.keeping_all():
+        first = [shared.unpack(blob) for blob in blobs]
+        assert all(shared.unpack(blob) is obj for blob, obj in zip(blobs, first, strict=True))
+    assert [shared.unpack(blob) is obj for blob, obj in zip(blobs[7:], first[7:], strict=True)] == [True, True]
+    assert shared.unpack(blobs[0]) is not first[0]
+
+
 def change(revision: int) -> Mutation:
     return Mutation(revision, "ADDED", "Pod", "default", f"p{revision}", b"x")
 

@@ -17,9 +17,6 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.resources import MIN_RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
@@ -33,17 +30,17 @@ class PlainRoom:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._counts: dict[int, int] = {}
-        self._like: dict[int, tuple[object, ...]] = {}
         self._failed: set[tuple[object, ...]] = set()
 
     def has_failed(self, job: Job) -> bool:
         """Return whether an equal job has failed, and nothing was placed since."""
-        return self._like.get(job.row) in self._failed
+        return bool(self._failed) and self._likeness(job) in self._failed
 
     def failed(self, job: Job) -> None:
         """It was tried, and all was undone."""
-        if job.row in self._like:
-            self._failed.add(self._like[job.row])
+        likeness = self._likeness(job)
+        if likeness is not None:
+            self._failed.add(likeness)
 
     def placed(self) -> None:
         """Something has changed."""
@@ -62,26 +59,30 @@ class PlainRoom:
         waiting = jobs.tasks_in(job, TaskStatus.PENDING)
         first = waiting[0].template
         if all(task.template is first for task in waiting):
-            self._note(job, waiting)
             return min(len(waiting), self._of(first)) < needed
         kinds = Counter(task.template.number for task in waiting)
         templates = {task.template.number: task.template for task in waiting}
         return sum(min(count, self._of(templates[number])) for number, count in kinds.items()) < needed
 
-    def _note(self, job: Job, waiting: Sequence[Task]) -> None:
-        """Note what makes a job equal to this one: as many of the same pods wait in the same queue for the same
-        minimum, and all wait.
+    def _likeness(self, job: Job) -> tuple[object, ...] | None:
+        """Return what makes a job equal to this one: as many of the same pods wait in the same queue for the same
+        minimum, and all wait. None: no other is known to be equal.
         """
-        session, spec, first = self._session, job.pod_group, waiting[0]
-        if not first.template.plain or session.points.unforeseeable or len(waiting) < len(job.tasks):
-            return
+        session, spec, waiting = self._session, job.pod_group, job.in_uid_order()
+        first = waiting[0]
+        template, labels = first.template, first.labels
+        if not template.plain or session.points.unforeseeable or session.has_sub_job_policy(job):
+            return None
+        if session.jobs.counts[TaskStatus.PENDING][job.row] < len(waiting) or session.topology.is_asked_for(job):
+            return None
+        for task in waiting:
+            if task.template is not template or task.nominated or task.labels != labels:
+                return None
         kinds = {session.searches.kind(task, room=True) for task in waiting}  # plugins may read annotations, too
         if len(kinds) > 1 or None in kinds:
-            return
-        if all(task.labels == first.labels and not task.nominated for task in waiting):
-            minimum = (session.jobs.min_member[job.row], *sorted(spec.min_task_member.items()))
-            pods = (*kinds, *sorted(first.labels.items()), len(waiting))
-            self._like[job.row] = (spec.queue, minimum, pods)
+            return None
+        minimum = (session.jobs.min_member[job.row], *sorted(spec.min_task_member.items()))
+        return spec.queue, minimum, (*kinds, *sorted(labels.items()), len(waiting))
 
     def _of(self, template: PodTemplate) -> int:
         known = self._counts.get(template.number)

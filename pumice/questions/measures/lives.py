@@ -20,7 +20,7 @@ from pumice.storage.journal import API, DECISION, OUTCOME
 from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.questions.replay.amounts import Amount
     from pumice.storage.checkpoint import CheckpointState
@@ -132,9 +132,13 @@ class Listener:
 
 @dataclass
 class Lives:
-    """Takes a journal record by record and tells all `listeners` what happened to each object."""
+    """Takes a journal record by record and tells all `listeners` what happened to each object.
+
+    `unpack` decodes an object; who shares what it has decoded with others gives its own.
+    """
 
     listeners: Sequence[Listener]
+    unpack: Callable[[bytes], Object] = codec.unpack
     pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
     groups: dict[str, GroupLife] = field(default_factory=dict[str, GroupLife])
     _deciding: dict[str, Evict] = field(default_factory=dict[str, Evict])
@@ -160,19 +164,21 @@ class Lives:
         at = round(at, 3)
         match mutation.kind:
             case "Pod":
-                self._pod(mutation, codec.unpack(mutation.blob), at)
+                self._pod(mutation, self.unpack(mutation.blob), at)
             case "PodGroup":
-                self._group(mutation, codec.unpack(mutation.blob), at)
+                self._group(mutation, self.unpack(mutation.blob), at)
             case "Job":
+                name, obj = _name(mutation), self._unless_gone(mutation)
                 for listener in self.listeners:
-                    listener.job(_name(mutation), _unless_gone(mutation), at)
+                    listener.job(name, obj, at)
             case "PriorityClass":
                 self._class(mutation)
             case "Queue":
+                obj = self._unless_gone(mutation)
                 for listener in self.listeners:
-                    listener.queue(mutation.name, _unless_gone(mutation), at)
+                    listener.queue(mutation.name, obj, at)
             case "Node":
-                obj = _unless_gone(mutation)
+                obj = self._unless_gone(mutation)
                 for listener in self.listeners:
                     listener.node(mutation.name, {} if obj is None else _readable(allocatable_of, obj, "status"), at)
             case _:
@@ -268,9 +274,12 @@ class Lives:
         self.pods.pop(pod.full_name, None)
         self._deciding.pop(pod.uid, None)
 
+    def _unless_gone(self, mutation: Mutation) -> Object | None:
+        return None if mutation.type == "DELETED" else self.unpack(mutation.blob)
+
     def _class(self, mutation: Mutation) -> None:
         self._defaults.pop(mutation.name, None)
-        found = _unless_gone(mutation)
+        found = self._unless_gone(mutation)
         if found is not None and found.get("globalDefault"):
             self._defaults[mutation.name] = int(found.get("value") or 0)
 
@@ -307,10 +316,6 @@ def there_at(state: CheckpointState) -> list[Mutation]:
 
 def _name(mutation: Mutation) -> str:
     return f"{mutation.namespace}/{mutation.name}" if mutation.namespace else mutation.name
-
-
-def _unless_gone(mutation: Mutation) -> Object | None:
-    return None if mutation.type == "DELETED" else codec.unpack(mutation.blob)
 
 
 def _ran_since(obj: Object, at: float) -> float:

@@ -15,7 +15,7 @@ from pumice.belonging import group_of, owner_of, queue_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.cluster.kubelets.pod_runs import DURATION
-from pumice.collecting import RARELY
+from pumice.collecting import RARELY, rarely
 from pumice.core.cycle import Trail
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.commands import RequestEviction, StoreRequest
@@ -434,6 +434,11 @@ def lived_with(
 def lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int = 0, advance: Advance = ignored) -> Future:
     """Return the future of a fork. Raises InputError where the api does not take its `fresh` objects, by their
     places."""
+    with rarely():
+        return _lived(fork, fresh, horizon_s, seed, advance)
+
+
+def _lived(fork: Fork, fresh: frozenset[int], horizon_s: float, seed: int, advance: Advance) -> Future:
     witness = Witness(fork, horizon_s, seed)
     mine = {id(fork.objects[place]) for place in fresh}
     for obj, reply in witness.life.refused:
