@@ -55,6 +55,15 @@ def test_scenarios(scenario: str, sizes: tuple[object, ...], figures: set[str]) 
     assert (figure["unit"], figure["runs"]) == ("s", 2)
 
 
+def test_simulated_jobs_all_end_faster_than_in_real_time() -> None:
+    said = pumice("bench", "simulate", "--nodes", 4, "--pods", 20, "--gang", 2, "--runs", 2, "-o", "json")
+    assert said.code == 0
+    figures = said.json["figures"]
+    assert figures["jobs"]["value"] > 0
+    assert figures["speed"]["value"] > 1
+    assert figures["cycles"]["min"] == figures["cycles"]["max"] > 0
+
+
 def test_preemption_where_few_may_be_evicted() -> None:
     """Two nodes of two hundred, with room for eight preemptors; one gang of two comes to nothing."""
     sizes = ("--nodes", 200, "--running", 2000, "--pods", 16, "--gang", 8, "--runs", 1)
