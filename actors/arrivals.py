@@ -35,7 +35,7 @@ FOREVER: Final = float("inf")
 USER: Final = "submit"
 KNOWN: Final = "AlreadyExists"
 BATCH: Final = 500
-"""So many are created at a time, when as many come at once."""
+"""Number of objects that are created at a time."""
 
 log = logging.getLogger(__name__)
 

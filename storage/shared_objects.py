@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 SHARED: Final = 4096
-"""So many decoded objects, and so many changes, are remembered at most."""
+"""Limit of cached decoded objects, and of cached changes."""
 
 _REVISION: Final = attrgetter("revision")
 _mutation = codec.decoder(Mutation)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import Mutation
 
 ENCODED: Final = 4096
-"""So many encoded changes are remembered."""
+"""Number of encoded changes that are remembered."""
 _REVISION: Final = attrgetter("revision")
 
 

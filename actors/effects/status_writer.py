@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 WAIT_S = 1.0
-"""So long an answer is waited for: Volcano's period. What arrives later is not laid over what is newer than what was
+"""Timeout of an answer: Volcano's period. What arrives later is not laid over what is newer than what was
 known of the object.
 """
 SOURCE = "volcano"

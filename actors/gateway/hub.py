@@ -31,7 +31,7 @@ SLICE: Final = 200
 """Objects that are decoded at a time."""
 PULL: Final = 500
 NEWER_PATIENCE_S: Final = 3.0
-"""So long a revision that has not been given out yet is waited for, as a kube-apiserver does."""
+"""Timeout for a revision in the future, as in a kube-apiserver."""
 GATHER_S: Final = 0.02
 """Changes so soon after the last one go out together: a hundred watches wake for it once. The first change after a
 pause goes out at once.

@@ -435,7 +435,7 @@ class Families:
 
 
 RECENT: Final = 240
-"""So many of the newest cycles are remembered."""
+"""Number of the newest cycles that are remembered."""
 
 
 class Metrics(Actor[MetricsMessage, MetricsReply]):

@@ -34,7 +34,7 @@ Post = Callable[[Sequence[ExtenderRequest]], Awaitable[Sequence[OutsideAnswer]]]
 
 
 async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """The answers in the order of the requests; never raises for what the other side does."""
+    """Return the answers in the order of the requests; errors of the other side are answers too."""
     answers: list[OutsideAnswer] = [OutsideAnswer()] * len(requests)
     left = list(enumerate(requests))[::-1]
 

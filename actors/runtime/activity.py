@@ -49,7 +49,7 @@ class Activity:
         self._event: anyio.Event | None = None
 
     def begin(self, number: int = 1) -> None:
-        """So many pieces of work are under way."""
+        """Note that `number` further pieces of work are under way."""
         self._in_flight += number
 
     def end(self, number: int = 1) -> None:
@@ -78,7 +78,7 @@ class Activity:
         return self._newest.of(kinds) > revision
 
     def timers(self, actor: str, due: int) -> None:
-        """So many timers of this actor will go off some day."""
+        """Note the number of pending timers of this actor."""
         if self._timers.get(actor) != due and actor not in self._cut:
             self._timers[actor] = due
             self._changed()

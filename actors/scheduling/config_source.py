@@ -23,7 +23,7 @@ from pumice.core.plugins import PLUGINS
 
 log = logging.getLogger(__name__)
 PARSED = 16
-"""So many parsed configurations are remembered."""
+"""Number of parsed configurations that are remembered."""
 
 
 @dataclass(frozen=True)

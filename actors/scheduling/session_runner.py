@@ -224,7 +224,7 @@ GIVE_UP_AFTER = 5
 
 FIRST_PAUSE_S = 0.01
 YIELD_S = 0.2e-6
-"""So much less than a moment a cycle comes after its time and its reason: whatever else is due then comes first."""
+"""Delay of a cycle after its time and its reason, so that all other work of that moment comes first."""
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from pumice.storage.codec import pack
 # --- Due times
 
 MANY = 100
-"""So many times that were missed are worth a warning."""
+"""Number of missed times that is worth a warning."""
 
 
 @dataclass(frozen=True, slots=True)

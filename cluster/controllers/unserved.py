@@ -47,7 +47,7 @@ USER: Final = "workload-controller"
 REPORTER: Final = "unserved-controller"
 """Source of the events."""
 LONGEST: Final = 230
-"""So much of an object's name stands in that of an event, which has at most 253 characters."""
+"""Length of an object's name within that of an event, which has at most 253 characters."""
 
 
 class UnservedMachine(Machine):

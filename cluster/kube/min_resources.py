@@ -124,7 +124,7 @@ def _larger(left: Amounts, right: Amounts) -> Amounts:
 
 
 def times(amounts: Amounts, count: int) -> Amounts:
-    """So many of them."""
+    """Return the amounts times `count`."""
     if count == 1:
         return amounts
     return {

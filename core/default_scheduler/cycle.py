@@ -119,7 +119,7 @@ def nowhere(nodes: int, reason: str) -> str:
 
 FEWEST: Final = 100
 SHARE: Final = 10  # per cent of the nodes
-"""So many candidates are enough (minCandidateNodesAbsolute, minCandidateNodesPercentage)."""
+"""Number of candidates that is enough (minCandidateNodesAbsolute, minCandidateNodesPercentage)."""
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
 LEAVING: Final = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"

@@ -18,7 +18,7 @@ C = TypeVar("C")
 U = TypeVar("U")
 
 MOST_CARDS: Final = 256
-"""So many cards of a node count; the largest machines have some 16. Every node has a place for each card of the node
+"""Limit of cards of a node; the largest machines have some 16. Every node has a place for each card of the node
 that has the most: one that says that it has 10^12 would take all memory.
 """
 

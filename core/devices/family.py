@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # --- Words for cards that will not do
 
 MOST: Final = 8
-"""So many cards are named."""
+"""Number of cards that are named."""
 _INT32: Final = 2**31
 
 

@@ -21,7 +21,7 @@ _TAKEN: Final = 2**40
 
 
 class CardAsk(NamedTuple):
-    """So many cards with `milli` thousandths of each, and milli-cores of CPU; 0 cards: none at all."""
+    """A number of cards with `milli` thousandths of each, and milli-cores of CPU; 0 cards: none at all."""
 
     cpu: int
     cards: int

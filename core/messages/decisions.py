@@ -13,7 +13,7 @@ from pumice.core.messages.queue_tables import QueueColumns
 
 NOWHERE: Final = -1
 MOST: Final = 10_000
-"""So many of a plugin are kept of a cycle; beyond, a replay asks the plugin itself."""
+"""Limit of failures of a plugin in the record of a cycle; for later ones a replay asks the plugin itself."""
 
 
 class FailedAnswers(Struct, frozen=True, gc=False, array_like=True):

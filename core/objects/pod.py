@@ -81,7 +81,7 @@ QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 _INT32 = 2**31
 _WAITED_FOR = (*SCHEDULERS, "", None)
 _TEXTS: Final = 4096
-"""So many dictionaries of labels and annotations are remembered: pods of one job come one after the other."""
+"""Number of dictionaries of labels and annotations that are remembered: pods of one job come one after the other."""
 
 
 class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):

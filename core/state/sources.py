@@ -77,12 +77,12 @@ class LimitedQueue(Protocol):
 
     @property
     def deserved(self) -> Resource | None:
-        """So much it keeps against others."""
+        """The amount that it keeps against others."""
         ...
 
     @property
     def guarantee(self) -> Resource | None:
-        """So much is held free for it."""
+        """The amount that is held free for it."""
         ...
 
 

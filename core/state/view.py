@@ -150,7 +150,7 @@ def _key(task: Task | None) -> str:
 # jobs (NASA's) takes 1.05 times as long on virtual time.
 
 LATELY = 4096
-"""So many pods are remembered: as many objects as the codec keeps decoded, so that few are kept for this alone."""
+"""Number of pods that are remembered: as many as the objects that the codec keeps decoded, so this alone keeps few."""
 
 
 class PodReader:

@@ -47,7 +47,7 @@ EARLIEST_S: Final = 0.0
 LATEST_S: Final = 7_258_118_400.0
 """2200: a run has centuries before the last year that a time can be written in."""
 MOST_WAITING: Final = 20
-"""So many of what is left pending are listed."""
+"""Number of what is left pending that are listed."""
 
 SEVERAL: Final = f", or several joined by +: {', '.join(PACKAGED)}"
 

@@ -75,7 +75,7 @@ class Terminal:
         self.format = output or Format.TABLE
         self.quiet = quiet
         self.errors = 0
-        """So many objects or files could not be used."""
+        """The number of objects or files that could not be used."""
         wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
         self.out = PlainConsole(file=sys.stdout, soft_wrap=not sys.stdout.isatty(), width=wide)
         self.err = PlainConsole(file=sys.stderr, soft_wrap=not sys.stderr.isatty())

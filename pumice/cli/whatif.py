@@ -135,7 +135,7 @@ class WholeSeconds:
         self._advance, self._last = advance, 0
 
     def __call__(self, seconds: float) -> None:
-        """So many have been lived."""
+        """Note the number of finished futures."""
         step = int(seconds) - self._last
         self._last = int(seconds)
         if step > 0:

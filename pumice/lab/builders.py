@@ -28,7 +28,7 @@ def nodes(
     labels: Mapping[str, str] | None = None,
     extra: Mapping[str, Quantity] | None = None,
 ) -> list[Object]:
-    """So many ready nodes `name-0`, `name-1`, …; `extra`: further resources by name."""
+    """Return `count` ready nodes `name-0`, `name-1`, …; `extra`: further resources by name."""
     _check(count, 0, "nodes")
     width = len(str(max(count - 1, 0)))
     amounts = _amounts(cpu, memory, gpu, {**(extra or {}), "pods": pods})

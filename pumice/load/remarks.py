@@ -15,7 +15,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.load.manifests import Loaded
 
 MOST: Final = 20
-"""So many unknown fields are named."""
+"""Number of unknown fields that are named."""
 MOST_FILES: Final = 3
 READ_AS: Final[Mapping[str, str]] = {
     "new": "objects judged as new, by the API's rules",

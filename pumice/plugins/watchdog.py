@@ -19,7 +19,7 @@ from typing import Final
 from pumice.core.plugins.user import PluginQuestion
 
 PATIENCE_S: Final = 60.0
-"""So long may a plugin take for one answer. A cycle should take less than its period, a second mostly."""
+"""Timeout of one answer of a plugin. A cycle should take less than its period, a second mostly."""
 HUNG: Final = 3
 """The exit code: something outside of Pumice has failed."""
 

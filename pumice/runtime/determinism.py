@@ -26,7 +26,7 @@ RUNNER: Final = "runner"
 READY: Final = "runq"
 _ONE_AT_A_TIME: Final = RLock()
 TURNS: Final = 32
-"""So many turns of the loop from one look outside to the next: Ctrl-C comes from there, and the end of the loop."""
+"""Number of turns of the loop between two looks outside: Ctrl-C comes from there, and the end of the loop."""
 
 
 def source() -> random.Random:

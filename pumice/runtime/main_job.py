@@ -114,7 +114,7 @@ CONFLICT = 409
 LOOK_S = 1.0
 """Seconds between two checks that the journal still exists."""
 BATCH = 500
-"""So many objects are handed in at a time."""
+"""Number of objects that are handed in at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,5 +83,5 @@ class Network:
         return due
 
     def delivered(self, number: int) -> None:
-        """So many of those taken have been dealt with."""
+        """Note that `number` of the taken messages were handled."""
         self._activity.end(number)

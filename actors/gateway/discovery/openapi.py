@@ -285,7 +285,7 @@ def _content(schema: str, media: tuple[str, ...]) -> dict[str, Any]:
 
 V2_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Content type of the answer: Go cannot read the name by which it asks."""
+"""Content type of the answer: Go cannot parse the name that it asks for."""
 
 _SWAGGER: Final = "2.0"
 _TITLE: Final = "Pumice"

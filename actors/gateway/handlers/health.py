@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PHASES: Final = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 SLICE: Final = 1000
-"""So many PodGroups are read at a stretch."""
+"""Number of PodGroups that are read at a stretch."""
 
 Counts = Counter[tuple[str, str]]
 """By queue and phase."""

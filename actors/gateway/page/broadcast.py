@@ -45,7 +45,7 @@ LEAST_REST: Final = 50.0
 """Of every so many seconds one is spent on pages at most, however large the cluster is."""
 LEAST_S: Final = 1e-3
 KEPT: Final = 32
-"""So many events behind may a page be."""
+"""Number of events that a page may be behind."""
 CYCLES: Final = 240
 
 

@@ -21,7 +21,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application."""
 
 BODY_PATIENCE_S: Final = 60.0
-"""So long may a client take to send its body."""
+"""Timeout for the body of a request."""
 LEFTOVER_PATIENCE_S: Final = 1.0
 """Time to wait for the rest of a body that no handler wants."""
 

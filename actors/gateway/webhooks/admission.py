@@ -194,7 +194,7 @@ _LEAST: Final = 400
 
 
 class BadAnswerError(Exception):
-    """An answer that says nothing that can be understood."""
+    """An answer that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.actors.runtime.actor import Passed
 
 AT_ONCE: Final = 16
-"""So many requests of one controller are with webhooks at a time."""
+"""Number of requests of one controller that webhooks handle at a time."""
 
 
 async def passed(site: Site, requests: Sequence[ApiRequest]) -> list[Passed]:

@@ -123,7 +123,7 @@ INSIDE: Final = "mirror"
 COUNTED: Final = ("PodGroup", "Queue", "Job")
 """Kinds whose generation says whether more than the status has changed."""
 UNSURE: Final = 60
-"""So many changes at most may have come between a look and its first bind."""
+"""Limit of changes between a look and its first bind."""
 VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
 
 

@@ -75,7 +75,7 @@ class Readability:
 
 
 BATCH = 500
-"""So many changes are on their way to the api at once: all of a large cluster would be there twice."""
+"""Limit of changes on their way to the api at once: all of a large cluster would need double memory."""
 
 LOOKS_S = 1.0
 """For so long it is tried out when a scheduler may have looked; a cycle of a large cluster takes a second alone."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 # --- Totals of a shadow
 
 KEPT: Final = 100
-"""So many of the newest are kept for the summary."""
+"""Number of the newest that are kept for the summary."""
 COUNTS: Final = ("decisions", "same", "ties", "other_node", "only_there", "only_here")
 STANDING: Final = ("groups", "other_phases", "other_conditions", "waiting", "other_reasons")
 
@@ -94,7 +94,7 @@ class ShadowTotals:
 
 KINDS: Final = frozenset(WATCHED)
 SAID: Final = 20
-"""So many differences of one comparison are said; the journal has them all."""
+"""Number of differences of one comparison that are said; the journal has them all."""
 
 log = logging.getLogger(__name__)
 

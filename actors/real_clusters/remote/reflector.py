@@ -26,7 +26,7 @@ from pumice.core.objects.metadata import Object, section
 
 PAGE: Final = 500
 TRIES: Final = 12
-"""So often a page may break off on the way, down to one object; then the wire is given up for a while."""
+"""Number of times that a page may break off, down to one object; then the connection is given up for a while."""
 
 
 class RemoteResource(Struct, frozen=True):
@@ -107,7 +107,7 @@ def named(resource: RemoteResource, obj: Object) -> Object:
 WATCH_S: Final = 300.0
 """A watch lasts so long or up to twice that; the server ends it."""
 SILENCE_S: Final = 30.0
-"""So long after its time a watch that has not ended counts as broken."""
+"""Delay after its timeout after which an open watch counts as broken."""
 SHORT_S: Final = 1.0
 """A watch that ends earlier without a word has failed."""
 POLL_S: Final = 60.0

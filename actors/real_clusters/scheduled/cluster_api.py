@@ -68,7 +68,7 @@ class Urgency(IntEnum):
 
 
 MOST_EVENTS: Final = 20_000
-"""So many wait at most; further ones are dropped (as with client-go's broadcaster)."""
+"""Limit of waiting events; further ones are dropped (as with client-go's broadcaster)."""
 
 
 class Line:
@@ -203,7 +203,7 @@ def _until() -> float:
 # --- The hearing: changes of the cluster, handed to the api here in their order
 
 BATCH = 500
-"""So many changes are on their way to the api at once: all of a large cluster would be there twice."""
+"""Limit of changes on their way to the api at once: all of a large cluster would need double memory."""
 
 
 class ClusterHearing:

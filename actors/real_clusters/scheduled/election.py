@@ -21,7 +21,7 @@ from pumice.core.objects.metadata import Object, section
 JITTER: Final = 1.2
 NOT_FOUND: Final = 404
 RELEASE_S: Final = 1.0
-"""So long it is tried to give it back, and before that waited for a renewal under way."""
+"""Timeout of a release of the Lease, and of a renewal under way before it."""
 
 
 class LeaseElection:

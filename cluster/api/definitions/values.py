@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 _SAY_NOTHING_MORE: Final = frozenset(("type", "description", "nullable", "default", INT_OR_STRING, PRESERVE, EMBEDDED))
 _JUNCTIONS: Final = frozenset(("allOf", "anyOf", "oneOf", "not"))
 STEPS_OF_PATTERNS: Final = 128
-"""So many instructions of a pattern, each over one letter, take about as long as one look at a value."""
+"""Number of instructions of a pattern, each over one letter, that cost about one look at a value."""
 
 _SHOWN: Final = json.JSONEncoder(sort_keys=True, default=str)
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}

@@ -33,9 +33,9 @@ NAMES: Final = {
 FORM: Final = "Expected `str` matching regex "
 FORMS: Final = {"time": "a time like 2026-01-02T03:04:05Z", "base64": "a text in base64"}
 LONGEST: Final = 40
-"""So much of a text is shown."""
+"""Length of a text as shown."""
 MOST_DIGITS: Final = 18
-"""So many fit into 64 bits, whatever they are."""
+"""Number that fits into 64 bits in any case."""
 _EXPECTED: Final = re.compile(r"Expected `([a-z |]+)`((?: [<>]=? \S+)?)(?:, got `[a-z]+`)?")
 _GOT: Final = re.compile(r"got `([a-z]+)`")
 _BOUND: Final = re.compile(r"([<>]=?) (-?\d+)")

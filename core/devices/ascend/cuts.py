@@ -138,11 +138,11 @@ class VirtualChip:
         return twin
 
     def take(self, part: Part) -> None:
-        """So much less is free."""
+        """Reduce the free amount."""
         self.used, self.free = self.used.plus(part), self.free.plus(part, -1)
 
     def give(self, part: Part) -> None:
-        """So much more is free."""
+        """Raise the free amount."""
         self.used, self.free = self.used.plus(part, -1), self.free.plus(part)
 
     def use_dvpp(self, said: str) -> None:

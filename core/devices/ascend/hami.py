@@ -122,7 +122,7 @@ def choose(
 
 
 def _wired(count: int, chips: Sequence[Chip], fitting: Sequence[int]) -> list[int]:
-    """So many chips, from the largest group of chips that are wired together."""
+    """Return `count` chips, from the largest group of chips that are wired together."""
     groups: dict[int, list[int]] = {}
     for each in fitting:
         network = chips[each].network

@@ -73,7 +73,7 @@ def asked_by(template: PodTemplate) -> tuple[ContainerCpus, ...]:
 
 
 def take(places: Mapping[int, CpuPlace], available: Cpus, wanted: int) -> Cpus | None:
-    """So many of the available CPUs; None where they do not suffice."""
+    """Return `wanted` of the available CPUs; None if they do not suffice."""
     return _Taking(places, available, wanted).run()
 
 

@@ -80,7 +80,7 @@ def check(text: str, scope: Scope) -> Checked:
 class _Checker:
     scope: Scope
     exempt: int = 0
-    """So many calls of `format` are around: there, lists and maps may hold values of different types."""
+    """Depth of calls of `format`: within one, lists and maps may hold values of different types."""
 
     def checked(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         """Raises ExpressionError."""

@@ -21,7 +21,7 @@ SPEND: Final = ""
 MOST: Final = 100_000
 """Steps of one expression, where no limit is given."""
 _LETTERS: Final = 32
-"""So much of a text is a step; so is a value of a list or map."""
+"""Length of a text that is a step; a value of a list or map is one too."""
 _WORK_OF_PATTERN: Final = 25
 _BAD_PATTERN: Final = 20_000
 """A pattern costs a step for each of its instructions, to read it, and one for so many instructions times letters, to

@@ -116,7 +116,7 @@ class DomainCounts:
         return found[1]
 
     def count(self, key: str, column: LabelColumn, per_node: npt.NDArray[Any]) -> None:
-        """So many more pods on each node [N]."""
+        """Add pods to the counts of a column; `per_node`: their number on each node [N]."""
         counts, there = self._of(key, column), per_node.nonzero()[0]
         np.add.at(counts, column.codes[there], per_node[there])
         # The last place stands for nodes without the key: pods there are in no domain.

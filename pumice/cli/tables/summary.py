@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # --- Agreement of two schedulers
 
-"""So many differences are shown."""
+"""Number of differences that are shown."""
 
 
 def show_agreement(console: Console, agreement: Agreement) -> None:
@@ -90,7 +90,7 @@ def _headline(summary: RunSummary) -> str:
 # --- Mirrors
 
 SHOWN: Final = 20
-"""So many differences are shown, the newest."""
+"""Number of differences that are shown, the newest."""
 
 
 def show_mirrored(summary: MirrorResult, console: Console) -> None:

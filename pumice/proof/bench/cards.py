@@ -14,7 +14,7 @@ from pumice.proof.bench.figures import Advance, Parameters, Samples
 DEFAULTS: Final = Parameters(nodes=5000, pods=2000, gang=8)
 CARDS: Final = 8
 SPLIT: Final = 10
-"""So many pods may share a card."""
+"""Number of pods that may share a card."""
 MIB: Final = 81_920
 ASKED: Final = ((1, 20_480, 25), (2, 10_240, 10), (1, 40_960, 50), (1, 4_096, 0))
 """(cards, MiB and cores of each) of every pod of job j: entry j mod 4."""

@@ -18,7 +18,7 @@ from pumice.proof.bench.steady import change, fill
 
 DEFAULTS: Final = Parameters(nodes=5000, running=100_000, gang=8, queues=4)
 TURNOVER: Final = 0.01
-"""So many of the gangs leave between two cycles, and as many come."""
+"""Number of gangs that leave between two cycles; as many come."""
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:

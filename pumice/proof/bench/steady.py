@@ -68,7 +68,7 @@ def _endless(obj: dict[str, Any]) -> dict[str, Any]:
 
 DEFAULTS: Final = Parameters(nodes=10_000, running=100_000, pods=160, gang=8)
 CHANGED_SHARE: Final = 0.01
-"""So many of the running pods change between two cycles."""
+"""Number of running pods that change between two cycles."""
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:

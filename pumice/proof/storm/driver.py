@@ -136,7 +136,7 @@ def priority(name: str, value: int) -> Object:
 
 
 def budget(job: str, least: int) -> Object:
-    """So many pods of a job are to stay healthy."""
+    """Number of a job's pods that must stay healthy."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -105,7 +105,7 @@ NOT_LIVE: Final = frozenset(("journal-failing", "journal-unsure", "journal-torn"
 GIVEN_UP_S: Final = 3 * ANSWER_TIMEOUT_S - 1.0
 """Until then no outcome is given up."""
 MOST: Final = 100
-"""So many violations of one invariant are reported."""
+"""Number of violations of one invariant that are reported."""
 
 
 class LiveMonitor(Monitor):

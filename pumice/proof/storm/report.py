@@ -24,9 +24,9 @@ from pumice.proof.storm.stress import Tally
 from pumice.results import Result
 
 SHRUNK: Final = 5
-"""So many violations are cut down; the others are only written out."""
+"""Number of violations that are cut down; the others are only written out."""
 TRIED: Final = 50
-"""So many are run again: with thousands this would take as long as the storms."""
+"""Number that is run again: with thousands this would take as long as the storms."""
 PROBE: Final = bytes(65536)
 
 

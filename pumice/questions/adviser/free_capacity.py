@@ -57,7 +57,7 @@ class FreeCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """So many pods that ask for the same; `asked`: (dimension, amount) of one, without what it asks none of."""
+    """Pods with equal requests; `asked`: (dimension, amount) of one, without what it asks none of."""
 
     task: Task
     count: int

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pumice.core.state.jobs import Job
 
 NAMED: Final = 3
-"""So many jobs are named."""
+"""Number of jobs that are named."""
 
 
 def holders(session: Session, resources: Sequence[str], queues: Collection[str] | None = None) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ def _plain(entry: StoryEntry) -> Plain:
 
 Plain = dict[str, Any]
 MOST_EVENTS: Final = 300
-"""So many of the newest starts, crashes and configurations are listed."""
+"""Number of the newest starts, crashes and configurations that are listed."""
 KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
 
 

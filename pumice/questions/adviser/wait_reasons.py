@@ -80,7 +80,7 @@ class WaitReasons(NamedTuple):
 
 
 class ReasonFinder:
-    """Finds the reason of a waiting job, for all commands: asked between the last action and the close of the session."""
+    """Finds the reason of a waiting job, for all commands. Use it after the last action, before the session closes."""
 
     def __init__(self, session: Session, trail: Trail, opening: OpeningState) -> None:
         self._session, self._trail = session, trail

@@ -130,7 +130,7 @@ LEAST: Final = 1e-9
 
 
 class QueueLoan(NamedTuple):
-    """So much of a resource (in cores, bytes or pieces). `lender`: "" for what no queue deserves."""
+    """An amount of a resource (in cores, bytes or pieces). `lender`: "" for what no queue deserves."""
 
     lender: str
     borrower: str

@@ -71,7 +71,7 @@ Plain = dict[str, Any]
 NOTHING_CHANGED: Final = "which changed nothing about it"
 PLACED: Final = "Placed"
 BEST: Final = 3
-"""So many of the best nodes are named with their scores."""
+"""Number of the best nodes that are named with their scores."""
 
 
 class Tried(TypedDict, total=False):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.core.state.view import View
 
 NAMED: Final = 3
-"""So many of the kept pods are named."""
+"""Number of the kept pods that are named."""
 GANGS: Final = ("gangpreempt", "gangreclaim")
 NO_CANDIDATES: Final = "there were no candidates"
 

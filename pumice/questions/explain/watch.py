@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # --- Room within a network topology
 
 NAMED: Final = 3
-"""So many HyperNodes, and so many different numbers of pods, are named."""
+"""Number of HyperNodes, and of different numbers of pods, that are named."""
 PLUGIN: Final = "network-topology-aware"
 
 

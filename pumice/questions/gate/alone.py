@@ -16,7 +16,7 @@ from pumice.questions.gate.sides import Side, read_side
 from pumice.questions.gate.written import number
 
 CASES: Final = 8
-"""So many lived cases are remembered: each expectation of a case is a test of its own."""
+"""Number of lived cases that are remembered: each expectation of a case is a test of its own."""
 
 
 def tried(case: GoldenCase, place: int, policy: Path) -> str:

@@ -40,7 +40,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class CaseNodes(Struct, forbid_unknown_fields=True):
-    """So many equal nodes, ready; or nodes of these names."""
+    """A number of equal nodes, ready; or nodes of these names."""
 
     nodes: int | list[str]
     cpu: Amount = 8

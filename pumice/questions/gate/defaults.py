@@ -13,7 +13,7 @@ from pumice.questions.gate.record import RecordedEviction, RunRecord
 
 SYSTEM: Final = "kube-system"
 SHOWN: Final = 3
-"""So many of what was found are named."""
+"""Number of what was found that are named."""
 LATE: Final = 0.05
 LATE_S: Final = 60.0
 """A job that base starts so shortly before the horizon may well start after it under head: a part, and seconds at

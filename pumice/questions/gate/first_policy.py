@@ -18,11 +18,11 @@ from pumice.questions.gate.sides import Side
 from pumice.yaml_text import dump_yaml
 
 DRAWS: Final = 6
-"""So many draws show how far a measure moves without any change."""
+"""Number of draws that show the variation of a measure without any change."""
 SLACK: Final = 0.1
 """Part that is allowed beyond the worst draw."""
 MOST_QUEUES: Final = 3
-"""So many queues get an expectation, those with the most jobs that waited."""
+"""Number of queues with an expectation, those with the most jobs that waited."""
 HEADER: Final = """\
 # The first policy of this cluster: what its present policy keeps to over {draws} draws of the workload (arrivals moved
 # by up to {arrivals}), and {slack:.0%} more. Change what your teams were promised, and try

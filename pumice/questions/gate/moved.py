@@ -13,7 +13,7 @@ from pumice.questions.gate.record import RecordedJob, RunRecord
 SIZES: Final = ((1, "1 pod"), (8, "2 to 8 pods"), (64, "9 to 64 pods"))
 LARGEST: Final = "more than 64 pods"
 MOST: Final = 3
-"""So many jobs are named that wait more, and that wait less."""
+"""Number of jobs that are named in each direction: waiting more, waiting less."""
 Grouping = Callable[[RecordedJob], str]
 FELT_S: Final = 1.0
 """A difference of a wait that is smaller is none."""

@@ -61,7 +61,7 @@ LOOP: Final = "loop"
 PATIENCE: Final = 1000
 """Cycles before a run may end early: a short one is worth more whole."""
 ROUNDS: Final = 20
-"""So many evictions make a loop certain, where a run may end early for one."""
+"""Number of evictions that prove a loop, if a run may end early for one."""
 
 
 class WantedFacts(Struct, frozen=True):

@@ -38,7 +38,7 @@ OF_THE_GATE: Final = frozenset(("workloads", "cases", "then"))
 """Keys of policy files of the gate and of golden cases."""
 WORK: Final = ("Job", "Pod", "PodGroup", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "CronJob", "JobFlow")
 GIT_S: Final = 30.0
-"""So long may git take to hand out a folder."""
+"""Timeout of git for a folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from pumice.runtime.arrivals import ARRIVAL, duration_text
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 QUEUE, CLASS = "queue", "priorityClassName"
 LONGEST_NAME: Final = 50
-"""So much of a name is kept in that of a copy: names of Jobs have 63 letters at most."""
+"""Length of a name within that of a copy: names of Jobs have 63 letters at most."""
 WORDS: Final = frozenset(("Event", "Lease"))
 """Kinds that no decision depends on."""
 

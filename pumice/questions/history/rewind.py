@@ -55,7 +55,7 @@ async def owners_at(db: Path, sequence: int) -> list[Object]:
 
 
 NEAR: Final = 64
-"""So many cycles on are gone through one by one; from further back a checkpoint is nearer."""
+"""Number of cycles that are read one by one; for more, a checkpoint is nearer."""
 
 
 @dataclass(slots=True)

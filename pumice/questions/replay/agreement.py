@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.storage.history import RecordedCycle
 
 NAMED: Final = 100
-"""So many differences are named at most."""
+"""Number of differences that are named at most."""
 
 
 class AgreementTold(msgspec.Struct, frozen=True, kw_only=True):

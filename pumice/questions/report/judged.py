@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pumice.storage.journal import Journal
 
 MOST: Final = 60
-"""So many cycles are judged, the first in each of as many stretches of time; all where there are not more."""
+"""Number of cycles that are judged, the first in each of as many stretches of time; all where there are not more."""
 BATCH: Final = 5_000
 
 

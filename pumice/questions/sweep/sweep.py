@@ -18,7 +18,7 @@ from pumice.questions.sweep.spec import Settings, SweepSpec
 
 Work = Callable[[Settings, str], dict[str, Any]]
 AGAIN: Final = 3
-"""So often is a run tried when the worker dies over it; then something kills them."""
+"""Number of tries of a run whose worker dies."""
 PARQUET: Final = ".parquet"
 
 

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from pumice.questions.whatif.future import EvictedPod
 
 TWICE: Final = 2
-"""So often each job of a ring must have lost pods to the next one before it is called a loop."""
+"""Number of times that each job of a ring must lose pods to the next one, to count as a loop."""
 THRICE: Final = 3
-"""So often a job of no ring must have been evicted, having come back in between."""
+"""Number of evictions of a job outside rings that came back in between."""
 
 
 @dataclass(frozen=True, slots=True)

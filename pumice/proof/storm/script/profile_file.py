@@ -20,7 +20,7 @@ from pumice.proof.storm.script.workload import DISTURBANCES
 NAME: Final = pattern(r"\w[\w.-]{0,49}")
 """Names are joined by "+", and stand in the names of files."""
 MOST: Final = 1000
-"""So many disturbances of a kind: a storm lasts some seconds."""
+"""Limit of disturbances of a kind: a storm lasts some seconds."""
 NOWHERE: Final = ValuePlace(Document("", None))
 
 

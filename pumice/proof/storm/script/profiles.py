@@ -25,7 +25,7 @@ PACKAGED: Final = (
 """The names in `profiles.yaml`, for the help of commands, which read no file to be shown."""
 ROUNDING: Final = 1e-9
 DEEPEST: Final = 50
-"""So many profiles may stand within each other."""
+"""Limit of nested profiles."""
 
 
 @cache

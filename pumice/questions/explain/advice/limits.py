@@ -176,7 +176,7 @@ def _text(name: str, count: int) -> str:
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 PREEMPTING: Final = ("preempt", "gangpreempt")
 MOST: Final = 10
-"""So many queues are tried by themselves, those with the most jobs first."""
+"""Number of queues that are tried by themselves, those with the most jobs first."""
 
 
 def about_victims(group: WaitingGroup) -> Iterator[ChangeFamily]:

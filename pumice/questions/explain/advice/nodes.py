@@ -188,9 +188,9 @@ def _without_node_affinity(pod: Object) -> None:
 SHORT: Final = "resources"
 PODS: Final = "pods"
 OTHERS: Final = 4
-"""So many times the room is tried that the pods themselves need: others that wait may take it first."""
+"""Multiples of the pods' own need that are tried: others that wait may take it first."""
 KINDS: Final = 3
-"""So many kinds of nodes are tried by themselves, of those that lack different resources."""
+"""Number of kinds of nodes that are tried by themselves, of those that lack different resources."""
 WIDEST: Final = 64
 """Over so many nodes at most the room is spread otherwise than one task on each."""
 STEPS: Final = 64

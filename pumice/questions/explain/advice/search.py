@@ -11,7 +11,7 @@ from pumice.questions.explain.advice.changes import Change, ChangeFamily, Group
 from pumice.questions.explain.advice.trial import TimeOverError, TrialResult
 
 NEAREST: Final = 10
-"""So many families are tried in pairs when none brings all of the job by itself."""
+"""Number of families that are tried in pairs when none brings all of the job by itself."""
 Sizes = tuple[int, ...]
 
 
@@ -156,7 +156,7 @@ def at_most(group: Group) -> Iterable[Sizes]:
 
 
 def in_between(group: Group) -> Iterable[Sizes]:
-    """A little, and twice as much each time."""
+    """Yield a small number, doubled each time."""
     size = 1
     while size < group[0].most:
         yield (size,)
@@ -211,7 +211,7 @@ class Descent:
         return best, True
 
     def may_be_less(self, sizes: Sizes) -> bool:
-        """Return whether one less may do as well; also true when the time is over first, for then it is unknown."""
+        """Return whether one less may be enough; also True, as unknown, if the budget ends first."""
         try:
             return self._less(sizes, self.result(sizes)) is not None
         except TimeOverError:

@@ -134,7 +134,7 @@ PIPELINED: Final = LABELS[TaskStatus.PIPELINED]
 COMING: Final = SEATED | {PIPELINED}
 WAITING: Final = ("", "Pending")
 LATER: Final = 3
-"""So many cycles more are decided, in which promised room may be had."""
+"""Number of further cycles, in which promised room may become free."""
 Changed = dict[Identity, Object | None]
 
 

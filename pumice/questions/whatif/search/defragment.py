@@ -110,7 +110,7 @@ class Stock:
 
 
 def fewest_moves(stock: Stock) -> int:
-    """So many pods must move at least: on each node the largest go first, one resource at a time, to nowhere."""
+    """Return a lower bound of the moves: on each node the largest go first, one resource at a time, to nowhere."""
     smallest = _smallest(stock.asked)
     best = {_room(stock.free, [smallest] * stock.needed): 0}
     if max(best) >= stock.needed:
@@ -165,11 +165,11 @@ WHOLLY: Final = 6
 MOST: Final = 4
 """Moves of such a plan."""
 LIVED: Final = 150
-"""So many plans are lived through at most."""
+"""Limit of plans that are tried in futures."""
 ATTEMPTS: Final = 20
-"""So many orders of nodes, where not every plan is tried."""
+"""Number of orders of nodes, if not every plan is tried."""
 PERIODS: Final = 20
-"""So many schedule periods have the moved pods to be taken in."""
+"""Number of schedule periods in which moved pods must be placed."""
 
 
 def plans(question: StartQuestion) -> Iterator[StartAnswer]:

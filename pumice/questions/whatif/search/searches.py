@@ -273,7 +273,7 @@ def _dividing(fork: Fork) -> Units:
 MOST_NODES: Final = 64
 MOST_SORTS: Final = 3
 CHOICES: Final = 300
-"""So many choices of running jobs of one size are tried; of more only those that come first."""
+"""Number of choices of running jobs of one size that are tried; of more only those that come first."""
 CLASS: Final = "whatif"
 
 
