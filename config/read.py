@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import msgspec
 from msgspec import inspect
 
-from pumice.config.errors import ConfigError, UnknownNameError, WrongTypeError
-from pumice.config.yaml_tree import Document, Path
+from pumice.config.errors import ConfigError, ConfigSyntaxError, UnknownNameError, WrongTypeError
+from pumice.config.yaml_tree import Document, Path, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -61,6 +61,18 @@ class ValuePlace(msgspec.Struct, frozen=True):
     def error(self, kind: type[ConfigError], problem: str) -> ConfigError:
         """An error of this kind here."""
         return kind(problem, source=self.document.source, line=self.line, path=self.dotted)
+
+
+def read_yaml(text: str, source: str, *, for_api: bool = False) -> tuple[ValuePlace, Any]:
+    """Return the place of the one document of a text, and its value; an empty text is nothing (None).
+
+    ``for_api``: numbers as they arrive at the API. Raises ConfigSyntaxError with the line.
+    """
+    documents = read_documents(text, source, for_api=for_api)
+    if len(documents) > 1:
+        raise ValuePlace(documents[1]).error(ConfigSyntaxError, "a second YAML document: expected one")
+    document = documents[0] if documents else Document(source, None)
+    return ValuePlace(document), document.data
 
 
 class Strictness:

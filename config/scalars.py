@@ -6,6 +6,8 @@ Timestamps stay texts here. Source: ``resolve.go`` of yaml.v2 2.4.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from decimal import Decimal
 from functools import lru_cache
@@ -114,6 +116,16 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
     if not isinstance(value, kinds[kind]) or (kind == "int" and isinstance(value, bool)):
         raise ValueError(f"{text!r} is not a {kind}")
     return value
+
+
+def resolve_tagged_for_api(tag: str, text: str) -> Scalar:
+    """Return what reaches the API of a scalar with an explicit tag. Raises ValueError as the two above do."""
+    if tag == _TAG_PREFIX + "binary":
+        try:
+            return base64.b64decode(text, validate=True).decode("utf-8", "replace")
+        except binascii.Error as error:
+            raise ValueError("!!binary: not valid base64") from error
+    return as_json_number(resolve_tagged(tag, text))
 
 
 def _integer(plain: str) -> int | None:

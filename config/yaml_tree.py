@@ -1,62 +1,25 @@
-"""YAML text as plain data plus the line of every value, through PyYAML's nodes, which are made of its events here.
+"""YAML text as plain data plus the line of every value.
 
 Scalars are read as yaml.v2 reads them (scalars.py). Mapping keys are texts; nested keys keep their raw spelling.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 import yaml
 
 from pumice.config.errors import ConfigSyntaxError, DuplicateKeyError
-from pumice.config.scalars import Scalar, as_json_number, resolve_plain, resolve_tagged
+from pumice.config.scalars import Scalar, resolve_for_api, resolve_plain, resolve_tagged, resolve_tagged_for_api
+from pumice.config.yaml_values import DEEPEST, LOADER, Open, ValueBuilder, bounded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# --- Events
-# They are bounded in depth: libyaml's composer calls itself for every level, without looking at the stack, and 50,000
-# brackets end the process. Newer ones read no further than 1,000 levels themselves, and may reach them before we
-# do, as they read ahead.
-
-DEEPEST: Final = 128
-"""Levels of mappings and lists in what is meant for a person to read; an object of the API may have as many."""
-LIBYAML_SAYS: Final = "exceeded maximum nesting depth"
-
-
-class TooDeepError(yaml.MarkedYAMLError):
-    """More levels than a real file has; its mark is where the first one too many begins."""
-
-
-def bounded_events(text: str, loader: Any, deepest: int = DEEPEST) -> Iterator[Any]:
-    """The events in order, as ``yaml.parse`` gives them. Raises yaml.YAMLError, and TooDeepError for more levels than
-    `deepest`, which is 1,000 at most.
-    """
-    depth, problem = 0, f"nested deeper than {deepest} levels"
-    events: Iterator[Any] = yaml.parse(text, Loader=loader)
-    try:
-        for event in events:
-            kind: Any = event.__class__
-            if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                depth += 1
-                if depth > deepest:
-                    raise TooDeepError(problem=problem, problem_mark=event.start_mark)
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                depth -= 1
-            yield event
-    except yaml.MarkedYAMLError as error:
-        if error.problem != LIBYAML_SAYS:
-            raise
-        raise TooDeepError(problem=problem, problem_mark=error.problem_mark) from error
-
-
 Path = tuple[str | int, ...]
 
-_PLAIN = "plain"
-_QUOTED = "quoted"
-_MOST_ALIASED = 10_000  # beyond one value a letter: aliases can make a small text enormous
+_MOST_ALIASED: Final = 10_000  # beyond one value a letter: aliases can make a small text enormous
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -73,149 +36,90 @@ class Document(msgspec.Struct, frozen=True):
     literals: frozenset[Path] = frozenset()
 
 
-class _Composer:
-    """Nodes of one document from its events, without a call for every level."""
+class _PlacedBuilder(ValueBuilder):
+    """Keeps the event of every value and of its key beside the data, by container and step."""
 
-    def __init__(self) -> None:
-        self._anchors: dict[str, yaml.Node] = {}
-        self._open: list[tuple[Any, list[yaml.Node]]] = []  # with what has come of each
-
-    def root(self, events: Iterator[Any]) -> yaml.Node:
-        """The root; `events` stand behind the document's start, and end up behind its end."""
-        root: yaml.Node | None = None
-        for event in events:
-            if isinstance(event, yaml.DocumentEndEvent):
-                break
-            if isinstance(event, yaml.CollectionEndEvent):
-                self._close()
-                continue
-            node = self._node(event)
-            if self._open:
-                self._open[-1][1].append(node)
-            root = root or node
-            if isinstance(event, yaml.CollectionStartEvent):
-                self._open.append((node, []))
-        assert root is not None  # a document without one has an empty scalar
-        return root
-
-    def _node(self, event: Any) -> yaml.Node:
-        start, end = event.start_mark, event.end_mark
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._anchors:
-                problem = f"the alias {event.anchor!r} has no anchor"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=start)
-            return self._anchors[event.anchor]
-        node: yaml.Node
-        if isinstance(event, yaml.ScalarEvent):
-            node = yaml.ScalarNode(_scalar_tag(event), event.value, start, end, event.style)
-        else:
-            mapping = isinstance(event, yaml.MappingStartEvent)
-            node = (yaml.MappingNode if mapping else yaml.SequenceNode)("", [], start)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
-        return node
-
-    def _close(self) -> None:
-        node, inside = self._open.pop()
-        if isinstance(node, yaml.MappingNode):
-            node.value = list(zip(inside[::2], inside[1::2], strict=True))
-        else:
-            node.value = inside
-
-
-def _scalar_tag(event: Any) -> str:
-    """Keeps apart what PyYAML's resolvers would mix: plain scalars, quoted ones, and explicit tags."""
-    if event.tag is None or event.tag == "!":
-        return _PLAIN if event.implicit[0] else _QUOTED
-    return str(event.tag)
-
-
-class _Reader:
-    """Builds one Document from its root node."""
+    KEY: ClassVar[str] = "a mapping's key must be a text"
+    MERGE: ClassVar[str] = "<< needs a mapping"
+    NO_ANCHOR: ClassVar[str] = "not YAML: the alias {!r} has no anchor"
+    ITSELF: ClassVar[str] = "an alias contains itself"
+    TOO_MANY: ClassVar[str] = "more than {} values"
 
     def __init__(self, source: str, first_line: int, size: int, *, for_api: bool) -> None:
+        plain, tagged = (resolve_for_api, resolve_tagged_for_api) if for_api else (resolve_plain, resolve_tagged)
+        super().__init__(plain, tagged, size + _MOST_ALIASED)
         self._source = source
-        self._for_api = for_api
-        self._most = size + _MOST_ALIASED
         self._first_line = first_line
-        self._values = 0
-        self._open: set[int] = set()
-        self.lines: dict[Path, int] = {}
-        self.texts: dict[Path, str] = {}
-        self.literals: set[Path] = set()
+        self._places: dict[int, dict[str | int, tuple[Any, Any]]] = {}  # by id: aliases share their anchor's
+        self._lines: dict[Path, int] = {}
+        self._texts: dict[Path, str] = {}
+        self._literals: set[Path] = set()
 
-    def document(self, root: yaml.Node) -> Document:
-        data = self._value(root, ())
-        return Document(self._source, data, self.lines, self.texts, frozenset(self.literals))
+    def document(self) -> Document:
+        """Return the data with each value at its own paths. Raises ConfigSyntaxError where aliases nest too deeply."""
+        data = self._placed(self.value, self.root, self.root, ())
+        return Document(self._source, data, self._lines, self._texts, frozenset(self._literals))
 
-    def _line(self, node: yaml.Node) -> int:
-        return int(node.start_mark.line) + self._first_line
-
-    def _value(self, node: yaml.Node, path: Path) -> Any:
-        self._values += 1
-        if self._values > self._most:
-            raise self._error(node, f"more than {self._most} values")
+    def _placed(self, value: Any, begin: Any, event: Any, path: Path) -> Any:
         if len(path) > DEEPEST:  # aliases of aliases
-            raise self._error(node, f"nested deeper than {DEEPEST} levels")
-        self.lines.setdefault(path, self._line(node))
-        if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, path)
-        if id(node) in self._open:
-            raise self._error(node, "an alias contains itself")
-        self._open.add(id(node))
-        value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
-        self._open.discard(id(node))
-        return value
-
-    def _scalar(self, node: yaml.ScalarNode, path: Path) -> Scalar:
-        text: str = node.value
-        if node.style == "|":
-            self.literals.add(path)
-        if node.tag == _QUOTED:
-            return text
-        try:
-            value = resolve_plain(text) if node.tag == _PLAIN else resolve_tagged(node.tag, text)
-            value = as_json_number(value) if self._for_api else value
-        except ValueError as error:
-            raise self._error(node, str(error)) from error
+            raise self._error(f"nested deeper than {DEEPEST} levels", event)
+        self._lines[path] = begin.start_mark.line + self._first_line
+        if event.__class__ is not yaml.ScalarEvent:
+            inside = self._places[id(value)]
+            if isinstance(value, dict):
+                items: Any = value.items()
+                return {name: self._placed(each, *inside[name], (*path, name)) for name, each in items}
+            return [self._placed(each, *inside[index], (*path, index)) for index, each in enumerate(value)]
+        if event.style == "|":
+            self._literals.add(path)
         if value is not None and not isinstance(value, str):
-            self.texts[path] = text
+            self._texts[path] = event.value
         return value
 
-    def _sequence(self, node: yaml.Node, path: Path) -> list[Any]:
-        return [self._value(child, (*path, index)) for index, child in enumerate(node.value)]
+    def _line(self, event: Any) -> int:
+        return int(event.start_mark.line) + self._first_line
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        own: set[str] = set()
-        for key, child in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise self._error(key, "a mapping's key must be a text")
-            name: str = key.value
-            if name == "<<" and key.tag == _PLAIN:
-                found.update(self._merged(child, path))
-                continue
-            if name in own:
-                raise DuplicateKeyError(name, source=self._source, line=self._line(key))
-            own.add(name)
-            self.lines[(*path, name)] = self._line(key)
-            found[name] = self._value(child, (*path, name))
-        return found
+    def _error(self, problem: str, event: Any) -> Exception:
+        return ConfigSyntaxError(problem, source=self._source, line=self._line(self._origin(event)))
 
-    def _merged(self, node: yaml.Node, path: Path) -> dict[str, Any]:
-        """Return the keys that ``<<: *anchor`` or a list of anchors merges in; the first of a list wins."""
-        if isinstance(node, yaml.SequenceNode):
-            merged: dict[str, Any] = {}
-            for child in reversed(node.value):
-                merged.update(self._merged(child, path))
-            return merged
-        value = self._value(node, path)
-        if not isinstance(value, dict):
-            raise self._error(node, "<< needs a mapping")
-        return value  # pyright: ignore[reportUnknownVariableType]
+    def _twice(self, top: Open, event: Any) -> None:
+        raise DuplicateKeyError(top.key, source=self._source, line=self._line(self._origin(top.key_event)))
 
-    def _error(self, node: yaml.Node, problem: str) -> ConfigSyntaxError:
-        return ConfigSyntaxError(problem, source=self._source, line=self._line(node))
+    def _open(self, value: dict[Any, Any] | list[Any], event: Any) -> None:
+        self._places[id(value)] = {}
+        super()._open(value, event)
+
+    def _item(self, top: Open, event: Any) -> None:
+        origin = self._origin(event)
+        self._places[id(top.value)][len(top.value) - 1] = (origin, origin)
+
+    def _entry(self, top: Open, value: Any, event: Any) -> None:
+        if not top.merges:
+            begin = top.key_event
+            if begin.__class__ is yaml.AliasEvent or event.__class__ is yaml.AliasEvent:
+                begin, event = self._origin(begin), self._origin(event)
+            self._places[id(top.value)][top.key] = (begin, event)
+        super()._entry(top, value, event)
+
+    def _merge(self, top: Open, value: Any, event: Any) -> None:
+        inside = self._places.get(id(value), {})
+        if isinstance(value, list):
+            sources: list[Any] = value
+            for index in range(len(sources) - 1, -1, -1):
+                self._merge(top, sources[index], inside[index][1])
+            return
+        super()._merge(top, value, event)
+        self._places[id(top.value)].update(inside)
+
+    def _scalar(self, event: Any) -> Scalar:
+        top = self._stack[-1] if self._stack else None
+        if top is not None and type(top.value) is dict and not top.keyed:
+            return str(event.value)  # keys keep their spelling
+        return super()._scalar(event)
+
+    def _alias(self, event: Any) -> Any:
+        value = super()._alias(event)
+        return value if isinstance(value, dict | list) else self._scalar(self._origin(event))
 
 
 def read_documents(text: str, source: str, first_line: int = 1, *, for_api: bool = False) -> list[Document]:
@@ -226,7 +130,12 @@ def read_documents(text: str, source: str, first_line: int = 1, *, for_api: bool
     Raises ConfigSyntaxError with the line.
     """
     try:
-        return [_Reader(source, first_line, len(text), for_api=for_api).document(root) for root in _roots(text)]
+        found: list[Document] = []
+        for events in _documents(text):
+            builder = _PlacedBuilder(source, first_line, len(text), for_api=for_api)
+            builder.build(iter(events))
+            found.append(builder.document())
+        return found
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = int(mark.line) + first_line if mark is not None else 0
@@ -235,14 +144,14 @@ def read_documents(text: str, source: str, first_line: int = 1, *, for_api: bool
         raise ConfigSyntaxError(f"not YAML: {error}", source=source) from error
 
 
-def _roots(text: str) -> Iterator[yaml.Node]:
-    events = bounded_events(text, LOADER)
-    for event in events:
-        if isinstance(event, yaml.DocumentStartEvent):
-            root = _Composer().root(events)
-            if not (isinstance(root, yaml.ScalarNode) and root.value == ""):
-                yield root
-
-
-LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's parser, or PyYAML's own where it is missing."""
+def _documents(text: str) -> Iterator[list[Any]]:
+    """Yield the events of each document: what is not YAML is said before what is wrong in it."""
+    found: list[Any] = []
+    for event in bounded_events(text, LOADER):
+        kind: Any = event.__class__
+        if kind is yaml.DocumentStartEvent:
+            found = []
+        elif kind is not yaml.DocumentEndEvent:
+            found.append(event)
+        elif not (found[0].__class__ is yaml.ScalarEvent and found[0].value == ""):
+            yield found

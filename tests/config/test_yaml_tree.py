@@ -82,3 +82,28 @@ def test_an_alias_needs_an_anchor_and_does_not_contain_itself() -> None:
         read_documents("a: *b", "x")
     with pytest.raises(ConfigSyntaxError, match="x:1: an alias contains itself"):
         read_documents("a: &a [*a]", "x")
+
+
+def test_an_alias_has_the_lines_of_its_anchor_at_its_own_paths() -> None:
+    document = read_documents("a: &a\n  b: 010\nc:\n- *a\nd:\n  <<: *a\n  e: *a\n", "x")[0]
+    assert document.data == {"a": {"b": 8}, "c": [{"b": 8}], "d": {"b": 8, "e": {"b": 8}}}
+    assert document.lines[("c", 0)] == 1
+    assert document.lines[("d", "b")] == document.lines[("d", "e", "b")] == document.lines[("c", 0, "b")] == 2
+    assert document.lines[("d", "e")] == 7
+    assert document.texts[("d", "e", "b")] == "010"
+
+
+def test_an_alias_has_a_copy_of_its_anchors_value() -> None:
+    found = data("a: &a {b: []}\nc: *a")
+    found["c"]["b"].append(1)
+    assert found["a"] == {"b": []}
+
+
+def test_what_is_not_yaml_is_said_before_what_is_wrong_in_it() -> None:
+    with pytest.raises(ConfigSyntaxError, match="not YAML"):
+        data("a: 1\na: 2\nb: [")
+
+
+def test_binary_tag_for_the_api_is_read_as_kubectl_reads_it() -> None:
+    assert read_documents("a: !!binary aGk=", "x", for_api=True)[0].data == {"a": "hi"}
+    assert data("a: !!binary aGk=") == {"a": "aGk="}

@@ -25,12 +25,13 @@ from msgspec import Struct, field
 
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import ConfigError
-from pumice.config.read import ValuePlace, shaped
+from pumice.config.read import ValuePlace, read_yaml, shaped
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
+from pumice.load.source import read_text
 from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
-from pumice.questions.gate.policy import IDLE, Workload, WrittenExpectation, demand_duration, demand_time, read_yaml
+from pumice.questions.gate.policy import IDLE, Workload, WrittenExpectation, demand_duration, demand_time
 from pumice.questions.gate.workloads import arrival_s, objects_in, read_workload
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.yaml_text import dump_yaml
@@ -147,7 +148,7 @@ class GoldenCase:
 
 def read_case(path: Path) -> GoldenCase:
     """Return the case of a file. Raises InputError, ConfigError, which name the place and what is wrong."""
-    place, said = read_yaml(path)
+    place, said = read_yaml(read_text(path), str(path), for_api=True)  # it has manifests inside
     written = shaped(place, said, WrittenCase)
     until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
     demand_duration(place.at("default_duration"), written.default_duration)

@@ -16,21 +16,17 @@ Paths are relative to the file. `docs/gate.md` describes every key.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-import yaml
 from msgspec import Meta, Struct, field
 
 from pumice.cluster.api.fields import is_list
 from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
-from pumice.config.read import ValuePlace, mapping, shaped
-from pumice.config.yaml_tree import Document, bounded_events
+from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
 from pumice.core.objects.metadata import parse_time
-from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
 
@@ -38,10 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 IDLE: Final = "idle"
-BOOL: Final = "tag:yaml.org,2002:bool"
-TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
-DEEPEST: Final = 100
-"""Nesting of a policy file at most."""
 
 Operator = Literal["<=", ">=", "==", "<", ">", "!="]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="a part between 0 and 1")]
@@ -181,8 +173,7 @@ def read_policy(path: Path) -> GatePolicy:
     written = shaped(place, said, WrittenPolicy)
     expected = written.expect
     if isinstance(expected, str):
-        expected = _expectations_in(path.parent / expected)
-        at = ValuePlace(Document(str(path.parent / str(written.expect)), None))
+        at, expected = _expectations_in(path.parent / expected)
     else:
         at = place.at("expect")
     _check(written, place)
@@ -202,36 +193,14 @@ def read_policy(path: Path) -> GatePolicy:
     )
 
 
-class _Plain(yaml.SafeLoader):
-    """YAML 1.2 in two respects: `off` is a key and no boolean, and a time of day is a text."""
-
-
-_Plain.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in rules if tag not in (BOOL, TIMESTAMP)]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Plain.add_implicit_resolver(BOOL, re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF"))
-
-
-def read_yaml(path: Path) -> tuple[ValuePlace, Any]:
-    """Return the value of a YAML file, and the place of it. Raises InputError."""
-    text = read_text(path)
-    try:
-        list(bounded_events(text, _Plain, DEEPEST))
-        said: Any = yaml.load(text, _Plain)
-    except yaml.YAMLError as error:
-        raise InputError(f"malformed YAML: {error}", source=str(path)) from error
-    return ValuePlace(Document(str(path), None)), said
-
-
 def _document(path: Path) -> tuple[ValuePlace, dict[str, Any]]:
-    place, said = read_yaml(path)
+    place, said = read_yaml(read_text(path), str(path))
     return place, {key: found for key, found in mapping(place, said).items() if found is not None}
 
 
-def _expectations_in(path: Path) -> list[WrittenExpectation]:
-    place, said = read_yaml(path)
-    return shaped(place, said, list[WrittenExpectation])
+def _expectations_in(path: Path) -> tuple[ValuePlace, list[WrittenExpectation]]:
+    place, said = read_yaml(read_text(path), str(path))
+    return place, shaped(place, said, list[WrittenExpectation])
 
 
 def _check(written: WrittenPolicy, place: ValuePlace) -> None:

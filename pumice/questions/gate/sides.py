@@ -21,13 +21,12 @@ from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
-from pumice.config.yaml_tree import bounded_events
+from pumice.config.yaml_values import bounded_events
 from pumice.core.configuration import parse_or_built_in, parse_scheduler_config
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.load.source import SUFFIXES, read_text
-from pumice.questions.gate.policy import DEEPEST
 from pumice.questions.whatif.ask import named
 
 CONF: Final = ".conf"
@@ -118,7 +117,7 @@ def _take(found: _Found, file: Path, source: str) -> None:
 def _keys(text: str) -> frozenset[str]:
     """Return the keys of a file that is no manifest."""
     try:
-        list(bounded_events(text, yaml.SafeLoader, DEEPEST))
+        list(bounded_events(text, yaml.SafeLoader))
         said: Any = next(iter(yaml.safe_load_all(text)), None)
     except yaml.YAMLError:
         return frozenset()  # the reader of manifests says what is wrong

@@ -23,15 +23,14 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import yaml
 from msgspec import Meta, Struct, field
 
 from pumice.cluster.api.fields import is_list
 from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
-from pumice.config.read import ValuePlace, mapping, shaped
-from pumice.config.yaml_tree import Document, bounded_events
-from pumice.errors import InputError
+from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
+from pumice.config.yaml_tree import Document
+from pumice.config.yaml_tree import Path as YamlPath
 from pumice.load.source import read_text
 
 ARGUMENTS: Final = "arguments."
@@ -62,20 +61,18 @@ class SweepSpec:
 
 def read_spec(path: Path) -> SweepSpec:
     """Return the sweep of a file. Raises InputError, ConfigError, which name the file and what is wrong with it."""
-    text = read_text(path)
-    try:
-        list(bounded_events(text, yaml.SafeLoader, 100))
-        said: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"malformed YAML: {error}", source=str(path)) from error
-    place = ValuePlace(Document(str(path), None))
+    place, said = read_yaml(read_text(path), str(path))
     spec = shaped(place, {key: found for key, found in mapping(place, said).items() if found is not None}, _Written)
-    listed = spec.listed or [{}]
-    runs = tuple({**spec.fixed, **one, **combined} for one in listed for combined in _combinations(spec.grid))
-    for run in runs:
-        _check(run, place)
+    listed, runs = spec.listed or [{}], list[Settings]()
+    for number, one in enumerate(listed):
+        given = {"fixed": spec.fixed, "list": one, "grid": spec.grid}
+        places = {"fixed": place.at("fixed"), "list": place.at("list").at(number), "grid": place.at("grid")}
+        lines: dict[YamlPath, int] = {(name,): places[part].at(name).line for part in given for name in given[part]}
+        for combined in _combinations(spec.grid):
+            runs.append({**spec.fixed, **one, **combined})
+            _check(runs[-1], ValuePlace(Document(str(path), None, lines)))
     varied = tuple(dict.fromkeys([*(name for one in listed for name in one), *spec.grid]))
-    return SweepSpec(path.parent, runs, varied)
+    return SweepSpec(path.parent, tuple(runs), varied)
 
 
 def _combinations(grid: Mapping[str, list[Any]]) -> Iterator[Settings]:

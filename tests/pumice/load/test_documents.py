@@ -119,6 +119,12 @@ def test_a_key_given_twice_is_remarked_on_and_the_last_one_counts() -> None:
         (2, "the key 'c' is given twice; the last one counts"),
         (4, "the key 'a' is given twice; the last one counts"),
     ]
+    (document,) = whole("a: 1\n<<: {a: 2}\na: 3\n")  # a merge key between them changes nothing
+    assert document.remarks == [(3, "the key 'a' is given twice; the last one counts")]
+
+
+def test_an_alias_may_be_a_key() -> None:
+    assert only("a: &a 010\n*a : b") == {"a": 8, "8": "b"}
 
 
 @pytest.mark.parametrize(
