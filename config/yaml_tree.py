@@ -12,7 +12,7 @@ import yaml
 
 from pumice.config.errors import ConfigSyntaxError, DuplicateKeyError
 from pumice.config.scalars import Scalar, resolve_for_api, resolve_plain, resolve_tagged, resolve_tagged_for_api
-from pumice.config.yaml_values import DEEPEST, LOADER, Open, ValueBuilder, bounded_events
+from pumice.config.yaml_values import DEEPEST, LOADER, OpenValue, ValueBuilder, bounded_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,18 +82,18 @@ class _PlacedBuilder(ValueBuilder):
     def _error(self, problem: str, event: Any) -> Exception:
         return ConfigSyntaxError(problem, source=self._source, line=self._line(self._origin(event)))
 
-    def _twice(self, top: Open, event: Any) -> None:
+    def _twice(self, top: OpenValue, event: Any) -> None:
         raise DuplicateKeyError(top.key, source=self._source, line=self._line(self._origin(top.key_event)))
 
     def _open(self, value: dict[Any, Any] | list[Any], event: Any) -> None:
         self._places[id(value)] = {}
         super()._open(value, event)
 
-    def _item(self, top: Open, event: Any) -> None:
+    def _item(self, top: OpenValue, event: Any) -> None:
         origin = self._origin(event)
         self._places[id(top.value)][len(top.value) - 1] = (origin, origin)
 
-    def _entry(self, top: Open, value: Any, event: Any) -> None:
+    def _entry(self, top: OpenValue, value: Any, event: Any) -> None:
         if not top.merges:
             begin = top.key_event
             if begin.__class__ is yaml.AliasEvent or event.__class__ is yaml.AliasEvent:
@@ -101,7 +101,7 @@ class _PlacedBuilder(ValueBuilder):
             self._places[id(top.value)][top.key] = (begin, event)
         super()._entry(top, value, event)
 
-    def _merge(self, top: Open, value: Any, event: Any) -> None:
+    def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         inside = self._places.get(id(value), {})
         if isinstance(value, list):
             sources: list[Any] = value

@@ -58,13 +58,13 @@ def bounded_events(text: str, loader: Any, deepest: int = DEEPEST) -> Iterator[A
 # --- Values
 
 
-class Open:
+class OpenValue:
     """A mapping or a sequence that is being filled."""
 
     __slots__ = ("anchored", "before", "inherited", "key", "key_event", "keyed", "merged_into", "merges", "value")
 
     def __init__(
-        self, value: dict[Any, Any] | list[Any], anchored: Anchored | None, before: int, merged_into: Open | None
+        self, value: dict[Any, Any] | list[Any], anchored: Anchored | None, before: int, merged_into: OpenValue | None
     ) -> None:
         self.value: Any = value
         self.anchored = anchored
@@ -106,7 +106,7 @@ class ValueBuilder:
         self._plain = plain
         self._tagged = tagged
         self._most_aliased = most_aliased
-        self._stack: list[Open] = []
+        self._stack: list[OpenValue] = []
         self._anchors: dict[str, Anchored] = {}
         self._values = 0  # that there are, each alias counted as what it stands for
         self._aliased = 0
@@ -133,11 +133,11 @@ class ValueBuilder:
     def _error(self, problem: str, event: Any) -> Exception:
         raise NotImplementedError
 
-    def _twice(self, top: Open, event: Any) -> None:
+    def _twice(self, top: OpenValue, event: Any) -> None:
         """The key of `top` stands in the mapping already; `event`: of the value."""
         raise NotImplementedError
 
-    def _item(self, top: Open, event: Any) -> None:
+    def _item(self, top: OpenValue, event: Any) -> None:
         """The last item of a list has come."""
         raise NotImplementedError
 
@@ -151,7 +151,7 @@ class ValueBuilder:
         if event.anchor is not None:
             anchored = self._anchors[event.anchor]
             anchored.size = None
-        self._stack.append(Open(value, anchored, before, merged_into))
+        self._stack.append(OpenValue(value, anchored, before, merged_into))
 
     def _value(self, value: Any, event: Any) -> None:
         self._values += 1
@@ -174,7 +174,7 @@ class ValueBuilder:
             top.key = value if value.__class__ is str else self._key(value, event)
             top.merges = value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]
 
-    def _entry(self, top: Open, value: Any, event: Any) -> None:
+    def _entry(self, top: OpenValue, value: Any, event: Any) -> None:
         mapping: Any = top.value
         if top.merges:
             if event.__class__ is yaml.AliasEvent or event.__class__ is yaml.ScalarEvent:
@@ -186,13 +186,13 @@ class ValueBuilder:
             top.inherited.discard(top.key)
         mapping[top.key] = value
 
-    def _close(self, ended: Open, event: Any) -> None:
+    def _close(self, ended: OpenValue, event: Any) -> None:
         if ended.anchored is not None:
             ended.anchored.size = self._values - ended.before
         if ended.merged_into is not None:
             self._merge(ended.merged_into, ended.value, event)
 
-    def _merge(self, top: Open, value: Any, event: Any) -> None:
+    def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         """Merge at the key's place: later keys override, earlier ones are overridden, as in yaml.v2."""
         sources: list[Any] = value if isinstance(value, list) else [value]
         for source in reversed(sources):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from pumice.config.scalars import resolve_for_api, resolve_tagged_for_api
-from pumice.config.yaml_values import LOADER, Open, ValueBuilder, bounded_events
+from pumice.config.yaml_values import LOADER, OpenValue, ValueBuilder, bounded_events
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from pumice.load.places import JsonLines
@@ -174,11 +174,11 @@ class _Builder(ValueBuilder):
     def _line_of(self, event: Any) -> int:
         return self._line + int(event.start_mark.line) + 1
 
-    def _item(self, top: Open, event: Any) -> None:
+    def _item(self, top: OpenValue, event: Any) -> None:
         if len(self._stack) == 2 and self._stack[0].key == "items":
             self._document.item_lines.append(self._line_of(event))
 
-    def _twice(self, top: Open, event: Any) -> None:
+    def _twice(self, top: OpenValue, event: Any) -> None:
         remark = f"the key {top.key!r} is given twice; the last one counts"
         self._document.remarks.append((self._line_of(event), remark))
 

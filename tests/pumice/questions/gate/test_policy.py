@@ -24,11 +24,11 @@ def refusal(folder: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[1", "gate.yaml: malformed YAML"),
-        ("hello", "gate.yaml: expected a mapping"),
-        ("policy: c", "gate.yaml: expected workloads or cases"),
+        ("[1", "gate.yaml:2: not YAML"),
+        ("hello", "gate.yaml:1: expected a mapping"),
+        ("policy: c", "gate.yaml:1: expected workloads or cases"),
         (f"{WORK}\nexpct: []", "unknown key 'expct', did you mean 'expect'?"),
-        (f"{WORK}\npolicy: 7", "gate.yaml: policy: expected a text, was 7"),
+        (f"{WORK}\npolicy: 7", "gate.yaml:2: policy: expected a text, was 7"),
         ("workloads: [{name: a}]", "workloads[0]: expected either `input` or `generate`"),
         ("workloads: [{input: a, generate: {jobs: 1}}]", "workloads[0]: expected either `input` or `generate`"),
         ("workloads: [{input: a, until: later}]", "workloads[0].until: expected a duration"),
@@ -46,9 +46,13 @@ def refusal(folder: Path, text: str) -> str:
         (f"{WORK}\nexpect: [{{measure: wait.x, op: <=, value: 1}}]", "expect[0].measure: wait: expected one of"),
         (f"{WORK}\nexpect: [{{measure: wait, op: is, value: 1}}]", "expect[0].op: "),
         (f"{WORK}\nexpect: none.yaml", "none.yaml: does not exist"),
+        ("workloads:\n- name: a\n  input: b\n  until: soon", "gate.yaml:4: workloads[0].until: expected a duration"),
+        (f"{WORK}\nexpect: more.yaml", "more.yaml:2: [0].measure: "),
+        ("cases: []\ncases: []", "gate.yaml:2: the key 'cases' stands here twice"),
     ],
 )
 def test_a_wrong_policy_file_is_refused_by_place(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "more.yaml").write_text("# expectations\n- {measure: nonsense, op: <=, value: 1}\n")
     assert said in refusal(tmp_path, text)
 
 
@@ -73,6 +77,7 @@ def test_a_policy_file_reads_off_and_times_as_texts(tmp_path: Path) -> None:
         ("when: [{pods: 2}]\nthen: [{measure: wait, op: <=, value: 1}]", "when[0]: expected one of the keys"),
         ("when: [{job: a, at: x}]\nthen: [{measure: wait, op: <=, value: 1}]", "when[0].at: expected a duration"),
         ("when: [{job: a, pod: 1}]\nthen: [{measure: wait, op: <=, value: 1}]", "unknown key 'pod'"),
+        ("when:\n- job: a\n  pods: many\nthen: []", "a.case.yaml:3: when[0].pods: "),
         ("when: [{file: nope.yaml}]\nthen: [{measure: wait, op: <=, value: 1}]", "does not exist"),
     ],
 )
