@@ -66,9 +66,8 @@ class _PlacedBuilder(ValueBuilder):
         self._lines[path] = begin.start_mark.line + self._first_line
         if event.__class__ is not yaml.ScalarEvent:
             inside = self._places[id(value)]
-            if isinstance(value, dict):
-                items: Any = value.items()
-                return {name: self._placed(each, *inside[name], (*path, name)) for name, each in items}
+            if value.__class__ is dict:
+                return {name: self._placed(each, *inside[name], (*path, name)) for name, each in value.items()}
             return [self._placed(each, *inside[index], (*path, index)) for index, each in enumerate(value)]
         if event.style == "|":
             self._literals.add(path)
@@ -103,10 +102,9 @@ class _PlacedBuilder(ValueBuilder):
 
     def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         inside = self._places.get(id(value), {})
-        if isinstance(value, list):
-            sources: list[Any] = value
-            for index in range(len(sources) - 1, -1, -1):
-                self._merge(top, sources[index], inside[index][1])
+        if value.__class__ is list:
+            for index in range(len(value) - 1, -1, -1):
+                self._merge(top, value[index], inside[index][1])
             return
         super()._merge(top, value, event)
         self._places[id(top.value)].update(inside)
@@ -119,7 +117,8 @@ class _PlacedBuilder(ValueBuilder):
 
     def _alias(self, event: Any) -> Any:
         value = super()._alias(event)
-        return value if isinstance(value, dict | list) else self._scalar(self._origin(event))
+        origin = self._origin(event)
+        return self._scalar(origin) if origin.__class__ is yaml.ScalarEvent else value
 
 
 def read_documents(text: str, source: str, first_line: int = 1, *, for_api: bool = False) -> list[Document]:

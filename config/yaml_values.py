@@ -66,7 +66,7 @@ class OpenValue:
     def __init__(
         self, value: dict[Any, Any] | list[Any], anchored: Anchored | None, before: int, merged_into: OpenValue | None
     ) -> None:
-        self.value: Any = value
+        self.value = value
         self.anchored = anchored
         self.before = before  # so many values came first
         self.merged_into = merged_into  # the mapping whose merge key this is the value of
@@ -194,16 +194,15 @@ class ValueBuilder:
 
     def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         """Merge at the key's place: later keys override, earlier ones are overridden, as in yaml.v2."""
-        sources: list[Any] = value if isinstance(value, list) else [value]
-        for source in reversed(sources):
-            if not isinstance(source, dict):
+        mapping: Any = top.value
+        for source in reversed(value if value.__class__ is list else [value]):
+            if source.__class__ is not dict:
                 raise self._error(self.MERGE, event)
-            keys: Any = source
-            top.inherited |= keys.keys() - top.value.keys()
-            top.value.update(keys)
+            top.inherited |= source.keys() - mapping.keys()
+            mapping.update(source)
 
     def _key(self, value: Any, event: Any) -> str:
-        if isinstance(value, (dict, list)):
+        if value.__class__ is dict or value.__class__ is list:
             raise self._error(self.KEY, event)
         event = self._origin(event)
         try:
