@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from pumice.config.errors import ConfigError, ConfigSyntaxError, UnknownNameError, WrongTypeError
+from pumice.config.scalars import Scalar, resolve_plain
 from pumice.config.yaml_tree import Document, Path, read_documents
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ class ValuePlace(msgspec.Struct, frozen=True):
         return kind(problem, source=self.document.source, line=self.line, path=self.dotted)
 
 
-def read_yaml(text: str, source: str, *, for_api: bool = False) -> tuple[ValuePlace, Any]:
+def read_yaml(text: str, source: str, plain: Callable[[str], Scalar] = resolve_plain) -> tuple[ValuePlace, Any]:
     """Return the place of the one document of a text, and its value; an empty text is nothing (None).
 
-    ``for_api``: numbers as they arrive at the API. Raises ConfigSyntaxError with the line.
+    ``plain`` reads plain scalars. Raises ConfigSyntaxError with the line.
     """
-    documents = read_documents(text, source, for_api=for_api)
+    documents = read_documents(text, source, plain=plain)
     if len(documents) > 1:
         raise ValuePlace(documents[1]).error(ConfigSyntaxError, "a second YAML document: expected one")
     document = documents[0] if documents else Document(source, None)

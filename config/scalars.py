@@ -59,6 +59,12 @@ def resolve_plain(text: str) -> Scalar:
     return value if isinstance(value, float) else text
 
 
+def resolve_true_false(text: str) -> Scalar:
+    """Return the value of a plain scalar where ``n`` and ``off`` are names: ``true`` and ``false`` are the booleans."""
+    value = resolve_plain(text)
+    return text if isinstance(value, bool) and text.lower() not in ("true", "false") else value
+
+
 @lru_cache(maxsize=65_536)
 def resolve_for_api(text: str) -> Scalar:
     """Return what reaches the API of a plain scalar. Raises ValueError for infinities and NaN.

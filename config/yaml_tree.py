@@ -15,7 +15,9 @@ from pumice.config.scalars import Scalar, resolve_for_api, resolve_plain, resolv
 from pumice.config.yaml_values import DEEPEST, LOADER, OpenValue, ValueBuilder, bounded_events
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    PlainReader = Callable[[str], Scalar]
 
 Path = tuple[str | int, ...]
 
@@ -45,8 +47,8 @@ class _PlacedBuilder(ValueBuilder):
     ITSELF: ClassVar[str] = "an alias contains itself"
     TOO_MANY: ClassVar[str] = "more than {} values"
 
-    def __init__(self, source: str, first_line: int, size: int, *, for_api: bool) -> None:
-        plain, tagged = (resolve_for_api, resolve_tagged_for_api) if for_api else (resolve_plain, resolve_tagged)
+    def __init__(self, source: str, first_line: int, size: int, plain: PlainReader) -> None:
+        tagged = resolve_tagged_for_api if plain is resolve_for_api else resolve_tagged
         super().__init__(plain, tagged, size + _MOST_ALIASED)
         self._source = source
         self._first_line = first_line
@@ -121,17 +123,19 @@ class _PlacedBuilder(ValueBuilder):
         return self._scalar(origin) if origin.__class__ is yaml.ScalarEvent else value
 
 
-def read_documents(text: str, source: str, first_line: int = 1, *, for_api: bool = False) -> list[Document]:
+def read_documents(
+    text: str, source: str, first_line: int = 1, *, plain: PlainReader = resolve_plain
+) -> list[Document]:
     """Return all documents of a YAML text that are not empty. ``first_line``: where the text begins in its source.
 
-    ``for_api``: numbers as they arrive at the API, which YAML reaches in the form of JSON.
+    ``plain`` reads plain scalars; resolve_for_api: as they arrive at the API, which YAML reaches in the form of JSON.
 
     Raises ConfigSyntaxError with the line.
     """
     try:
         found: list[Document] = []
         for events in _documents(text):
-            builder = _PlacedBuilder(source, first_line, len(text), for_api=for_api)
+            builder = _PlacedBuilder(source, first_line, len(text), plain)
             builder.build(iter(events))
             found.append(builder.document())
         return found

@@ -7,6 +7,7 @@ import yaml
 
 import pumice.config.yaml_tree as yaml_tree
 from pumice.config.errors import ConfigSyntaxError
+from pumice.config.scalars import resolve_for_api
 from pumice.config.yaml_tree import read_documents
 
 
@@ -105,5 +106,5 @@ def test_what_is_not_yaml_is_said_before_what_is_wrong_in_it() -> None:
 
 
 def test_binary_tag_for_the_api_is_read_as_kubectl_reads_it() -> None:
-    assert read_documents("a: !!binary aGk=", "x", for_api=True)[0].data == {"a": "hi"}
+    assert read_documents("a: !!binary aGk=", "x", plain=resolve_for_api)[0].data == {"a": "hi"}
     assert data("a: !!binary aGk=") == {"a": "aGk="}

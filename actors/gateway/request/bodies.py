@@ -12,6 +12,7 @@ from pumice.actors.gateway import protobuf
 from pumice.actors.gateway.problems import BODY_TYPES, ApiError, bad_request, unsupported_media
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.config.errors import ConfigError, DuplicateKeyError
+from pumice.config.scalars import resolve_for_api
 from pumice.config.yaml_tree import read_documents
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
@@ -83,7 +84,7 @@ def _is_json(body: bytes) -> bool:
 
 def _yaml(body: bytes) -> Any:
     try:
-        documents = read_documents(body.decode(), "body", for_api=True)
+        documents = read_documents(body.decode(), "body", plain=resolve_for_api)
     except DuplicateKeyError as error:
         why = f'line {error.line}: key "{error.key}" already set in map'
         raise bad_request(f"strict decoding error: yaml: unmarshal errors:\n  {why}") from error

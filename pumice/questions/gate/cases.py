@@ -26,6 +26,7 @@ from msgspec import Struct, field
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, read_yaml, shaped
+from pumice.config.scalars import resolve_true_false
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
@@ -148,7 +149,7 @@ class GoldenCase:
 
 def read_case(path: Path) -> GoldenCase:
     """Return the case of a file. Raises InputError, ConfigError, which name the place and what is wrong."""
-    place, said = read_yaml(read_text(path), str(path), for_api=True)  # it has manifests inside
+    place, said = read_yaml(read_text(path), str(path), resolve_true_false)
     written = shaped(place, said, WrittenCase)
     until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
     demand_duration(place.at("default_duration"), written.default_duration)

@@ -26,6 +26,7 @@ from pumice.cluster.api.fields import is_list
 from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
+from pumice.config.scalars import resolve_true_false
 from pumice.core.objects.metadata import parse_time
 from pumice.load.source import read_text
 from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
@@ -194,12 +195,12 @@ def read_policy(path: Path) -> GatePolicy:
 
 
 def _document(path: Path) -> tuple[ValuePlace, dict[str, Any]]:
-    place, said = read_yaml(read_text(path), str(path))
+    place, said = read_yaml(read_text(path), str(path), resolve_true_false)
     return place, {key: found for key, found in mapping(place, said).items() if found is not None}
 
 
 def _expectations_in(path: Path) -> tuple[ValuePlace, list[WrittenExpectation]]:
-    place, said = read_yaml(read_text(path), str(path))
+    place, said = read_yaml(read_text(path), str(path), resolve_true_false)
     return place, shaped(place, said, list[WrittenExpectation])
 
 
