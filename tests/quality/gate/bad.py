@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.core.objects.metadata import Object
 from pumice.lab.builders import gang, nodes, queue
 from tests.quality.gate.parts import (
@@ -86,10 +84,6 @@ def _boundary() -> list[Object]:
         for number in range(2)
     ]
     return [*nodes(1, cpu=8), *jobs]
-
-
-def _tree(*spare: Any) -> tuple[Any, ...]:
-    return (*QUEUES, *spare)
 
 
 OVERCOMMIT = {"name": "overcommit", "arguments": {"overcommit-factor": 3.0}}
