@@ -20,7 +20,7 @@ from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.questions.check.review import review
 from pumice.questions.gate.sides import Side
 from pumice.questions.gate.workloads import QUEUE_NAME, objects_in
-from pumice.questions.replay.amounts import request_of
+from pumice.questions.measures.amounts import request_of
 from pumice.units import amount
 
 Amounts = Mapping[str, float]

@@ -288,7 +288,7 @@ class _Run(Listener):
         return tuple(self._job(row, 0.0) for row in rows)
 
     def _so_far(self) -> tuple[RecordedJob, ...]:
-        live = (self._job(row, self._began) for row in self._jobs.rows().values())
+        live = (self._job(life.row, self._began) for life in self._jobs.lives.values())
         return (*(self._job(row, 0.0) for row in self._rows), *live)
 
     def _job(self, row: JobRow, began: float) -> RecordedJob:

@@ -74,7 +74,10 @@ class JobRow:
 
 @dataclass(slots=True)
 class JobLife:
-    """A job while there is something of it. `row` has seconds since the epoch until it is finished."""
+    """A job while there is something of it. `row` has seconds since the epoch until it is finished. `owners`: its
+    PodGroups; `size`: the number of pods that a Volcano Job asks for at once, None where there is no such Job; `there`:
+    the number of its pods that are not deleted.
+    """
 
     row: JobRow
     owners: set[str] = field(default_factory=set[str])
@@ -87,6 +90,12 @@ class JobLife:
     failed: int = 0
     last_end: float | None = None
     phase: str = ""
+    size: int | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """Return whether it is a Volcano Job that is not over: it makes lost pods again."""
+        return self.size is not None and self.phase not in OVER
 
 
 class Jobs(Listener):
@@ -96,19 +105,15 @@ class Jobs(Listener):
     """
 
     def __init__(self, done: Callable[[JobRow], None]) -> None:
-        self._jobs: dict[str, JobLife] = {}
+        self.lives: dict[str, JobLife] = {}
         self._done = done
         self.began = 0.0
 
     def close(self) -> None:
         """The journal has ended: what still is, in the order of submission."""
-        for life in sorted(self._jobs.values(), key=lambda one: (one.row.submitted, one.row.job)):
+        for life in sorted(self.lives.values(), key=lambda one: (one.row.submitted, one.row.job)):
             self._finish(life)
-        self._jobs.clear()
-
-    def rows(self) -> dict[str, JobRow]:
-        """Return the row of each job that still exists in part, by name, with its times not yet finished."""
-        return {name: life.row for name, life in self._jobs.items()}
+        self.lives.clear()
 
     # --- owners
 
@@ -124,19 +129,20 @@ class Jobs(Listener):
 
     def group_gone(self, group: GroupLife) -> None:
         """A PodGroup of it is deleted."""
-        if (life := self._jobs.get(group.job)) is not None:
+        if (life := self.lives.get(group.job)) is not None:
             life.owners.discard(f"{group.namespace}/{group.name}")
             self._maybe_finish(life)
 
     def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
         """A Volcano Job as it is now; None: deleted."""
         if job is None:
-            if (gone := self._jobs.get(name)) is not None:
-                gone.owners.discard("")
+            if (gone := self.lives.get(name)) is not None:
+                gone.size = None
                 self._maybe_finish(gone)
             return
         life, spec = self._job(name, at), section(job, "spec")
-        life.owners.add("")
+        replicas = [task.get("replicas") for task in spec.get("tasks") or ()]
+        life.size = sum(1 if each is None else int(each) for each in replicas)
         life.row.queue = life.row.queue or queue_of(job)
         life.row.min_available = int(spec.get("minAvailable") or 1)
         status = section(job, "status")
@@ -174,7 +180,7 @@ class Jobs(Listener):
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
         """Move a pod to another job than it seemed to belong to; a job of its own alone there never was."""
-        if job == pod.job or (life := self._jobs.get(job)) is None:
+        if job == pod.job or (life := self.lives.get(job)) is None:
             return
         life.there -= 1
         life.live -= 1
@@ -182,7 +188,7 @@ class Jobs(Listener):
         moved = self._of(pod).row
         moved.submitted = min(moved.submitted, life.row.submitted)
         if not life.there:
-            self._jobs.pop(job)
+            self.lives.pop(job)
 
     def pod_bound(self, pod: PodLife) -> None:
         """It has a node."""
@@ -225,20 +231,20 @@ class Jobs(Listener):
         return self._job(pod.job, pod.created)
 
     def _job(self, name: str, at: float) -> JobLife:
-        life = self._jobs.get(name)
+        life = self.lives.get(name)
         if life is None:
-            life = self._jobs[name] = JobLife(JobRow(name, submitted=at))
+            life = self.lives[name] = JobLife(JobRow(name, submitted=at))
         return life
 
     def _maybe_finish(self, life: JobLife) -> None:
-        if not life.owners and not life.there:
-            self._jobs.pop(life.row.job, None)
+        if not life.owners and life.size is None and not life.there:
+            self.lives.pop(life.row.job, None)
             self._finish(life)
 
     def _finish(self, life: JobLife) -> None:
         row = life.row
         row.state = _state(life)
-        if not life.live and not ("" in life.owners and life.phase not in OVER):
+        if not life.live and not life.goes_on:
             row.ended = life.last_end
         _spans(row)
         for name in ("submitted", "admitted", "first_bound", "last_bound", "started", "ended"):

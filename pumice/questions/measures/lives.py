@@ -14,7 +14,7 @@ from pumice.core.errors import QuantityError
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import Evicted, EvictRefused, Mutation, Outcome
 from pumice.core.objects.metadata import Object, parse_time, section
-from pumice.questions.replay.amounts import allocatable_of, request_of
+from pumice.questions.measures.amounts import allocatable_of, request_of
 from pumice.storage import codec
 from pumice.storage.journal import API, DECISION, OUTCOME
 from pumice.storage.records import read_as
@@ -22,7 +22,7 @@ from pumice.storage.records import read_as
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.questions.replay.amounts import Amount
+    from pumice.questions.measures.amounts import Amount
     from pumice.storage.checkpoint import CheckpointState
     from pumice.storage.journal import Stored
 
@@ -114,6 +114,9 @@ class Listener:
     def pod_gone(self, pod: PodLife) -> None:
         """It is deleted; it has ended before, or at the same moment."""
 
+    def decided(self, evict: Evict) -> None:
+        """The scheduler wants a pod gone."""
+
     def group(self, group: GroupLife) -> None:
         """A PodGroup came or changed."""
 
@@ -134,13 +137,14 @@ class Listener:
 class Lives:
     """Takes a journal record by record and tells all `listeners` what happened to each object.
 
-    `unpack` decodes an object; who shares what it has decoded with others gives its own.
+    `unpack` decodes an object; who shares what it has decoded with others gives its own. `began`: the first moment.
     """
 
     listeners: Sequence[Listener]
     unpack: Callable[[bytes], Object] = codec.unpack
     pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
     groups: dict[str, GroupLife] = field(default_factory=dict[str, GroupLife])
+    began: float = 0.0
     _deciding: dict[str, Evict] = field(default_factory=dict[str, Evict])
     _defaults: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -158,10 +162,13 @@ class Lives:
     def decide(self, evict: Evict) -> None:
         """The scheduler wants this pod gone."""
         self._deciding[evict.uid] = evict
+        for listener in self.listeners:
+            listener.decided(evict)
 
     def note(self, mutation: Mutation, at: float) -> None:
         """A change of the api's truth at a time (seconds since the epoch; to the millisecond)."""
         at = round(at, 3)
+        self.began = self.began or at
         match mutation.kind:
             case "Pod":
                 self._pod(mutation, self.unpack(mutation.blob), at)

@@ -13,9 +13,9 @@ from pumice.questions.measures.over_time import Steps
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pumice.questions.measures.amounts import Amount
     from pumice.questions.measures.lives import PodLife
     from pumice.questions.measures.over_time import Grid
-    from pumice.questions.replay.amounts import Amount
 
 WAITING: Final = "waiting"
 HELD: Final = "held"

@@ -23,11 +23,11 @@ from pumice.actors.system.system import System
 from pumice.cluster.timers import moment
 from pumice.core.messages.commands import ApiRequest
 from pumice.core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
+from pumice.questions.measures.amounts import ClusterFigures
+from pumice.questions.measures.figures import JobFigures, Measurer, QueueFigures
 from pumice.questions.measures.lives import there_at
-from pumice.questions.replay.amounts import ClusterFigures
 from pumice.questions.replay.compare import CycleDifference
 from pumice.questions.replay.handover import Beginnings, hand_over, hand_over_again
-from pumice.questions.replay.measure import JobFigures, Measurer, QueueFigures
 from pumice.questions.replay.parting import Parting, Shared, shared
 from pumice.questions.replay.remainder import Key, Reader, note
 from pumice.questions.replay.replayer import ProcessReader
@@ -110,7 +110,7 @@ async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
 def begin_with(measured: Measurer, state: CheckpointState) -> None:
     """Add the objects that exist when the record begins."""
     for mutation in there_at(state):
-        measured.note(mutation, state.recovered.now)
+        measured.lives.note(mutation, state.recovered.now)
 
 
 # --- The comparison

@@ -30,11 +30,11 @@ from pumice.executors import cores, local
 from pumice.plugins.loader import install_plugins
 from pumice.questions.explain.victims import opinions_of
 from pumice.questions.explain.watch import Subjects, gauges_of, watch_cycle
+from pumice.questions.measures.figures import JobFigures, Measurer
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.measures.lives import PodLife
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.supposing import unasked
-from pumice.questions.replay.measure import JobFigures, Measurer
 from pumice.questions.whatif.changes import ForkChange, changed
 from pumice.questions.whatif.difference import FutureDifference, difference
 from pumice.questions.whatif.future import EvictedPod, Future, JobFuture, PendingJob
@@ -100,7 +100,7 @@ class Chronicle:
         """A change of an object."""
         if mutation.kind == "Pod" and self._nodes_gone and mutation.type != "ADDED":
             self._loses_node(mutation, at)  # first: its life is to hear why it ends
-        self.measured.note(mutation, at)
+        self.measured.lives.note(mutation, at)
         if mutation.type == "DELETED":
             self._deleted(mutation, at)
         if mutation.type != "ADDED":
@@ -155,13 +155,13 @@ class Chronicle:
 
     def evicted(self, evict: Evict, at: float, votes: tuple[str, ...] = ()) -> None:
         """A decision to take a pod off its node; `votes`: what the plugins said."""
-        self.measured.evicted(evict)
+        self.measured.lives.decide(evict)
         self.evictions.append(TakenOff(at, evict, votes, len(self._made)))
 
     # --- at the end
 
     def jobs(self) -> dict[str, JobFuture]:
-        """Return the jobs by name, as `pumice.questions.replay.measure` names them; those that have no pods are among
+        """Return the jobs by name, as `pumice.questions.measures.figures` names them; those that have no pods are among
         them."""
         figures, by_job = self.measured.jobs(), self.measured.by_job()
         found: dict[str, JobFuture] = {}
@@ -174,7 +174,7 @@ class Chronicle:
                 figure.bound,
                 self._start(pods),
                 self._reached(pods, self._size(name, pods)),
-                None if gone_s is not None or self.measured.goes_on(name) else self._end(pods),
+                None if gone_s is not None else figure.finished_s,
                 figure.evicted,
                 not any(pod.full_name in self.unknown for pod in pods),
                 gone_s,
@@ -191,17 +191,13 @@ class Chronicle:
             return None
         return self._since(at)
 
-    def _end(self, pods: Sequence[PodLife]) -> float | None:
-        ended = [pod.ended for pod in pods if pod.ended is not None]
-        return self._since(max(ended)) if pods and len(ended) == len(pods) else None
-
     def _start(self, pods: Sequence[PodLife]) -> float | None:
         """Return when the minimum of the job's PodGroup (of the largest, where there are more) was on nodes."""
-        minimum = max((self.measured.minimum(pod.group) for pod in pods), default=1)
-        return self._reached(pods, minimum)
+        groups = {pod.group for pod in pods}
+        return self._reached(pods, max((self.measured.last_group(name).min_member for name in groups), default=1))
 
     def _size(self, job: str, pods: Sequence[PodLife]) -> int:
-        size = self.measured.size(job)
+        size = self.measured.life(job).size
         return size if size is not None else len({pod.full_name for pod in pods})
 
     def _reached(self, pods: Sequence[PodLife], number: int) -> float | None:
@@ -222,7 +218,7 @@ class Chronicle:
         """Return the evictions in order, each with the moment at which the pod, or one in its place, was on a node
         again."""
         job_of = self._jobs_by_pod_and_group()
-        ran = {pod.uid: pod.ended - pod.ran_since for pod in self.measured.pods() if pod.ended and pod.ran_since}
+        ran = {pod.uid: pod.ended - pod.ran_since for pod in self.measured.pods if pod.ended and pod.ran_since}
         returns = _Returns(self.measured.by_job(), self._made)
         found: list[EvictedPod] = []
         for at, evict, votes, made in self.evictions:
@@ -252,7 +248,7 @@ class Chronicle:
 
     def placements(self) -> dict[str, str]:
         """Pod -> its last node, for pods that found one in this future or had it."""
-        return {pod.full_name: pod.node for pod in self.measured.pods() if pod.node}
+        return {pod.full_name: pod.node for pod in self.measured.pods if pod.node}
 
 
 class _Returns:
@@ -375,14 +371,11 @@ class Witness:
         for key in asked:
             message, wait = said[key].message if key in said else "", watched.reasons.jobs.get(key)
             code, message = (UNSAID, message) if wait is None else (wait.code, wait.before(message))
-            job = self.chronicle.measured.job_of(key)
-            found[job] = PendingJob(waiting[key] + self._to_make(job), code, message)
+            job = self.chronicle.measured.last_group(key).job
+            life = self.chronicle.measured.life(job)
+            to_make = max((life.size or 0) - life.there, 0)  # for the first time or again
+            found[job] = PendingJob(waiting[key] + to_make, code, message)
         return found
-
-    def _to_make(self, job: str) -> int:
-        """Return the number of pods that a Volcano Job has yet to make, for the first time or again."""
-        measured = self.chronicle.measured
-        return max((measured.size(job) or 0) - measured.there(job), 0)
 
 
 def named(obj: Object) -> str:

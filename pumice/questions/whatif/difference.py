@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from pumice.questions.replay.measure import QueueFigures
+from pumice.questions.measures.figures import QueueFigures
 from pumice.questions.whatif.future import EvictedPod, Future, JobFuture, PendingJob
 from pumice.questions.whatif.loops import EvictionLoop, loops_of
 from pumice.results import Result, Sides

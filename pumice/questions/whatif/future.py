@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pumice.questions.replay.amounts import ClusterFigures
-from pumice.questions.replay.measure import QueueFigures
+from pumice.questions.measures.amounts import ClusterFigures
+from pumice.questions.measures.figures import QueueFigures
 
 
 @dataclass(frozen=True, slots=True)

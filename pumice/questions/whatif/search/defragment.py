@@ -14,7 +14,7 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
-from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
+from pumice.questions.measures.amounts import Amount, allocatable_of, request_of
 from pumice.questions.whatif.changes import ForkChange
 from pumice.questions.whatif.naming import ENDED, asked_by, belongings, running
 from pumice.questions.whatif.search.starting import StartQuestion

@@ -20,8 +20,8 @@ from pumice.questions.explain.advice.advise import searched_on, with_pods
 from pumice.questions.explain.advice.changes import Change, Identity, in_words
 from pumice.questions.explain.advice.trial import Bench
 from pumice.questions.explain.scene import Scene, jobs_of
+from pumice.questions.measures.amounts import Amount, allocatable_of, request_of
 from pumice.questions.oneshot.cycles import fill
-from pumice.questions.replay.amounts import Amount, allocatable_of, request_of
 from pumice.questions.whatif.changes import ForkChange, nodes_like
 from pumice.questions.whatif.naming import Belongings, asked_by, belongings, running
 from pumice.questions.whatif.search.defragment import StartAnswer

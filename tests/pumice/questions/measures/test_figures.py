@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pumice.core.messages.events import Mutation
+from pumice.questions.measures.figures import Measurer
 from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Lives
-from pumice.questions.replay.measure import Measurer
 from pumice.storage import codec
 from pumice.storage.journal import API, Stored
 from tests.kit import gang, node, pod, pod_group
@@ -25,7 +25,7 @@ class Told:
     def __call__(self, obj: dict[str, Any], kind: str = "MODIFIED") -> None:
         meta = obj["metadata"]
         where = (obj["kind"], meta.get("namespace", ""), meta["name"])
-        self.measurer.note(Mutation(1, kind, *where, codec.pack(obj)), self._now)
+        self.measurer.lives.note(Mutation(1, kind, *where, codec.pack(obj)), self._now)
         self._now += 1.0
 
 

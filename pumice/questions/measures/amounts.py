@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pumice.core.objects.pod_template import pod_request
@@ -32,28 +32,6 @@ class ClusterFigures(ResourceFigures):
     capacity_s: float = 0.0
 
 
-@dataclass
-class NodeCapacity:
-    """Capacity of the nodes, summed up over time."""
-
-    _nodes: dict[str, Amount] = field(default_factory=dict[str, Amount])
-    _total: dict[str, float] = field(default_factory=dict[str, float])
-    _until: float = 0.0
-
-    def node(self, name: str, amount: Amount, at: float) -> None:
-        """Note the capacity of a node from then on; none after its deletion."""
-        if self._nodes.get(name, {}) != amount:
-            self._total, self._until = self.through(at), at
-            self._nodes[name] = amount
-
-    def through(self, at: float) -> dict[str, float]:
-        """Amount × seconds by resource, until then."""
-        total = dict(self._total)
-        for amount in self._nodes.values():
-            add(total, amount, at - self._until)
-        return total
-
-
 def add(total: dict[str, float], amount: Amount, seconds: float) -> None:
     """Add an amount times so many seconds."""
     for name, value in amount.items():
@@ -62,23 +40,15 @@ def add(total: dict[str, float], amount: Amount, seconds: float) -> None:
 
 def figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ResourceFigures]:
     """Return the figures by resource, for those that a pod asked for."""
-    return {
-        name: ResourceFigures(
-            round(requested[name], 3), round(allocated.get(name, 0.0), 3), _share(allocated, capacity, name)
-        )
-        for name in _in_order(requested)
-    }
+    amounts = requested, allocated, capacity
+    return {name: ResourceFigures(*_of_one(name, *amounts)) for name in _in_order(requested)}
 
 
 def cluster_figures(requested: Amount, allocated: Amount, capacity: Amount) -> dict[str, ClusterFigures]:
     """Return the figures by resource, for all that nodes have or that a pod asked for."""
+    amounts = requested, allocated, capacity
     return {
-        name: ClusterFigures(
-            round(requested.get(name, 0.0), 3),
-            round(allocated.get(name, 0.0), 3),
-            _share(allocated, capacity, name),
-            round(capacity.get(name, 0.0), 3),
-        )
+        name: ClusterFigures(*_of_one(name, *amounts), round(capacity.get(name, 0.0), 3))
         for name in _in_order({*requested, *capacity})
     }
 
@@ -100,8 +70,9 @@ def _amount(resource: Resource) -> Amount:
     return {name: value for name, value in found.items() if value}
 
 
-def _share(part: Amount, whole: Amount, name: str) -> float:
-    return round(part.get(name, 0.0) / whole[name], 4) if whole.get(name) else 0.0
+def _of_one(name: str, requested: Amount, allocated: Amount, capacity: Amount) -> tuple[float, float, float]:
+    held, whole = allocated.get(name, 0.0), capacity.get(name)
+    return round(requested.get(name, 0.0), 3), round(held, 3), round(held / whole, 4) if whole else 0.0
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
