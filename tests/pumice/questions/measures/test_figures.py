@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from pumice.core.messages.events import Mutation
+from pumice.core.messages.decisions import Evict
+from pumice.core.messages.events import EvictRefused, Mutation
 from pumice.questions.measures.figures import Measurer
 from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Lives
 from pumice.storage import codec
-from pumice.storage.journal import API, Stored
+from pumice.storage.journal import API, DECISION, OUTCOME, Stored
 from tests.kit import gang, node, pod, pod_group
 
 
@@ -141,3 +142,21 @@ def test_what_comes_later_than_the_end_does_not_count() -> None:
         mutation = Mutation(1, "ADDED", "Pod", "default", name, codec.pack(pod(name)))
         measured.follow(Stored(1, API, codec.encode(mutation), 0, at, b""))
     assert sum(job.pods for job in measured.jobs().values()) == 1
+
+
+@pytest.mark.parametrize(("refused", "lost_pod_s"), [(False, 3.0), (True, 0.0)])
+def test_what_a_pod_ran_is_not_lost_when_its_eviction_is_refused(refused: bool, lost_pod_s: float) -> None:
+    """A pod that its owner deletes later was not evicted."""
+    measured, runs = Measurer(110.0), on(pod("p"), "n0")
+    uid = runs["metadata"]["uid"]
+    asked: list[tuple[str, Any]] = [
+        (API, Mutation(1, "ADDED", "Pod", "default", "p", codec.pack(runs))),
+        (DECISION, Evict("default", "p", uid, "n0", "default/p", "", "", "reclaim")),
+        (API, Mutation(2, "DELETED", "Pod", "default", "p", codec.pack(runs))),
+    ]
+    if refused:
+        asked.insert(2, (OUTCOME, EvictRefused("1/0", 1, "default", "p", uid)))
+    for at, (kind, message) in zip((100.0, 101.0, *((102.0,) if refused else ()), 103.0), asked, strict=True):
+        measured.follow(Stored(1, kind, codec.encode(message), 0, at, b""))
+    (job,) = measured.jobs().values()
+    assert job.lost_pod_s == lost_pod_s
