@@ -75,6 +75,13 @@ def answers(session: nox.Session) -> None:
 
 
 @nox.session
+def gate(session: nox.Session) -> None:
+    """What `pumice gate` says of forty-six changes of policies, under ten draws of noise, or as many as `-- N` says."""
+    session.env["PUMICE_GATE_DRAWS"] = session.posargs[0] if session.posargs else "10"
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", "tests/quality/gate")
+
+
+@nox.session
 def kills(session: nox.Session) -> None:
     """Stop the journal before every write, and cut the power; kill writers and runs 200 times, or as often as `-- N`
     says, and look for losses; compare with twins.
