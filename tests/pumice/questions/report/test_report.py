@@ -367,7 +367,7 @@ def test_nothing_is_cut_at_the_side(read: Callable[..., RecordedRun], tmp_path: 
         expect(shown.locator(".chart svg").last).to_be_attached()
         wider = "all => all.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText)"
         assert shown.locator(".chart, .wide").evaluate_all(wider) == []
-        assert shown.locator("tr.story").first.inner_text().startswith("39 s: ")
+        assert shown.locator("tr.story").first.inner_text().startswith("40 s: ")
         assert wrong == []
 
 
