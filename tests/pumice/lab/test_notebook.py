@@ -30,6 +30,7 @@ def test_the_cells_say_what_is_written_under_them(notebook: Any, monkeypatch: py
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'pumice[tables]'")
     monkeypatch.setattr("pumice.core.cycle.PLUGINS", table := dict(PLUGINS))
     monkeypatch.setattr("pumice.lab.cluster.PLUGINS", table)
+    monkeypatch.setattr("pumice.core.plugins.PLUGINS", table)
     names: dict[str, Any] = {}
     for cell in code(notebook):
         with redirect_stdout(io.StringIO()) as heard:
