@@ -17,6 +17,8 @@ from pumice.core.cycle import Carry, CycleClock, open_session, run_action, run_c
 from pumice.core.life.task import TaskStatus
 from pumice.core.session.points.votes import Vote
 from pumice.core.state.view import View
+from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
+from pumice.questions.explain.scene import Scene
 from tests.core.plugins.world import job_of, open_world, task_of
 from tests.kit.hyper_nodes import hyper_node
 from tests.kit.jobs import gang
@@ -173,7 +175,8 @@ def test_an_unfit_tree_holds_jobs_with_a_topology_back_and_says_why() -> None:
         view.apply("ADDED", obj)
     result = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
     assert [bind.name for bind in result.binds] == ["plain-0"]
-    assert "cyclic dependency" in result.report.pending["default/j-0"].message
+    (waiting,) = waiting_jobs_of(Scene(view, CONFIG, CycleClock(1, 0.0), Carry())).waiting
+    assert (waiting.job, "cyclic dependency" in waiting.wait.sentence) == ("default/j", True), waiting.wait
 
 
 def test_a_hard_job_is_promised_a_rack_whose_pods_are_leaving() -> None:
