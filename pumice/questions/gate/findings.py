@@ -29,6 +29,8 @@ DESERVED_PLUGIN: Final = "capacity"
 TOPOLOGY: Final = "network-topology-aware"
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 REQUESTS: Final = "requests."
+_JOINING: Final = frozenset(("and", "or", "make", "makes", "is", "are"))
+"""Words by which a sentence about two differs from one about one of them."""
 _TIER: Final = re.compile(r"tiers\[\d+\]|\W+")
 
 
@@ -83,13 +85,13 @@ def findings(side: Side, objects: Sequence[Object]) -> list[str]:
 
 
 def new_in_head(base: Sequence[str], head: Sequence[str]) -> list[str]:
-    """Return head's findings that base has not, in whatever order base names things."""
-    known = {_words(each) for each in base}
-    return [each for each in head if _words(each) not in known]
+    """Return head's findings that base has not: in whatever order base names things, and if it names more of them."""
+    known = [_words(each) for each in base]
+    return [each for each in head if not any(_words(each) <= one for one in known)]
 
 
-def _words(finding: str) -> tuple[str, ...]:
-    return tuple(sorted(filter(None, _TIER.split(finding))))
+def _words(finding: str) -> frozenset[str]:
+    return frozenset(filter(None, _TIER.split(finding))) - _JOINING
 
 
 # --- The workload's jobs
