@@ -9,7 +9,7 @@ from typing import Final
 from pumice.questions.gate.cases import GoldenCase
 from pumice.questions.gate.differing import why_waits
 from pumice.questions.gate.gate import BASE, PolicySides, Trial, tasks_of
-from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise
+from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import RunTask, run
 from pumice.questions.gate.sides import Side, read_side
@@ -43,7 +43,4 @@ def _lived(task: RunTask) -> RunRecord:
 
 def _task(case: GoldenCase, side: Side) -> RunTask:
     trial = Trial(case.workload, case.objects, case.expect, is_case=True)
-    nothing = GatePolicy(
-        Path(), "", "", "", (), (), (), {}, Noise(), DefaultLimits(), both_fail=False, empty_fails=False
-    )
-    return tasks_of(trial, PolicySides(side, side), nothing)[trial.name, BASE, 0]
+    return tasks_of(trial, PolicySides(side, side), GatePolicy())[trial.name, BASE, 0]

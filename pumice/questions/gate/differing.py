@@ -9,16 +9,13 @@ from msgspec import Struct
 from pumice.cluster.kernel.life import Life
 from pumice.config.errors import PumiceError
 from pumice.core.messages.decisions import CycleResult
-from pumice.core.messages.events import ConfigLoaded, Mutation
+from pumice.core.messages.events import Mutation
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.load.manifests import still_running
 from pumice.questions.explain.account import account_of
 from pumice.questions.explain.scene import Scene
 from pumice.questions.gate.judging import Pair
 from pumice.questions.gate.record import RunRecord
-from pumice.questions.gate.run import RunTask
-from pumice.questions.whatif.sources import handed_in
-from pumice.storage import codec
+from pumice.questions.gate.run import RunTask, fork_of
 
 BEFORE_S: Final = 0.001
 """So shortly before the moment a side that decides nothing is asked why."""
@@ -84,8 +81,7 @@ def _side(decided: Decisions, job: str, task: RunTask, at: float) -> SideDecisio
 
 def why_waits(task: RunTask, job: str, at: float) -> str:
     """Return why a job waits just before a moment of a run, "" where it does not."""
-    objects = still_running(codec.unpack(task.objects))
-    fork = handed_in(objects, task.start, ConfigLoaded("", task.config, task.source), task.default_duration_s)
+    fork = fork_of(task)
     life = Life(fork, task.seed, _unheard, _undecided)
     life.run(max(0.0, at - BEFORE_S))
     kernel = life.kernel

@@ -11,9 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from pumice.core.messages.events import ConfigLoaded
 from pumice.executors import in_thread
-from pumice.load.manifests import still_running
 from pumice.questions.gate.cases import case_text
 from pumice.questions.gate.differing import FirstDifference, first_difference
 from pumice.questions.gate.expectations import Expectation
@@ -21,11 +19,9 @@ from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, LivedPairs, Poli
 from pumice.questions.gate.judging import Judgement, Pair
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.reduce import counted, reduced
-from pumice.questions.gate.run import RunTask, run
+from pumice.questions.gate.run import RunTask, fork_of, run
 from pumice.questions.gate.workloads import drawn
 from pumice.questions.whatif.saving import save
-from pumice.questions.whatif.sources import handed_in
-from pumice.storage import codec
 
 AFTER_S: Final = 1.0
 """A run until nothing more happens is saved for so much longer."""
@@ -143,10 +139,9 @@ def _kept(
         journal = folder / f"{slug}.{side}.db"
         for old in folder.glob(f"{journal.name}*"):
             old.unlink()
-        objects = still_running(codec.unpack(task.objects))
-        told = ConfigLoaded("", task.config, task.source)
-        fork = handed_in(objects, task.start, told, task.default_duration_s)
-        in_thread(save, fork, record.horizon_s + (AFTER_S if task.until_s is None else 0.0), task.seed, journal)
+        in_thread(
+            save, fork_of(task), record.horizon_s + (AFTER_S if task.until_s is None else 0.0), task.seed, journal
+        )
         files.append(str(journal))
     waiting = (
         next((job.job for job in pair.head.jobs if job.started is None), None)

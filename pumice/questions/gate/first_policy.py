@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil
-from pathlib import Path
 from typing import Any, Final
 
 from pumice.executors import Executors
@@ -12,7 +11,7 @@ from pumice.questions.gate.cases import written_out
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.gate import BASE, KeptRuns, PolicySides, Trial, live_through, tasks_of
 from pumice.questions.gate.judging import WAITED_S
-from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise, Workload
+from pumice.questions.gate.policy import GatePolicy, Noise, Workload
 from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.sides import Side
 from pumice.yaml_text import dump_yaml
@@ -35,20 +34,7 @@ def first_policy(
 ) -> tuple[str, list[str]]:
     """Return a policy file's text, and what was chosen and why, a line each."""
     noise = Noise(draws=DRAWS)
-    policy = GatePolicy(
-        Path(),
-        folder,
-        "",
-        "",
-        (trial.workload,),
-        (),
-        (),
-        {},
-        noise,
-        DefaultLimits(),
-        both_fail=False,
-        empty_fails=False,
-    )
+    policy = GatePolicy(noise=noise)
     tasks = {key: task for key, task in tasks_of(trial, PolicySides(side, side), policy).items() if key[1] == BASE}
     found = live_through(tasks, kept, executors)
     records = [found[trial.name, BASE, draw] for draw in range(DRAWS)]

@@ -16,6 +16,7 @@ Paths are relative to the file. `docs/gate.md` describes every key.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -154,18 +155,18 @@ class Workload:
 class GatePolicy:
     """A policy file, read. `folder`: where it lies; `policy`: the folder of the cluster's policy beside it."""
 
-    folder: Path
-    policy: str
-    base: str
-    head: str
-    workloads: tuple[Workload, ...]
-    cases: tuple[str, ...]
-    expect: tuple[Expectation, ...]
-    renamed: Mapping[str, str]
-    noise: Noise
-    defaults: DefaultLimits
-    both_fail: bool
-    empty_fails: bool
+    folder: Path = Path()
+    policy: str = ""
+    base: str = ""
+    head: str = ""
+    workloads: tuple[Workload, ...] = ()
+    cases: tuple[str, ...] = ()
+    expect: tuple[Expectation, ...] = ()
+    renamed: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    noise: Noise = dataclasses.field(default_factory=Noise)
+    defaults: DefaultLimits = dataclasses.field(default_factory=DefaultLimits)
+    both_fail: bool = False
+    empty_fails: bool = False
 
 
 def read_policy(path: Path) -> GatePolicy:

@@ -26,6 +26,7 @@ from pumice.questions.gate.record import RecordedJob, RunRecord
 from pumice.questions.gate.run import RunTask, run
 from pumice.questions.gate.sides import NODE, WORK
 from pumice.questions.gate.workloads import arrival_s, arriving_at, objects_in
+from pumice.reduction import leave_out_pieces
 from pumice.runtime.arrivals import duration_text
 
 WORK_LIMIT: Final = 100_000
@@ -222,22 +223,16 @@ def _worst(expectation: Expectation, pair: Pair) -> tuple[RecordedJob | None, fl
 
 
 def _leave_out_pieces(search: _Search, may_go: Callable[[Object], bool]) -> None:
-    """Leave out pieces of half the objects that may go, then a quarter, down to one by one."""
-    size = max(1, sum(map(may_go, search.objects)) // 2)
-    while not search.exhausted:
-        start = 0
-        before = len(search.objects)
-        while True:
-            going = [obj for obj in search.objects if may_go(obj)][start : start + size]
-            if not going:
-                break
-            gone = set(map(id, going))
-            if not search.take([obj for obj in search.objects if id(obj) not in gone]):
-                start += size
-        if size > 1:
-            size //= 2
-        elif len(search.objects) == before:
-            return
+    """Leave out pieces of the objects that may go."""
+
+    def those() -> list[Object]:
+        return [obj for obj in search.objects if may_go(obj)]
+
+    def without(start: int, end: int) -> bool:
+        gone = set(map(id, those()[start:end]))
+        return search.take([obj for obj in search.objects if id(obj) not in gone])
+
+    leave_out_pieces(lambda: len(those()), without, lambda: search.exhausted)
 
 
 def _leave_out_together(search: _Search) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.collecting import RARELY
 from pumice.core.cycle import let_go, open_session, tables_later
@@ -104,6 +105,12 @@ def run(task: RunTask) -> RunRecord:
         gc.set_threshold(*thresholds)
 
 
+def fork_of(task: RunTask) -> Fork:
+    """Return the beginning of a run. Raises ConfigError, InputError."""
+    told = ConfigLoaded("", task.config, task.source)
+    return handed_in(still_running(codec.unpack(task.objects)), task.start, told, task.default_duration_s)
+
+
 @dataclass(slots=True)
 class _Eviction:
     at: float
@@ -125,11 +132,11 @@ class _Run(Listener):
     """One life, and what is noted of it."""
 
     def __init__(self, task: RunTask) -> None:
-        objects = still_running(codec.unpack(task.objects))
         self._task = task
-        fork = handed_in(objects, task.start, ConfigLoaded("", task.config, task.source), task.default_duration_s)
+        fork = fork_of(task)
         self._config, self._began = fork.config, round(fork.now, 3)
-        self._labels = {object_key(obj): text_map(obj["metadata"].get("labels")) for obj in objects}
+        given = (*fork.objects, *(obj for _, obj in fork.later))
+        self._labels = {object_key(obj): text_map(obj["metadata"].get("labels")) for obj in given}
         self._rows: list[JobRow] = []
         self._jobs = Jobs(self._rows.append)
         self._jobs.began = self._began
@@ -164,7 +171,8 @@ class _Run(Listener):
                 idle = False
                 break
         ended_s = self._life.elapsed if self._stopped or self._task.until_s is None else horizon
-        return self._recorded(round(ended_s, 3), idle=idle and self._task.until_s is None)
+        idle = idle and self._task.until_s is None and ended_s < FAR_S
+        return self._recorded(round(ended_s, 3), idle=idle)
 
     # --- what is heard
 

@@ -22,7 +22,7 @@ from pumice.questions.gate.gate import (
     verdict,
 )
 from pumice.questions.gate.judging import Judgement
-from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise, Workload
+from pumice.questions.gate.policy import GatePolicy, Noise, Workload
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.sides import read_side
 from tests.quality.gate.bad import BAD
@@ -50,10 +50,7 @@ def judged(change: Change, folder: Path, draws: int) -> tuple[GateVerdict, Trial
         written(folder / side, files)
     expect = tuple(expectation_of("", *each) for each in change.expect)
     workload = Workload("w", (), until_s=change.until_s)
-    policy = GatePolicy(
-        folder, "", "base", "head", (workload,), (), expect, change.renamed, Noise(draws), DefaultLimits(),
-        both_fail=False, empty_fails=False,
-    )  # fmt: skip
+    policy = GatePolicy(folder, expect=expect, renamed=change.renamed, noise=Noise(draws))
     sides = PolicySides(read_side("base", folder / "base"), read_side("head", folder / "head"))
     trial = Trial(workload, tuple(change.workload), expect)
     found = lived([trial], sides, policy, KeptRuns(None), None)

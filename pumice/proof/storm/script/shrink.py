@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from pumice import reduction
 from pumice.proof.storm.script.checking import JOBS, OWNERS
 from pumice.proof.storm.script.events import Event, Script
 from pumice.proof.storm.simulation import StormOutcome, simulate
@@ -155,18 +156,12 @@ def leave_out(search: Search, key: Callable[[Event], Hashable]) -> None:
 
 
 def leave_out_pieces(search: Search) -> None:
-    """Pieces of half the list, then a quarter, down to single events."""
-    size = max(1, len(search.events) // 2)
-    while not search.exhausted:
-        start, before = 0, len(search.events)
-        while start < len(search.events):
-            events = search.events
-            if not search.take(events[:start] + events[start + size :]):
-                start += size
-        if size > 1:
-            size //= 2
-        elif len(search.events) == before:
-            return
+    """Leave out pieces of the list of events."""
+
+    def without(start: int, end: int) -> bool:
+        return search.take(search.events[:start] + search.events[end:])
+
+    reduction.leave_out_pieces(lambda: len(search.events), without, lambda: search.exhausted)
 
 
 def make_smaller(search: Search) -> None:

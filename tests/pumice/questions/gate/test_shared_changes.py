@@ -12,7 +12,7 @@ import pytest
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.gate import GateVerdict, KeptRuns, PolicySides, Trial, found_by_reading, lived, verdict
 from pumice.questions.gate.judging import Judgement, Pair
-from pumice.questions.gate.policy import DefaultLimits, GatePolicy, Noise, Workload
+from pumice.questions.gate.policy import GatePolicy, Workload
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.sides import read_side
 from pumice.questions.gate.workloads import read_workload
@@ -49,10 +49,7 @@ def judged(folder: Path) -> tuple[GateVerdict, Trial, Pair, PolicySides, GatePol
     assert said is not None
     until_s = None if said[1] == "idle" else float(said[1].removesuffix("s"))
     workload, expect = Workload("w", ("workload.yaml",), until_s=until_s), expected(folder)
-    policy = GatePolicy(
-        folder, "", "base", "head", (workload,), (), expect, {}, Noise(), DefaultLimits(),
-        both_fail=False, empty_fails=False,
-    )  # fmt: skip
+    policy = GatePolicy(folder, expect=expect)
     sides = PolicySides(read_side("base", folder / "base"), read_side("head", folder / "head"))
     trial = Trial(workload, read_workload(workload, folder), expect)
     found = lived([trial], sides, policy, KeptRuns(None), None)
