@@ -17,7 +17,6 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 from anyio.lowlevel import current_token
 
-from pumice.config.errors import InternalError
 from pumice.storage.chain import Verifier
 from pumice.storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
 from pumice.storage.journal import CHECKPOINT, Checkpoint, Head
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 # --- The event loop
 # On asyncio that is the caller's own, and an append costs one wake-up of aiosqlite's thread and one back. Behind a
 # portal it costs two more, and each is a system call and a wait for the interpreter's lock: a serial client's create
-# took 22 switches between threads.
+# took 22 switches between threads. In return the packing of an append runs there: 7 ms for 4,096 records.
 
 
 class Loop(Protocol):
@@ -55,7 +54,7 @@ class Loop(Protocol):
     stopped: bool
 
     async def call(self, function: Callable[[Unpack[Arguments]], Awaitable[Result]], *arguments: *Arguments) -> Result:
-        """Run the function there. A cancelled caller cancels it, and waits until it has ended."""
+        """Run the function there. A cancelled caller cancels it; what must be whole is `unbroken` in itself."""
         ...
 
     def stop(self) -> None:
@@ -108,10 +107,25 @@ class LoopThread:
 
 
 async def unbroken(work: Awaitable[Result]) -> Result:
-    """Do the work to its end although the caller is cancelled meanwhile."""
-    with anyio.CancelScope(shield=True):
-        return await work
-    raise InternalError("a shield swallowed an exception")
+    """Do the work to its end although the caller is cancelled meanwhile, by a scope or natively.
+
+    A shield alone does not hold against asyncio's own cancellation (`wait_for`, Ctrl-C), which strikes the task: the
+    work has a task of its own, and a task group waits for it whatever becomes of its host.
+    """
+    ended: list[Result | Exception] = []
+
+    async def run() -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                ended.append(await work)
+            except Exception as error:  # noqa: BLE001 (it is raised in the caller, and not as one of a group)
+                ended.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+    if isinstance(ended[0], Exception):
+        raise ended[0]
+    return ended[0]
 
 
 # --- The presence of the files

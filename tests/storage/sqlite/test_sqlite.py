@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -244,6 +246,26 @@ async def test_a_cancelled_append_is_whole_or_absent(opened: SqliteJournal) -> N
     assert all(counts[number] == 1100 for number in acknowledged)
     assert len(acknowledged) < 41, "some were cancelled"
     assert (await opened.check()).whole
+
+
+async def test_a_task_that_asyncio_cancels_leaves_its_append_whole(path: Path, anyio_backend_name: str) -> None:
+    """No scope: `wait_for` and Ctrl-C strike the task itself."""
+    if anyio_backend_name != "asyncio":
+        pytest.skip("trio has no cancellation beside its scopes")
+    async with await SqliteJournal.open(path) as journal:
+        for number in range(41):
+            append = asyncio.ensure_future(journal.append([Record("api", b"%d" % number, number)] * 1100))
+            await asyncio.sleep(number * 0.0004)
+            append.cancel()
+            with suppress(asyncio.CancelledError):
+                await append
+        await journal.append([Record("api", b"after")])
+        stored = await everything(journal)
+        counts = {number: sum(each.payload == b"%d" % number for each in stored) for number in range(41)}
+        assert set(counts.values()) <= {0, 1100}, counts
+        assert (await journal.check()).whole
+    async with await SqliteJournal.open(path) as journal:
+        assert len(await everything(journal)) == len(stored)
 
 
 async def test_opening_and_closing_may_be_cancelled(path: Path) -> None:
