@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple, cast
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.input_file import demand_file, read_bytes
 from pumice.core.plugins import BUILT_IN, PLUGINS
+from pumice.core.plugins.failures import FOLDER_PLUGINS, PluginQuestion, said_by
 from pumice.core.plugins.plugin import PluginBuilder
-from pumice.core.plugins.user import FOLDER_PLUGINS, PluginQuestion, guarded, said_by
+from pumice.core.plugins.user import guarded
 
 # --- Identities of plugins
 

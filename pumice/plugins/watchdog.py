@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
-from pumice.core.plugins.user import PluginQuestion
+from pumice.core.plugins.failures import PluginQuestion
 
 PATIENCE_S: Final = 60.0
 """Timeout of one answer of a plugin. A cycle should take less than its period, a second mostly."""

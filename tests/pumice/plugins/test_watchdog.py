@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.core.plugins.user import PluginFailures, PluginQuestion
+from pumice.core.plugins.failures import PluginFailures, PluginQuestion
 from pumice.plugins.watchdog import HUNG, watched
 
 HANGS = """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pumice.core.plugins.user import PluginFailures, PluginQuestion
+from pumice.core.plugins.failures import PluginFailures, PluginQuestion
 from tests.core.plugins.user.test_user_plugins import registering
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.core.messages.decisions import MOST, NOWHERE, FailedAnswers
-from pumice.core.plugins.user import PluginFailures
+from pumice.core.plugins.failures import PluginFailures
 from pumice.core.session.carry import Carry
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail, Trail
 from tests.core.plugins.user.test_user_plugins import registering

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.core.plugins.user import CARRIED
+from pumice.core.plugins.failures import CARRIED
+from pumice.core.plugins.overcommit import Overcommit
+from pumice.core.plugins.user import GuardedPoint
 from pumice.core.session.carry import Carry
 from pumice.core.session.points.nodes import Reads, Volatility
 from pumice.core.session.points.orders import JobColumn, TaskKey
@@ -220,3 +222,21 @@ def test_closing_badly_is_only_noted(use: Any, told: list[str]) -> None:
     plugin = SimpleNamespace(name="mine", on_session_open=always(None), on_session_close=boom)
     assert len(use(always(plugin)).binds) == 4
     assert told == ["plugin mine failed in on_session_close: ValueError: boom"]
+
+
+def test_a_plugin_that_builds_on_a_built_in_one_is_guarded(use: Callable[..., Any], told: list[str]) -> None:
+    """What it inherits is registered in columns, under the name of the plugin that it builds on."""
+
+    class Mine(Overcommit):
+        def on_session_open(self, session: Session) -> None:
+            super().on_session_open(session)
+            session.points.job_enqueueable.add_in_columns(self.name, boom, boom)  # type: ignore[arg-type]
+
+    use(Mine)
+    assert any("plugin mine failed in JobEnqueueable: ValueError: boom" in each for each in told), told
+
+
+def test_a_point_has_no_other_way_to_add() -> None:
+    point = GuardedPoint(SimpleNamespace(name="JobOrder", add_raw=boom), SimpleNamespace())  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match="must be guarded"):
+        point.add_raw("mine", boom)

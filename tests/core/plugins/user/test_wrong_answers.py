@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pumice.core.plugins.user import (
-    HANDLER,
-    INSTEAD,
-    GuardedFilter,
-    PluginFailures,
-    guard,
-    guarded_check,
-    guarded_rule,
-    guarded_score,
-)
+from pumice.core.plugins.failures import PluginFailures
+from pumice.core.plugins.user import HANDLER, INSTEAD, GuardedFilter, guard, guarded_check, guarded_rule, guarded_score
 from pumice.core.session.points.earlier_forms import rule_of
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, Volatility
 from pumice.core.session.points.point import FLAGS
