@@ -154,7 +154,7 @@ class VolcanoJobRule(OwnerRule):
             trigger = self._group(state, name[1][1], new)
         else:
             trigger = self._pod_gone(state, name[1][1]) if new is None else self._pod(state, new)
-        if state.job is None and not state.pods and state.group is None:
+        if state.job is None and not state.pods and not state.groups:
             del self._states[mark]
         return trigger is not None and state.happened(trigger)
 
@@ -177,8 +177,10 @@ class VolcanoJobRule(OwnerRule):
     def forget(self, mark: str) -> None:
         """The Job was removed; its pods are known to the next of that name."""
         state = self._states.pop(mark)
-        if state.pods:
-            self._states[mark] = JobState(state.key, pods=state.pods, tasks=state.tasks, succeeded=state.succeeded)
+        if state.pods or state.groups:
+            self._states[mark] = JobState(
+                state.key, pods=state.pods, tasks=state.tasks, succeeded=state.succeeded, groups=state.groups
+            )
 
     def _state(self, mark: str) -> JobState:
         state = self._states.get(mark)
@@ -209,15 +211,13 @@ class VolcanoJobRule(OwnerRule):
         return JobTrigger() if spared else gone_trigger(old)
 
     def _group(self, state: JobState, name: str, group: Object | None) -> JobTrigger | None:
-        known = state.group
+        known = state.groups.pop(name, None)
         if group is None:
-            if known is None or known.name != name:
-                return None
-            state.group = None
-            return JobTrigger()
+            return None if known is None else JobTrigger()
         phase: str = section(group, "status").get("phase") or ""
-        state.group = GroupView(name, phase, group["spec"])
-        if known is not None and known.phase == phase:
+        view = state.groups[name] = GroupView(name, phase, group["spec"])
+        # that of a Job of the same name before is none of this one's
+        if (known is not None and known.phase == phase) or (state.job is not None and state.group is not view):
             return None
         return JobTrigger(JOB_UNKNOWN) if phase == "Unknown" else JobTrigger()
 

@@ -8,6 +8,7 @@ from msgspec import Struct, field, structs
 
 from pumice.cluster.controllers import job_keys as keys
 from pumice.cluster.controllers.jobs.life import TARGETED, Action
+from pumice.cluster.controllers.jobs.pods import pod_group_name
 from pumice.cluster.controllers.jobs.policies import (
     OUT_OF_SYNC,
     POD_EVICTED,
@@ -64,8 +65,9 @@ class GroupView(Struct):
 class JobState(Struct):
     """One Job; `job` is None when only its pods or its PodGroup have been seen, or are left.
 
-    `pods` by task and name, `tasks` the task of each, `succeeded` how many of a task have. `delayed`: actions, at most
-    one a pod, and their times. `trouble` is what the api last refused to create for it, `retry_at` when that is tried
+    `groups`: PodGroups of Jobs of this name, also of one that is going. `pods` by task and name, `tasks` the task of
+    each, `succeeded` how many of a task have. `delayed`: actions, at most one a pod, and their times. `trouble` is what
+    the api last refused to create for it, `retry_at` when that is tried
     again; `wanted` remembers what its PodGroup is to be, and at which generation; `hosts_at` is the generation that
     its list of hosts follows.
     """
@@ -75,7 +77,7 @@ class JobState(Struct):
     pods: dict[str, dict[str, PodView]] = field(default_factory=dict[str, dict[str, PodView]])
     tasks: dict[str, str] = field(default_factory=dict[str, str])
     succeeded: dict[str, int] = field(default_factory=dict[str, int])
-    group: GroupView | None = None
+    groups: dict[str, GroupView] = field(default_factory=dict[str, GroupView])
     triggers: dict[JobTrigger, None] = field(default_factory=dict[JobTrigger, None])
     delayed: dict[str, tuple[float, Resolved]] = field(default_factory=dict[str, tuple[float, Resolved]])
     retry_at: float | None = None
@@ -83,6 +85,13 @@ class JobState(Struct):
     trouble: str = ""
     hosts_at: int = 0
     wanted: tuple[int, Object] | None = None
+
+    @property
+    def group(self) -> GroupView | None:
+        """Return the Job's PodGroup: by the name that has its uid, else by its own as older Volcanos called it."""
+        if self.job is None:
+            return None
+        return self.groups.get(pod_group_name(self.job)) or self.groups.get(self.job["metadata"]["name"])
 
     def happened(self, trigger: JobTrigger) -> bool:
         """Note it; the same thing twice counts once. True: the Job is to be looked at."""

@@ -5,6 +5,8 @@ import pytest
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
+from pumice.core.messages.commands import Patch
+from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster, enqueue_all
 from tests.cluster.controllers.jobs.job_cluster import FOREVER, fail, job_cluster, phase, pods, run, schedule, status
 from tests.kit.jobs import job_task, vcjob
@@ -258,3 +260,21 @@ def test_any_or_all_of_several(cluster: Cluster, iteration: str, made: bool) -> 
     cluster.bind("j-a-0", "n1")
     cluster.settle()
     assert cluster.exists("Pod", "j-c-0") is made
+
+
+def test_a_job_made_again_has_a_pod_group_of_its_own() -> None:
+    """The one of its namesake may still be there: a finalizer holds it."""
+    cluster = job_cluster()
+    run(cluster, vcjob("j", FOREVER))
+    (old,) = cluster.all("PodGroup")
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    cluster.ask(Patch("PodGroup", "default", old["metadata"]["name"], pack(held)))
+    cluster.settle()
+    cluster.delete("Job", "j")
+    cluster.settle()
+    cluster.delete("PodGroup", old["metadata"]["name"])  # as its owner's end has it: it changes, and stays
+    cluster.settle()
+    run(cluster, vcjob("j", FOREVER))
+    names = {each["metadata"]["name"] for each in cluster.all("PodGroup")}
+    assert f"j-{cluster.get('Job', 'j')['metadata']['uid']}" in names
+    assert len(names) == 2, names
