@@ -133,10 +133,20 @@ def traits_of(kind: str, obj: Object, selectable: tuple[str, ...] = ()) -> Trait
     return Traits(meta.get("namespace") or "", meta.get("name") or "", labels or _EMPTY, fields, paths)
 
 
-@lru_cache(maxsize=1024)
+LARGE: Final = 32 << 10
+"""Bytes from which on an object's traits are not remembered: with all of it they would hold the object itself."""
+
+
 def traits_in(kind: str, selectable: tuple[str, ...], blob: bytes) -> Traits:
     """Return the traits of an object by its bytes: what comes after one change is before the next, for all watches."""
+    return (_read if len(blob) >= LARGE else remembered_traits)(kind, selectable, blob)
+
+
+def _read(kind: str, selectable: tuple[str, ...], blob: bytes) -> Traits:
     return traits_of(kind, cast("Object", codec.unpack(blob)), selectable)
+
+
+remembered_traits: Final = lru_cache(maxsize=1024)(_read)
 
 
 def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:

@@ -9,7 +9,7 @@ import pytest
 import trio.testing
 
 from pumice.actors.gateway.hub import GATHER_S, Hub
-from pumice.actors.gateway.request.selection import traits_in
+from pumice.actors.gateway.request.selection import remembered_traits
 from pumice.core.messages.commands import Create, Patch
 from pumice.core.messages.replies import Accepted
 from pumice.storage import codec
@@ -58,7 +58,7 @@ async def test_the_first_change_goes_out_at_once_and_those_soon_after_it_togethe
 async def test_traits_of_a_change_without_a_selector_are_not_read() -> None:
     """The ring holds the bytes that the store has, and what selectors see of them is read for those who select."""
     bench = Bench()
-    read = traits_in.cache_info().misses
+    read = remembered_traits.cache_info().misses
     hub = Hub(bench.api, bench.store.listings, bench.context)
     async with running(bench), anyio.create_task_group() as tasks:
         tasks.start_soon(hub.run, "hub", no_kinds, nobody)
@@ -71,7 +71,7 @@ async def test_traits_of_a_change_without_a_selector_are_not_read() -> None:
         await hub.reach(said.revision)
         tasks.cancel_scope.cancel()
     made, one, two, labelled = hub.ring("Pod").entries()
-    assert traits_in.cache_info().misses == read
+    assert remembered_traits.cache_info().misses == read
     assert [one.old, two.old, labelled.old] == [made.blob, one.blob, two.blob]
     assert one.old is made.blob
     assert one.after is two.before
