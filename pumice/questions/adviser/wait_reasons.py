@@ -225,7 +225,7 @@ class ReasonFinder:
             node = session.nodes.names[row]
             if node in going or session.nodes.releasing[:, row].any():
                 here = (each for each in session.nodes.tasks_on(row) if session.jobs.status[each.row] == RELEASING)
-                leaving = [each.key for each in here] or [going[node]] if node in going else []
+                leaving = [each.key for each in here] or ([going[node]] if node in going else [])
                 sentence = f"it waits for room that is being released on {node}"
                 return waits_for(WaitCode.PROMISED, sentence, f"node {node}", in_the_way=leaving[:NAMED])
         return self._room.verdict(promised)
