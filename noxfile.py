@@ -94,13 +94,13 @@ def kills(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Two hours of churn over HTTP, and whether anything grows (docs/soak.md); `-- --seconds 600` and the like."""
+    """Two hours of churn over HTTP, and whether anything grows: docs/explanation/soak.md; `-- --seconds 600`."""
     session.run(sys.executable, "-m", "tests.benches.soak", *session.posargs, external=True)
 
 
 @nox.session
 def published(session: nox.Session) -> None:
-    """Runs of a published experiment (docs/fgd.md) on all its traces, every point compared; `-- SEEDS` (42)."""
+    """Runs of a published experiment on all its traces (docs/explanation/fgd.md), every point compared; `-- 42`."""
     session.env["PUMICE_TEST_TRACES"] = "all"
     session.env["PUMICE_TEST_SEEDS"] = session.posargs[0] if session.posargs else "42"
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests/pumice/test_fgd_example.py")
@@ -166,7 +166,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def mutation(session: nox.Session) -> None:
-    """Change the code in small ways and see whether a test notices; goes on where it ended. docs/mutation.md."""
+    """Change the code in small ways and see what notices; goes on where it ended: docs/explanation/mutation.md."""
     _run(session, "python", "-m", "tests.mutation", *(session.posargs or ["run"]))
 
 

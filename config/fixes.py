@@ -1,7 +1,7 @@
 """Defects of Volcano v1.15.1 that are reproduced by default, and the switches that mend them.
 
-A switch stands under ``configurations: [{name: pumice, arguments: {fix: [NAME, ...]}}]``. The table in docs/fixes.md
-is made from the records here.
+A switch stands under ``configurations: [{name: pumice, arguments: {fix: [NAME, ...]}}]``. The table in
+docs/reference/fixes.md is made from the records here.
 """
 
 from __future__ import annotations

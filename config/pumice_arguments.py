@@ -1,7 +1,7 @@
 """Pumice's own settings inside a scheduler.conf: ``configurations: [{name: pumice, arguments: {...}}]``.
 
 The record is the schema: key, type, range, default and description of a setting stand at its field; reading and the
-table in docs/settings.md follow from it.
+table in docs/reference/settings.md follow from it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Final
 
 RATE: Final = 10_000
 """Units of work that a second of `--budget` stands for; an idle core does 9,000 (preempting futures) to 68,000 (explain
-over a thousand nodes) in one, as measured for docs/whatif.md.
+over a thousand nodes) in one, as measured for docs/reference/whatif.md.
 """
 OBJECT: Final = 2
 """Units for an object that is read into a view."""

@@ -88,7 +88,7 @@ def test_a_shown_command_exists_with_its_options(command: Command) -> None:
 
 
 def test_every_command_is_shown_on_the_page_of_commands() -> None:
-    named = {command.words[0] for command in shown() if command.document == "docs/commands.md"}
+    named = {command.words[0] for command in shown() if command.document == "docs/reference/commands.md"}
     assert set(known_commands()) <= named
 
 
@@ -283,7 +283,7 @@ def test_the_page_of_commands_names_what_they_need_besides() -> None:
     extras = tomllib.loads((source.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     dev = extras.pop("dev")
     (named,) = re.findall(
-        r"pip install -q '\.\[([\w,]+)\]'`", (source.ROOT / "docs" / "commands.md").read_text("utf-8")
+        r"pip install -q '\.\[([\w,]+)\]'`", (source.ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     )
     assert set(named.split(",")) == extras.keys()
     assert [each for needed in extras.values() for each in needed if each not in dev] == []
@@ -297,7 +297,7 @@ def test_commands_of_all_documents_can_be_run_in_one_folder() -> None:
 
 
 def test_the_page_about_storms_names_every_fault_and_profile() -> None:
-    page = (source.ROOT / "docs" / "storms.md").read_text("utf-8")
+    page = (source.ROOT / "docs" / "explanation" / "storms.md").read_text("utf-8")
     named = set(re.findall(r"`([a-z-]+)`", page))
     assert FAULTS | profiles().keys() <= named
 

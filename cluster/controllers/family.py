@@ -92,7 +92,7 @@ class OwnerRule(ABC):
     """
 
     summary: str
-    """The work for an owner, as the page about workloads shows it (docs/workloads.md)."""
+    """The work for an owner, as the page about workloads shows it (docs/reference/workloads.md)."""
     owner: str
     """The kind of the owners."""
     owner_type: tuple[str, str]

@@ -1,5 +1,5 @@
 """Writes the actions and plugins that are built in, and the kinds that are looked after, into the tables of
-docs/features.md and docs/workloads.md: `python -m docs.making.list_built`.
+docs/reference/features.md and docs/reference/workloads.md: `python -m docs.making.list_built`.
 
 A test lists them again and compares.
 """
@@ -14,8 +14,8 @@ from pumice.cluster.kernel.roster import RULES
 from pumice.core.actions import ACTIONS
 from pumice.core.plugins import PLUGINS
 
-PAGE: Final = Path(__file__).parents[1] / "features.md"
-WORKLOADS: Final = Path(__file__).parents[1] / "workloads.md"
+PAGE: Final = Path(__file__).parents[1] / "reference" / "features.md"
+WORKLOADS: Final = Path(__file__).parents[1] / "reference" / "workloads.md"
 
 
 def listed(text: str) -> str:

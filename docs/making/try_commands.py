@@ -23,7 +23,7 @@ from typing import Final
 import httpx
 
 ROOT: Final = Path(__file__).parents[2]
-DOCUMENTS: Final = ("README.md", "docs/commands.md", "examples/README.md")
+DOCUMENTS: Final = ("README.md", "docs/reference/commands.md", "examples/README.md")
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVER: Final = re.compile(r"^pumice (run|view) .*--http (\S+)")
 READY: Final = {"run": "/readyz", "view": "/"}

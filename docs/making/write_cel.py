@@ -1,4 +1,4 @@
-"""Write docs/cel.md: what expressions may say, from the table of functions itself."""
+"""Write docs/reference/cel.md: what expressions may say, from the table of functions itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from pumice.core.kube.cel.environment import LIBRARIES, OPERATORS
 from pumice.core.kube.cel.reading import MACROS
 
-PAGE: Final = Path(__file__).parents[1] / "cel.md"
+PAGE: Final = Path(__file__).parents[1] / "reference" / "cel.md"
 _HEAD: Final = """\
 # Expressions
 

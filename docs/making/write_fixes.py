@@ -1,4 +1,4 @@
-"""Writes docs/fixes.md from the records in config/fixes.py: `python -m docs.making.write_fixes`.
+"""Writes docs/reference/fixes.md from the records in config/fixes.py: `python -m docs.making.write_fixes`.
 
 A test compares the two.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pumice.config.fixes import table
 
-PAGE = Path(__file__).parents[1] / "fixes.md"
+PAGE = Path(__file__).parents[1] / "reference" / "fixes.md"
 HEAD = """# Mended defects
 
 Pumice decides as Volcano v1.15.1 does, defects included, since people compare. Each defect that is known has a switch

@@ -1,6 +1,6 @@
-"""Writes docs/settings.md from the records that the settings are read into: `python -m docs.making.write_settings`.
+"""Writes docs/reference/settings.md from the records that the settings are read into.
 
-A test writes it again and compares.
+`python -m docs.making.write_settings`, or `nox -s documents`. A test writes it again and compares.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from pumice.cli.app import load
 from pumice.config import pumice_arguments, settings
 from pumice.core.plugins import BUILT_IN
 
-PAGE: Final = Path(__file__).parents[1] / "settings.md"
+PAGE: Final = Path(__file__).parents[1] / "reference" / "settings.md"
 
 HEAD: Final = """\
 # Settings

@@ -34,7 +34,8 @@ from pumice.questions.gate.workloads import demand_objects, read_workload
 from pumice.questions.gate.written import junit, markdown
 
 File = Annotated[
-    Path, typer.Argument(metavar="POLICY", help="What is expected, as YAML (docs/gate.md). With --init it is written.")
+    Path,
+    typer.Argument(metavar="POLICY", help="Expectations as YAML (docs/reference/gate.md). --init writes the file."),
 ]
 Base = Annotated[
     str | None,

@@ -47,7 +47,7 @@ class SweepResult(Result, kw_only=True, tag="sweep/1"):
 
 @speaking
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SPEC", help="YAML file that says what varies (docs/sweeps.md).")],
+    file: Annotated[Path, typer.Argument(metavar="SPEC", help="What varies, as YAML (docs/reference/sweeps.md).")],
     workers: Workers,
     output: Annotated[
         Path | None,

@@ -18,7 +18,7 @@ ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResour
 
 @dataclass(frozen=True, slots=True)
 class LivedRun:
-    """Results of a stretch of time: a row for each job, and measures (see docs/measures.md)."""
+    """Results of a stretch of time: a row for each job, and measures (see docs/reference/measures.md)."""
 
     jobs: list[JobRow]
     measures: Measures

@@ -3,8 +3,8 @@
 Of what comes and goes here the largest are pieces of megabytes (checkpoints, listings, columns), among small things
 that stay. glibc learns to take ever larger ones from the heap, where holes are left between what stays, and gives each
 thread a heap of its own, which brings nothing to Python's threads, since one runs at a time. After eight minutes of
-churn on 5,000 nodes (docs/soak.md) the main heap was 174 MB with these settings and 213 without; of these 130 to 140
-were in use.
+churn on 5,000 nodes (docs/explanation/soak.md) the main heap was 174 MB with these settings and 213 without; of these
+130 to 140 were in use.
 
 Holes arise all the same, 2 MB a minute of that load: what goes is never quite the size of what stays. So the
 pages in them are given back each minute.

@@ -42,7 +42,7 @@ def test_the_readme_has_the_tables(table: Any) -> None:
 
 def test_the_settings_stand_on_one_page() -> None:
     text = README.read_text("utf-8")
-    assert "](../docs/settings.md)" in text
+    assert "](../docs/reference/settings.md)" in text
     assert not [key for key in settings() if f"| `{key}` |" in text]
 
 

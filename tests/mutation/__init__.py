@@ -1,1 +1,1 @@
-"""Mutation testing: what the tests do not notice when it is changed. `nox -s mutation`; docs/mutation.md."""
+"""Mutation testing finds changes that no test notices: `nox -s mutation`, docs/explanation/mutation.md."""

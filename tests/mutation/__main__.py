@@ -1,4 +1,4 @@
-"""`python -m tests.mutation run|scores|keep`: see docs/mutation.md."""
+"""`python -m tests.mutation run|scores|keep`: see docs/explanation/mutation.md."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def fetch(server: Server) -> list[Object]:
 
 
 def ask(server: Server, path: str) -> Object:
-    """Return the answer to a question about its run, such as "standings" (docs/waiting.md). Raises ServerError and
-    ConfigError.
+    """Return the answer to a question about its run, such as "standings" (docs/reference/waiting.md). Raises
+    ServerError and ConfigError.
     """
     with _client(server) as client, _told(server.url):
         return _found(client.get(f"{ADVICE}/{path}"), f"{server.url}: GET /{ADVICE}/{path}")

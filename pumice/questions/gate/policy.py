@@ -11,7 +11,7 @@
       op: <=
       value: 10s
 
-Paths are relative to the file. `docs/gate.md` describes every key.
+Paths are relative to the file. `docs/reference/gate.md` describes every key.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ def test_every_reason_has_a_class_and_every_class_a_meaning() -> None:
 
 
 def test_the_document_lists_them_all() -> None:
-    text = (source.ROOT / "docs" / "waiting.md").read_text("utf-8")
+    text = (source.ROOT / "docs" / "reference" / "waiting.md").read_text("utf-8")
     table = text.partition("| class | code | when | what helps |\n|---|---|---|---|\n")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:5]] for line in table.splitlines()]
     assert rows == [[row.wait_class, code, row.when, row.helps] for code, row in CODES.items()]
