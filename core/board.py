@@ -1,4 +1,4 @@
-"""The board: what is where, as a picture needs it, read off a view, which it does not change."""
+"""The board: where pods and amounts are, read from a view for pictures; the view does not change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VOLUMES: Final = "attachable-volumes-"
 
 
 def worth_showing(view: View) -> list[int]:
-    """The dimensions that a node has any of; the most volumes that a driver attaches is a limit, not an amount."""
+    """Return the dimensions that any node has; the limit of attached volumes is not an amount and is left out."""
     names = view.dimensions.names
     most = view.nodes.allocatable[:, : view.nodes.count].max(axis=1, initial=0.0)
     places: list[int] = np.flatnonzero(most[: len(view.dimensions)]).tolist()
@@ -43,14 +43,14 @@ def worth_showing(view: View) -> list[int]:
 
 
 def _in_rows(view: View, columns: FloatArray, shown: Sequence[int], rows: Rows) -> FloatArray:
-    """Columns of nodes as people read them: cpu in cores, memory in bytes, all else in pieces."""
+    """Return columns of nodes in units for people: cpu in cores, memory in bytes, all others in pieces."""
     scale = np.array([1.0 if number in (MEMORY, PODS) else 1000.0 for number in shown])
     chosen: FloatArray = columns[np.ix_(np.array(shown, dtype=np.intp), rows)] / scale[:, None]
     return chosen
 
 
 def amounts_of(view: View, rows: Rows, shown: Sequence[int]) -> bytes:
-    """Float64 [4, resource, node]: used, and of that releasing and being bound; nominated."""
+    """Return float64 [4, resource, node]: used, the parts of it that are releasing and being bound, and nominated."""
     tasks, nodes = view.tasks.status[: view.tasks.rows.used], view.nodes
     found = np.zeros((4, len(shown), len(rows)))
     used = nodes.used.copy()
@@ -68,7 +68,7 @@ def amounts_of(view: View, rows: Rows, shown: Sequence[int]) -> bytes:
 
 
 def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray | None:
-    """Return the sums of requests by node; None where no task asks."""
+    """Return the sums of requests by node; None when no task has requests."""
     found: FloatArray | None = None
     for task, node in placed:
         if found is None:
@@ -79,7 +79,7 @@ def _sums(view: View, placed: Iterator[tuple[Task, int]]) -> FloatArray | None:
 
 
 def _binding(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
-    """Pods that are being bound, and the row of their node, which counts them as used."""
+    """Yield the pods that are being bound, each with the row of its node, where they count as used."""
     for row in rows:
         task, node = view.tasks.handles[row], view.tasks.node_at[row]
         if task is not None and node >= 0:
@@ -87,7 +87,7 @@ def _binding(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
 
 
 def _nominated(view: View, rows: Sequence[int]) -> Iterator[tuple[Task, int]]:
-    """Pods that wait for room on a node that they are nominated for, and its row."""
+    """Yield the pods that wait for room on a nominated node, each with that node's row."""
     for row in rows:
         task = view.tasks.handles[row]
         if task is not None and task.nominated and task.nominated in view.nodes.row:
@@ -105,13 +105,13 @@ LayoutVersion = tuple[int, ...]
 
 
 def layout_version(view: View) -> LayoutVersion:
-    """Another one when the layout may be another one."""
+    """Return a version that changes whenever the layout may change."""
     versions = view.others.versions
     return (*view.nodes.versions.values(), versions.get("HyperNode", 0), len(view.dimensions))
 
 
 def layout_of(view: View, rows: Rows) -> BoardLayout:
-    """The nodes of these rows, in this order."""
+    """Return the layout of the nodes of these rows, in this order."""
     numbers: list[int] = rows.tolist()
     specs = [view.nodes.specs[row] for row in numbers]
     paths = _by_hyper_node(view, specs) or [_by_labels(spec) for spec in specs]
@@ -129,7 +129,7 @@ def layout_of(view: View, rows: Rows) -> BoardLayout:
 
 
 def _by_hyper_node(view: View, specs: Sequence[NodeSpec]) -> list[tuple[str, ...]]:
-    """Nothing without HyperNodes, or where they make no tree."""
+    """Group nodes by HyperNode; None without HyperNodes, or where they form no tree."""
     objects = view.others.by_kind.get("HyperNode") or {}
     tree = build_tree([read_hyper_node(each) for each in objects.values()], specs) if objects else None
     if tree is None or tree.problem or tree.is_trivial:
@@ -154,7 +154,7 @@ def _ready(spec: NodeSpec) -> bool:
 
 
 def in_name_order(view: View) -> Rows:
-    """Rows of nodes by name: a view brings them into order when a snapshot is taken, and not before."""
+    """Return rows of nodes by name: a view sorts its nodes only when a snapshot is taken."""
     specs = view.nodes.specs
     rows = range(len(specs))
     return np.array(rows if view.nodes.sorted else sorted(rows, key=lambda row: specs[row].name), dtype=np.intp)
@@ -164,7 +164,7 @@ NOTHING_SEEN = ReadBoard()
 
 
 class BoardReader:
-    """Remembers which layout the view had when it was last asked. `version` may rise across views."""
+    """Reads the board and remembers the view's layout version of the last read. `version` may rise across views."""
 
     def __init__(self) -> None:
         self._layout: BoardLayout | None = None
@@ -173,7 +173,7 @@ class BoardReader:
         self._rows: Rows = np.zeros(0, dtype=np.intp)
 
     def read(self, view: View, version: int, asked: ReadBoard = NOTHING_SEEN) -> BoardRead:
-        """Return what is to be shown of the view, which is of that version."""
+        """Return the board of the view at that version."""
         if version == asked.version:
             return BoardRead(version, asked.layout)
         layout = self._newest_layout(view)
@@ -197,7 +197,7 @@ class BoardReader:
 
 
 def residents_of(view: View, node: str) -> ResidentsRead:
-    """The pods on a node, by name."""
+    """Return the pods on a node, by name."""
     if node not in view.nodes.row:
         return ResidentsRead(node, known=False)
     tasks = view.residents.node_tasks.get(node, {})

@@ -1,4 +1,4 @@
-"""Cached values: made when they are first asked for, and kept."""
+"""Values that are computed on first access and then cached."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 else:
 
     class cached:  # noqa: N801 - a decorator
-        """`functools.cached_property` without the lock that it takes in Python 3.11: of what a session makes once, that
-        is mostly more than the making. For type checkers it is a property, which is all that a protocol can ask for.
+        """`functools.cached_property` without the lock of Python 3.11, which costs more than most of a session's
+        values. To type checkers it is a property, the most that a protocol can ask for.
         """
 
         def __init__(self, make: Callable[[Any], Any]) -> None:

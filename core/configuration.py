@@ -1,4 +1,4 @@
-"""Scheduler configurations, read with all plugins that there are: built-in ones, and users' that are installed."""
+"""Scheduler configurations, read with all known plugins: built-in ones and installed plugins of users."""
 
 from __future__ import annotations
 

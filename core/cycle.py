@@ -109,7 +109,7 @@ def open_session(
 def _whole(
     snapshot: Snapshot, config: SchedulerConfig, clock: CycleClock, carry: Carry, options: SessionOptions | None
 ) -> Tellers:
-    """Return what all plugins have to say of a session in which some were spared."""
+    """Return the answers of all plugins for a session that left some of them out."""
     session = open_session(snapshot, config, clock, carry, options)
     tellers = session.tellers
     let_go(session)
@@ -117,8 +117,8 @@ def _whole(
 
 
 def _spared(session: Session) -> frozenset[str]:
-    """The plugins that no action asks, where all that acts only places: while no task waits for a place they need not
-    say which node, while no job waits to be admitted either, nothing.
+    """Return the plugins that no action asks. When all acting actions only place: no plugin that only ranks nodes while
+    no task waits, and none at all while no job waits for admission.
     """
     columns, jobs = session.snapshot.jobs, session.jobs
     if session.trail.listens or not may_rest(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
@@ -128,8 +128,8 @@ def _spared(session: Session) -> frozenset[str]:
 
 def may_rest(config: SchedulerConfig) -> bool:
     """Return whether a session decides nothing when no task waits for a place and nothing has changed since the last
-    session except what it wrote: every action only places, and neither chance, a process outside nor a user's plugin
-    has a say.
+    session except its own writes: every action only places, and neither chance, an outside process nor a user's plugin
+    takes part.
     """
     ours = of_ours_alone(config) and not asks_outside(config)
     return ours and PLACING.issuperset(config.actions) and config.pumice.ties != "hash"
@@ -147,8 +147,8 @@ def run_action(session: Session, name: str) -> None:
 
 
 def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
-    """Let the plugins close, write phases, conditions and queue status, and hand over the decisions. The session is
-    of no use afterwards.
+    """Let the plugins close, write phases, conditions and queue status, and return the decisions. The session must not
+    be used afterwards.
     """
     session.trail.end()
     status = _report.task_status(session) if session.wants_report else {}

@@ -1,5 +1,5 @@
 """The coverage of a cycle's digest: fields declared here by version, whatever classes hold them and however they are
-encoded. A field that a class gains is not covered, and changes no digest, until a new version lists it.
+encoded. A new field of a class is not covered, and changes no digest, until a new version lists it.
 
 A version is written once and never changed, for a journal says for every cycle by which version its digest was made.
 What a new version covers is kept apart from what was decided before it existed, so journals of all versions verify.
@@ -31,8 +31,8 @@ _Order = Literal["deterministic"] | None
 
 
 class Fields(NamedTuple):
-    """Fields by name, in the order in which they are covered. `inner`: those that hold records themselves (one, a
-    sequence or None). Version 1 was an encoding: `tag` stood in front, and fields of `omits` only where there was one.
+    """Fields by name, in the order of coverage. `inner`: those that hold records themselves (one, a sequence or None).
+    Version 1 was an encoding: `tag` stood in front, and fields of `omits` only where they had a value.
     """
 
     names: tuple[str, ...]
@@ -93,8 +93,8 @@ def digest(
     queues: Sequence[QueueStatus],
     version: int = VERSION,
 ) -> str:
-    """The declared fields of what a cycle decides and writes (binds, evictions, conditions, statuses), in order, as 32
-    hexadecimal digits. Raises NewerVersionError.
+    """Return the declared fields of what a cycle decides and writes (binds, evictions, conditions, statuses), in order,
+    as 32 hexadecimal digits. Raises NewerVersionError.
     """
     kinds = list(zip(_rows_of(version), (binds, evicts, pods, pod_groups, queues), strict=True))
     order: _Order = None if version == 1 else "deterministic"
@@ -120,7 +120,9 @@ def _rows_of(version: int) -> tuple[_Rows, ...]:
 
 
 def _pieces(rows: _Rows, records: Sequence[Any], order: _Order) -> Iterator[bytes]:
-    """The JSON of records without the brackets: a few at once, while what is made of them is at hand."""
+    """Yield the JSON of records without the brackets, a few at a time, while their inputs are in the processor's
+    cache.
+    """
     for first in range(0, len(records), AT_ONCE):
         said = msgspec.json.encode(rows(records[first : first + AT_ONCE]), order=order)
         yield b"," + said[1:-1] if first else said[1:-1]
@@ -135,7 +137,7 @@ def covered(version: int) -> Covered:
 
 
 def as_row(fields: Fields) -> Callable[[Any], Any]:
-    """Makes the values of these fields out of a record, as a tuple."""
+    """Return a function that turns the values of these fields of a record into a tuple."""
     rows = _as_rows(fields)
     return lambda record: rows((record,))[0]
 
@@ -162,7 +164,7 @@ def _as_rows(fields: Fields) -> _Rows:
 
 
 def as_encoded(fields: Fields) -> Callable[[Any], Any]:
-    """Makes what version 1 digested: the record by field name, as its class was encoded then."""
+    """Return a function that encodes a record as version 1 digested it: by field name, as its class was encoded then."""
     inner = {name: _each(as_encoded(each)) for name, each in fields.inner.items()}
     head = {"_": fields.tag} if fields.tag else {}
 
@@ -180,7 +182,7 @@ def _as_encoded_each(fields: Fields) -> _Rows:
 
 
 def _each(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """For none of it, one or several."""
+    """Apply a function to None, one record or several."""
 
     def each(value: Any) -> Any:
         if value is None:

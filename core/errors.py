@@ -22,7 +22,7 @@ class ResourceAssertionError(InternalError):
 
 
 class InvalidTransition(InternalError):  # noqa: N818 - named like the table's other words
-    """A life cycle was asked for a step its table does not have; nothing changed."""
+    """A life cycle was asked for a step that its table does not have; nothing changed."""
 
     def __init__(self, who: str, state: str, trigger: str, story: tuple[str, ...] = ()) -> None:
         self.who = who
@@ -32,4 +32,4 @@ class InvalidTransition(InternalError):  # noqa: N818 - named like the table's o
 
 
 class DerivedError(InternalError):
-    """A derived column is asked for where it could not stay true."""
+    """A derived column is requested where it could not stay true."""

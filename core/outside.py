@@ -28,7 +28,7 @@ Ask = Callable[[Sequence[OutsideQuestion]], Sequence[OutsideAnswer]]
 
 
 class WholePod:
-    """Stands in the body of a question for all that the api has of a pod."""
+    """A placeholder in the body of a question for all that the api has of a pod."""
 
     __slots__ = ("pod",)
 
@@ -44,7 +44,7 @@ class Asking(NamedTuple):
 
 
 def question(url: str, body: dict[str, Any], timeout_s: float) -> OutsideQuestion:
-    """A POST of that body."""
+    """Return a POST of that body."""
     pods: dict[AskedPod, int] = {}
 
     def leave_out(whole: object) -> msgspec.Raw:
@@ -56,7 +56,7 @@ def question(url: str, body: dict[str, Any], timeout_s: float) -> OutsideQuestio
 
 
 def filled(question: OutsideQuestion, pods: Sequence[bytes]) -> bytes:
-    """The body, with each of its pods as JSON."""
+    """Return the body, with each of its pods as JSON."""
     parts = question.body.split(HOLE)
     parts[1::2] = [pods[int(number)] for number in parts[1::2]]
     return b"".join(parts)
@@ -73,7 +73,7 @@ def digest_of(question: OutsideQuestion) -> bytes:
 
 
 class AskedOutside:
-    """An asker that remembers the answers, for the record of the cycle."""
+    """An asker that remembers the answers for the record of the cycle."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -82,23 +82,23 @@ class AskedOutside:
         self._distinct: dict[OutsideAnswer, int] = {}
 
     def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
-        """The answers."""
+        """Return the answers."""
         answers = self._ask(questions)
         self._questions += map(digest_of, questions)
         self._which += [self._distinct.setdefault(answer, len(self._distinct)) for answer in answers]
         return answers
 
     def answers(self) -> OutsideAnswers | None:
-        """All so far; None: no process was asked."""
+        """Return all answers so far; None when no process was asked."""
         if not self._questions:
             return None
         return OutsideAnswers(b"".join(self._questions), tuple(self._which), tuple(self._distinct))
 
 
 class Recorded:
-    """Answers as a record has them, without asking any process: the same question gets the answers it got, one after
-    the other, and the last of them from then on. `in_order`: a question that was not asked in these words gets what was
-    answered at its place: the same cycle asks in the same order, and the words may be those of an older version.
+    """The recorded answers, without asking any process: an equal question gets its answers one after the other, and the
+    last one from then on. `in_order`: an unknown question gets the answer at its place, since the same cycle asks in
+    the same order and an older version may have worded it differently.
     """
 
     def __init__(self, answers: OutsideAnswers | None, *, in_order: bool = False) -> None:
@@ -111,7 +111,7 @@ class Recorded:
         self._in_order = [known.distinct[which] for which in known.which] if in_order else []
 
     def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
-        """The answers; NOT_RECORDED where there is none."""
+        """Return the answers; NOT_RECORDED where a question has none."""
         return list(map(self._one, questions))
 
     def _one(self, asked: OutsideQuestion) -> OutsideAnswer:
@@ -123,8 +123,8 @@ class Recorded:
 
 
 class Supposing:
-    """For what is only tried, without asking any process: the same question gets the answers of a record, any other
-    SUPPOSED. `unasked`: questions of the second kind.
+    """Answers for trials, without asking any process: an equal question gets the recorded answers, any other SUPPOSED.
+    `unasked`: questions of the second kind.
     """
 
     def __init__(self, answers: OutsideAnswers | None = None) -> None:
@@ -132,7 +132,7 @@ class Supposing:
         self.unasked = 0
 
     def __call__(self, questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
-        """The answers."""
+        """Return the answers."""
         found = [SUPPOSED if answer is NOT_RECORDED else answer for answer in self._recorded(questions)]
         self.unasked += sum(answer is SUPPOSED for answer in found)
         return found

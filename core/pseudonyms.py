@@ -1,4 +1,4 @@
-"""Names that stand for others in the same order, given out as they come: they need not be known beforehand.
+"""Names that stand for others in the same order, assigned in order of arrival.
 
 Each is a row of numbers that lies between those of its neighbours. A name that comes after the newest takes the next
 number, so names that come in order stay short; where no number is left, the row grows.
@@ -27,8 +27,8 @@ BETWEEN: Final = ("a", "e", "kube-o", "kube-r", "l", "s", "system-d", "t", "w")
 
 
 def between(before: Place, after: Place | None, step: int) -> Place:
-    """A place after `before` (() for the beginning) and before `after` (None: the end), `step` (1 at least) further if
-    there is room.
+    """Return a place after `before` (() for the beginning) and before `after` (None: the end), `step` (1 at least)
+    further if there is room.
     """
     for further in (step, 1) if before else ():
         found = (*before[:-1], before[-1] + further)
@@ -43,7 +43,7 @@ def between(before: Place, after: Place | None, step: int) -> Place:
 
 
 def written(place: Place) -> str:
-    """Ordered as places are."""
+    """Return the text of a place; texts are ordered as places are."""
     return "".join(_digits(number) for number in place)
 
 
@@ -56,7 +56,7 @@ def _digits(number: int) -> str:
 
 
 class Pseudonyms:
-    """`step` gives how far the next one lies, from 1 on; `given` hears of each new one."""
+    """Pseudonyms of names. `step` gives the distance to the next one, from 1 on; `given` is called with each new one."""
 
     def __init__(self, step: Callable[[], int], given: Callable[[str, Place], None]) -> None:
         self._step, self._given = step, given
@@ -82,7 +82,7 @@ class Pseudonyms:
         return self.restore(name, place)
 
     def restore(self, name: str, place: Place) -> str:
-        """The pseudonym that a name at this place was given before; from now on it is known."""
+        """Restore the pseudonym of a name at this place, and return it."""
         section = bisect_left(KEPT, name)
         insort(self._ordered[section], name)
         self._places[name] = place

@@ -44,23 +44,23 @@ _BINARY_NAMES: Final[Mapping[int, str]] = {0: "", **{exponent: name for name, ex
 
 
 def pow10(exponent: int) -> int:
-    """Ten to a power that is not negative."""
+    """Return ten to a power that is not negative."""
     power: int = 10**exponent
     return power
 
 
 def int32(value: int) -> int:
-    """The low 32 bits, signed."""
+    """Return the low 32 bits, signed."""
     return (value + 2**31) % 2**32 - 2**31
 
 
 def int64(value: int) -> int:
-    """The low 64 bits, signed."""
+    """Return the low 64 bits, signed."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 def to_nano(amount: int, exponent: int) -> int:
-    """A positive amount in nano units, rounded up."""
+    """Return a positive amount in nano units, rounded up."""
     if exponent >= NANO:
         return amount * pow10(exponent - NANO)
     shift = NANO - exponent
@@ -70,7 +70,9 @@ def to_nano(amount: int, exponent: int) -> int:
 
 
 def narrow_scaled(unscaled: int, exponent: int, target: int) -> int:
-    """Go's ``int64Amount.AsScaledInt64``: rounds away from zero; what overflows wraps or is 0, as the shift has it."""
+    """Scale like Go's ``int64Amount.AsScaledInt64``: rounds away from zero; an overflow wraps or is 0, depending on the
+    shift.
+    """
     if exponent < target:
         divisor = pow10(target - exponent)
         return -(unscaled // -divisor) if unscaled >= 0 else unscaled // divisor
@@ -84,7 +86,7 @@ def narrow_scaled(unscaled: int, exponent: int, target: int) -> int:
 
 
 def wide_scaled(unscaled: int, exponent: int, target: int) -> int:
-    """Go's ``scaledValue``, with its wrapping and its upward rounding of negative remainders."""
+    """Scale like Go's ``scaledValue``, with its wrapping and its upward rounding of negative remainders."""
     shift = target - exponent
     if shift <= 0:
         return int64(int64(unscaled) * _go_pow10(-shift))
@@ -103,7 +105,7 @@ def _go_pow10(exponent: int) -> int:
 
 
 def binary_text(amount: int) -> str:
-    """A non-zero amount with the largest binary suffix that divides it."""
+    """Return a non-zero amount with the largest binary suffix that divides it."""
     exponent = 0
     while amount % 1024 == 0:
         amount //= 1024
@@ -113,7 +115,7 @@ def binary_text(amount: int) -> str:
 
 
 def decimal_text(amount: int, exponent: int, *, as_power: bool) -> str:
-    """A non-zero amount with the largest exponent that is a multiple of three: as a suffix, or as e3, e6, ..."""
+    """Return a non-zero amount with the largest exponent that is a multiple of three: as a suffix, or as e3, e6, ..."""
     digits = str(amount)
     zeros = len(digits) - len(digits.rstrip("0"))
     amount //= pow10(zeros)
@@ -163,7 +165,7 @@ _SUFFIXES = {name: _Suffix(10, exponent, QuantityFormat.DECIMAL_SI) for name, ex
 
 
 class Quantity(msgspec.Struct, frozen=True, gc=False):
-    """``unscaled`` times ten to the ``exponent``; ``wide`` and ``text`` as the module docstring tells."""
+    """A quantity of ``unscaled`` times ten to the ``exponent``; the module docstring explains ``wide`` and ``text``."""
 
     unscaled: int
     exponent: int = 0
@@ -172,28 +174,34 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     text: str = ""
 
     def value(self) -> int:
-        """In whole units, rounded up as Go's ``Value`` does (an int64: may be 0 or wrapped when too large)."""
+        """Return the value in whole units, rounded up as Go's ``Value`` does (an int64: may be 0 or wrapped when too
+        large).
+        """
         return self._scaled(0)
 
     def milli_value(self) -> int:
-        """In thousandths, rounded up as Go's ``MilliValue`` does (an int64: may be 0 or wrapped when too large)."""
+        """Return the value in thousandths, rounded up as Go's ``MilliValue`` does (an int64: may be 0 or wrapped when
+        too large).
+        """
         return self._scaled(-3)
 
     def sign(self) -> int:
-        """-1, 0 or 1."""
+        """Return -1, 0 or 1."""
         return (self.unscaled > 0) - (self.unscaled < 0)
 
     def canonical(self) -> str:
-        """The text Go prints: no fraction, the largest suffix that loses nothing."""
+        """Return the text Go prints: no fraction, the largest suffix that loses nothing."""
         return self.text or _canonical(self)
 
     def compare(self, other: Quantity) -> int:
-        """-1, 0 or 1: exact, whatever the formats."""
+        """Return -1, 0 or 1: exact, whatever the formats."""
         left, right, _ = _aligned(self, other)
         return (left > right) - (left < right)
 
     def plus(self, other: Quantity) -> Quantity:
-        """The exact sum; a zero left side takes the right side's format, as Go's ``Add`` does. Raises QuantityError."""
+        """Return the exact sum; a zero left side takes the right side's format, as Go's ``Add`` does. Raises
+        QuantityError.
+        """
         if not self.unscaled:
             return Quantity(other.unscaled, other.exponent, other.format, other.wide)
         left, right, exponent = _aligned(self, other)
@@ -208,7 +216,7 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
 
 def quantity_of(value: object) -> Quantity:
-    """A quantity as JSON and YAML have it (Go's ``UnmarshalJSON``): text with blanks around it, a number, null (zero).
+    """Return a quantity from JSON or YAML (Go's ``UnmarshalJSON``): text with blanks around it, a number, null (zero).
 
     Raises QuantityError for anything else.
     """
@@ -225,7 +233,9 @@ def quantity_of(value: object) -> Quantity:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def parse_quantity(text: str) -> Quantity:
-    """Go's ``ParseQuantity``. Raises QuantityError. Cached: clusters repeat few texts very often."""
+    """Read a quantity like Go's ``ParseQuantity``. Raises QuantityError. Cached: clusters repeat few texts very
+    often.
+    """
     if not text:
         raise QuantityError(text, "is empty")
     if text == "0":
@@ -246,17 +256,17 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def format_milli(milli: int) -> str:
-    """Thousandths as canonical DecimalSI text (Go's ``NewMilliQuantity``): 1500 -> "1500m", 2000 -> "2"."""
+    """Return thousandths as canonical DecimalSI text (Go's ``NewMilliQuantity``): 1500 -> "1500m", 2000 -> "2"."""
     return _canonical(Quantity(milli, -3))
 
 
 def format_bytes(count: int) -> str:
-    """Bytes as canonical BinarySI text (Go's ``NewQuantity(n, BinarySI)``): 1048576 -> "1Mi"."""
+    """Return bytes as canonical BinarySI text (Go's ``NewQuantity(n, BinarySI)``): 1048576 -> "1Mi"."""
     return _canonical(Quantity(count, 0, QuantityFormat.BINARY_SI))
 
 
 def format_whole(count: int) -> str:
-    """A count as canonical DecimalSI text (Go's ``NewQuantity(n, DecimalSI)``): 110 -> "110", 2000 -> "2k"."""
+    """Return a count as canonical DecimalSI text (Go's ``NewQuantity(n, DecimalSI)``): 110 -> "110", 2000 -> "2k"."""
     return _canonical(Quantity(count))
 
 
@@ -275,7 +285,7 @@ def _suffix(text: str, suffix: str) -> _Suffix:
 
 
 def _narrow(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix) -> Quantity | None:
-    """The int64 form, or None when Go would go for arbitrary precision."""
+    """Return the int64 form, or None when Go would go for arbitrary precision."""
     factor = 1
     scale = suffix.exponent
     if suffix.format is QuantityFormat.BINARY_SI:
@@ -302,7 +312,7 @@ def _narrow(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffi
 
 
 def _wide(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix) -> Quantity:
-    """The arbitrary precision form: rounded up to nano; binary amounts are capped at the largest int64."""
+    """Return the arbitrary precision form: rounded up to nano; binary amounts are capped at the largest int64."""
     amount = int(whole + fraction or "0")
     exponent = -len(fraction)
     if suffix.base == 10:
@@ -335,7 +345,7 @@ def _canonical(quantity: Quantity) -> str:
 
 
 def _whole(quantity: Quantity) -> int | None:
-    """The exact number of units, or None when there is a fraction."""
+    """Return the exact number of units, or None when there is a fraction."""
     if quantity.exponent >= 0:
         return quantity.unscaled * pow10(quantity.exponent)
     whole, rest = divmod(quantity.unscaled, pow10(-quantity.exponent))
@@ -343,7 +353,9 @@ def _whole(quantity: Quantity) -> int | None:
 
 
 def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
-    """Both amounts at the smaller of the two exponents. Raises QuantityError when they are too far apart to hold."""
+    """Return both amounts at the smaller of the two exponents. Raises QuantityError when they are too far apart to
+    hold.
+    """
     exponent = min(left.exponent, right.exponent)
     if max(left.exponent, right.exponent) - exponent > _MOST_EXPONENT:
         raise QuantityError(f"{left.canonical()} and {right.canonical()}", f"exponent beyond {_MOST_EXPONENT}")
@@ -355,7 +367,7 @@ def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
 
 
 def _float_text(value: float) -> str:
-    """A float as Go's encoding/json writes it: plain digits between 1e-6 and 1e21, else an exponent."""
+    """Return a float as Go's encoding/json writes it: plain digits between 1e-6 and 1e21, else an exponent."""
     if not isfinite(value):
         raise QuantityError(value, "is not a finite number")
     if value == 0 or 1e-6 <= abs(value) < 1e21:

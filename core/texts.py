@@ -1,4 +1,4 @@
-"""Texts from outside: answers about short ones remembered, whole numbers read.
+"""Texts from outside: remembered answers about short ones, and reading of whole numbers.
 
 A cache of long texts would be as large as they are.
 """
@@ -17,7 +17,7 @@ _MOST: Final = 2**63 - 1
 
 
 def whole_number(text: str) -> int | None:
-    """The number; None for anything but digits, and for one that is too large."""
+    """Return the number; None for a text with other characters than digits, and for a too large number."""
     if not text.isdigit() or not text.isascii() or len(text) > _LONGEST:
         return None
     number = int(text)
@@ -30,8 +30,8 @@ R = TypeVar("R")
 
 
 class _Said(dict[str, R]):
-    """A function's answers about texts; the function is asked where the answer is not known. A dictionary answers
-    sooner than a call.
+    """A function's answers about texts; the function is called for unknown texts. A dictionary answers faster than a
+    call.
     """
 
     def __init__(self, function: Callable[[str], R], size: int) -> None:
@@ -48,5 +48,5 @@ class _Said(dict[str, R]):
 
 
 def remembers(size: int) -> Callable[[Callable[[str], R]], Callable[[str], R]]:
-    """Remembers what a function says of so many texts, then begins anew: a long one is looked at every time."""
+    """Remember a function's answers about so many texts, then begin anew; a long text is computed every time."""
     return lambda function: _Said(function, size).__getitem__

@@ -1,4 +1,5 @@
-"""The words of a plugin or a family of devices: what it reads and writes on objects, apart from names that people gave.
+"""The words of a plugin or a family of devices: those that it reads and writes on objects, apart from names given by
+people.
 
 Who hides the names in a cluster keeps these, and replaces or drops all else.
 """

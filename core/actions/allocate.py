@@ -1,5 +1,5 @@
-"""allocate: tasks to nodes, the queue with the smallest share first. Source: Volcano `actions/allocate` (reference
-section 1.2).
+"""allocate: place tasks on nodes, the queue with the smallest share first. Source: Volcano `actions/allocate`
+(reference section 1.2).
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ WAITING: Final[int] = TaskStatus.PENDING.value
 
 @dataclass(slots=True)
 class AllocateContext:
-    """Waiting jobs: queues by QueueOrder, jobs of each by JobOrder, their worksheets, and where they would go."""
+    """The waiting jobs: queues by QueueOrder, jobs of each queue by JobOrder, their worksheets, and the places chosen
+    for them.
+    """
 
     decisions: Decisions
     queues: PriorityQueue[Queue]
@@ -41,7 +43,7 @@ class AllocateContext:
     plainly: PlainRoom | None = None
 
     def try_job(self, session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
-        """Place what a job waits for; a job that plainly cannot start is not tried."""
+        """Place the tasks that a job waits for; a job that plainly cannot start is not tried."""
         plainly = self.plainly
         if plainly is not None and plainly.has_failed(job):
             return None
@@ -110,7 +112,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
 
 
 def build_context(session: Session, only: frozenset[int] | None = None) -> AllocateContext:
-    """Every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
+    """Return every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     plainly = PlainRoom(session) if session.options.wordless else None
     context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before), plainly=plainly)
     # Without enqueue no other action admits jobs (allocate.go).
@@ -147,7 +149,7 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
 def _allocate_job(
     session: Session, job: Job, worksheet: Worksheet, decisions: Decisions, *, cache_errors: bool
 ) -> Statement | None:
-    """By domains where a topology or groups ask for it; else the flat path: one group of tasks over all nodes."""
+    """Place the job by domains where a topology or groups ask for it; otherwise as one group of tasks over all nodes."""
     if _by_domains(session, job):
         return DomainAllocator(session, decisions, cache_errors=cache_errors).allocate(job, worksheet)
     sub_job = session.sub_jobs(job)[job.key]
@@ -164,7 +166,9 @@ def _by_domains(session: Session, job: Job) -> bool:
 
 
 def _settle(session: Session, job: Job, decisions: Decisions) -> None:
-    """The job's statement was committed: it occupies what was decided, and its nomination is redeemed."""
+    """Note that the job's statement was committed: the job occupies the chosen places, and its nomination is
+    redeemed.
+    """
     if _by_domains(session, job):
         decisions.apply(job)
     else:

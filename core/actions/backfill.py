@@ -1,4 +1,4 @@
-"""backfill: tasks that ask for nothing go wherever the filters let them. Source: Volcano `actions/backfill` (reference
+"""backfill: place tasks without requests wherever the filters allow it. Source: Volcano `actions/backfill` (reference
 section 1.3).
 """
 
@@ -63,7 +63,9 @@ def _backfill(session: Session, task: Task, cache: ErrorCache) -> None:
 
 
 def pick_up(session: Session) -> list[Task]:
-    """Pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each drained."""
+    """Return pending best-effort tasks and pipelined ones (un-pipelined first), in queue, job and task order, each
+    drained.
+    """
     queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)
     jobs: dict[str, JobQueue] = {}
     tasks: dict[int, PriorityQueue[Task]] = {}

@@ -1,4 +1,5 @@
-"""Dry runs of topology-aware preemption: one preemptor tried on many nodes; the one with the least loss is taken.
+"""Dry runs of topology-aware preemption: one preemptor is tried on many nodes, and the node with the least loss is
+taken.
 
 A dry run only reads the session. Chunks may be tried in any order, here or by workers, with the same findings; what
 counts is the first `want` findings in row order. Source: Volcano `actions/preempt` (DryRunPreemption), with one
@@ -43,15 +44,15 @@ LIFT = 2**31  # makes every priority positive, so that fewer victims of negative
 
 
 class Candidate(NamedTuple):
-    """A node's row and who must go there, most important first."""
+    """A node's row and the victims that must leave it, most important first."""
 
     node: int
     victims: tuple[Task, ...]
 
 
 class Findings(NamedTuple):
-    """`places` [n]: where each node stands in the order of candidates, ascending; `counts` [n]: how many victims;
-    `victims` [sum of counts]: task rows, node after node, most important first.
+    """Candidate nodes with their victims. `places` [n]: the place of each node in the order of candidates, ascending;
+    `counts` [n]: its number of victims; `victims` [sum of counts]: task rows, node after node, most important first.
     """
 
     places: RowArray
@@ -59,19 +60,19 @@ class Findings(NamedTuple):
     victims: RowArray
 
     def first(self, count: int) -> Findings:
-        """The first so many of them."""
+        """Return the first `number` findings."""
         counts = self.counts[:count]
         return Findings(self.places[:count], counts, self.victims[: int(counts.sum())])
 
     def candidates(self, facts: Residents, nodes: RowArray) -> list[Candidate]:
-        """One by one, with the tasks themselves."""
+        """Return the candidates with the tasks themselves."""
         ends: list[int] = np.cumsum(self.counts).tolist()
         rows: list[int] = nodes[self.places].tolist()
         spans = zip(rows, pairwise([0, *ends]), strict=True)
         return [Candidate(row, tuple(facts.tasks(self.victims[start:end]))) for row, (start, end) in spans]
 
     def packed(self) -> list[Finding]:
-        """Each node's place with the rows of its victims as bytes, to be sent between processes."""
+        """Return each node's place with the rows of its victims as bytes, to be sent between processes."""
         blob = self.victims.astype(TASK_ROWS, copy=False).tobytes()
         ends: list[int] = (TASK_ROWS.itemsize * np.cumsum(self.counts)).tolist()
         places: list[int] = self.places.tolist()
@@ -102,7 +103,7 @@ class Findings(NamedTuple):
 
 
 def joined(parts: Sequence[Findings]) -> Findings:
-    """Several, one behind the other; the places must ascend."""
+    """Return several findings as one; their places must ascend."""
     if not parts:
         nothing = np.zeros(0, dtype=np.intp)
         return Findings(nothing, nothing, nothing)
@@ -111,14 +112,14 @@ def joined(parts: Sequence[Findings]) -> Findings:
 
 
 def one_by_one(found: Sequence[tuple[int, Sequence[int]]]) -> Findings:
-    """From (place, victims' task rows), by place."""
+    """Return the findings of (place, task rows of the victims), ordered by place."""
     counts = np.array([len(victims) for _, victims in found], dtype=np.intp)
     rows = [row for _, victims in found for row in victims]
     return Findings(np.array([place for place, _ in found], dtype=np.intp), counts, np.array(rows, dtype=np.intp))
 
 
 def unpacked(found: Sequence[Finding]) -> Findings:
-    """Back from what workers sent, in whatever order."""
+    """Return the findings that workers sent, in whatever order they come."""
     ordered = sorted(found)
     counts = np.array([len(blob) // TASK_ROWS.itemsize for _, blob in ordered], dtype=np.intp)
     victims = np.frombuffer(b"".join(blob for _, blob in ordered), dtype=TASK_ROWS).astype(np.intp, copy=False)
@@ -132,7 +133,7 @@ def may_go(session: Session, preemptor: Task, nodes: RowArray, *, own_job: bool)
 
 
 class BatchTrial:
-    """One preemptor's trial on many nodes. `own_job`: take from its own job, not from others of its queue."""
+    """One preemptor's trial on many nodes. `own_job`: take victims from its own job, not from others of its queue."""
 
     def __init__(self, session: Session, preemptor: Task, *, own_job: bool) -> None:
         self._session = session
@@ -141,8 +142,8 @@ class BatchTrial:
         self._own_job = own_job
 
     def find(self, nodes: RowArray) -> Findings | None:
-        """The nodes where victims would do, by their place in `nodes`; None when the order of victims cannot be worked
-        out by columns.
+        """Return the nodes where evicting victims suffices, by their place in `nodes`; None when columns cannot tell
+        the order of victims.
         """
         batch = may_go(self._session, self._preemptor, nodes, own_job=self._own_job)
         if not len(batch.rows):
@@ -173,7 +174,7 @@ class BatchTrial:
         return Findings(found, counts[counts > 0], victims)
 
     def _freed(self, nodes: RowArray, batch: TaskBatch, place: RowArray, most: int) -> FloatArray:
-        """[dimension, node, 1 + most]: FutureIdle, then what each victim gives back, in order."""
+        """Return [dimension, node, 1 + most]: FutureIdle, then what each victim frees, in order."""
         items = self._preemptor.template.items
         freed = np.zeros((len(items), batch.count, 1 + most))
         requests = self._facts.requests[self._facts.template[batch.rows]]
@@ -189,7 +190,9 @@ class BatchTrial:
         return fits
 
     def _reprieve(self, freed: FloatArray, room: FloatArray, removed: RowArray) -> BoolArray:
-        """[node, victim]: who stays away once all that need not go are back, the most important first."""
+        """Return [node, victim]: the victims that remain after all unnecessary ones were put back, the most important
+        first.
+        """
         most = int(removed.max(initial=0))
         stays_away = np.zeros((len(removed), most), dtype=np.bool_)
         for place in range(most - 1, -1, -1):
@@ -211,7 +214,7 @@ FIX = "dry-run-asks-queue"
 
 @dataclass(slots=True)
 class NodeTrial:
-    """One node's copy: what is free there for the preemptor, and what the plugins simulate."""
+    """A copy of one node: its free capacity for the preemptor, and what the plugins simulate."""
 
     session: Session
     preemptor: Task
@@ -251,7 +254,7 @@ def select_victims(
     session: Session, preemptor: Task, queue: Queue, node: int, candidates: Sequence[Task]
 ) -> list[Task]:
     """Return the candidates on the node that must go so that the preemptor fits, most important first; empty where it
-    cannot fit, or fits as it is.
+    cannot fit, or fits without an eviction.
     """
     if not make_room(session, preemptor, node, candidates):
         return []
@@ -289,8 +292,8 @@ MARGIN = 8  # rows beyond `want` in the first chunk: a few nodes may not do
 
 
 class DryRun:
-    """`nodes`: candidate nodes in the order in which they count; `want`: how many findings are enough; `own_job`: take
-    from the preemptor's own job, not from others of its queue.
+    """A dry run over nodes. `nodes`: candidate nodes in the order in which they count; `want`: how many findings are
+    enough; `own_job`: take victims from the preemptor's own job, not from others of its queue.
 
     Rows 0..len(nodes)-1 are the nodes' places in that order.
     """
@@ -313,12 +316,12 @@ class DryRun:
         self.want = want
 
     def candidates(self, first: int, last: int) -> list[Candidate]:
-        """The nodes of rows first..last-1 that would do."""
+        """Return the nodes of rows first..last-1 on which victims suffice."""
         return self._found(first, last, last - first).candidates(self._facts, self.nodes)
 
     def run(self) -> Candidate | None:
-        """The one of least loss among the first `want` findings, tried here, in chunks that double while too few are
-        found; None when nothing is found.
+        """Return the finding with the least loss among the first `want` findings; None when nothing is found. The rows
+        are tried in chunks that double while too few are found.
         """
         parts, left, first, size = list[Findings](), self.want, 0, self.want + MARGIN
         while first < len(self.nodes) and left > 0:
@@ -329,7 +332,7 @@ class DryRun:
         return self._best(joined(parts))
 
     def _found(self, first: int, last: int, enough: int) -> Findings:
-        """The findings of a chunk; where nodes are tried one after the other no more than are enough."""
+        """Return the findings of a chunk; where nodes are tried one by one, no more than are enough."""
         nodes = self.nodes[first:last]
         found = self._batch.find(nodes) if self._batch is not None else None
         if found is None:
@@ -346,7 +349,7 @@ class DryRun:
                 yield place, [task.row for task in victims]
 
     def _candidates(self, nodes: RowArray) -> Iterable[Sequence[Task]]:
-        """Yield the candidates for eviction, node by node; asked of all nodes at once where plugins can say so by
+        """Yield the candidates for eviction, node by node; all nodes are asked in one call where plugins can answer by
         columns.
         """
         preemptable = self.session.points.preemptable
@@ -362,11 +365,11 @@ class DryRun:
     # --- for workers
 
     def try_rows(self, first: int, last: int) -> list[Finding]:
-        """The findings of a chunk as a worker sends them, in row order, `want` at most."""
+        """Return the findings of a chunk as a worker sends them, in row order, `want` at most."""
         return self._found(first, last, self.want).first(self.want).packed()
 
     def read(self, findings: Sequence[Finding]) -> Candidate | None:
-        """The one of least loss among the first `want` in row order, whatever order they come in."""
+        """Return the finding with the least loss among the first `want` in row order, whatever order they come in."""
         return self._best(unpacked(findings).first(self.want))
 
 
@@ -381,7 +384,7 @@ def drive(steps: Steps) -> None:
 
 
 def _batch_trial(session: Session, preemptor: Task, *, own_job: bool) -> BatchTrial | None:
-    """A trial by columns where that can say the same as one node after the other; else None."""
+    """Return a trial by columns where it gives the same answers as trying node by node; else None."""
     if session.points.preemptable.by_columns and session.points.needs_no_trial(preemptor):
         return BatchTrial(session, preemptor, own_job=own_job)
     return None

@@ -41,9 +41,9 @@ def execute(session: Session) -> None:
 
 
 def _in_turn(session: Session, rows: JobRows) -> JobRows | None:
-    """The jobs as their turns come, known beforehand: the order of queues and jobs follows from keys and columns, and
-    admissions change neither. None where a plugin may say otherwise, where a queue waits for its first job, where
-    in-queue sums may shrink, and for a trail, which hears of each turn.
+    """Return the jobs in the order of their turns when that order is known beforehand: it follows from keys and
+    columns, and admissions change neither. None where a plugin may decide otherwise, where a queue waits for its first
+    job, where in-queue sums may shrink, and for a trail, which records each turn.
     """
     columns, queues, points = session.snapshot.jobs, session.snapshot.queues, session.points
     key, numbers = points.queue_order.key, points.job_order.columns
@@ -61,8 +61,8 @@ def _in_turn(session: Session, rows: JobRows) -> JobRows | None:
 
 
 def _in_columns(session: Session, rows: JobRows, refusals: tuple[Refusals, ...]) -> None:
-    """Ask about all jobs at once, and one by one only of those that would be admitted: a job that waits costs next to
-    nothing, where asking for it took 17 us in every cycle.
+    """Ask about all jobs in one call, and one by one only about those that would be admitted: asking for each waiting
+    job took 17 us in every cycle.
     """
     while len(rows):
         refused, turn = np.zeros(len(rows), dtype=np.bool_), 0
@@ -83,8 +83,8 @@ def _in_columns(session: Session, rows: JobRows, refusals: tuple[Refusals, ...])
 
 
 def _refuse(session: Session, rows: JobRows) -> None:
-    """Reject jobs that have their turns while nothing changes: one of each sort is asked for, the others get its
-    answer.
+    """Reject jobs that have their turns while nothing changes: one job of each sort is asked for, and the others get
+    its answer.
     """
     if not len(rows):
         return

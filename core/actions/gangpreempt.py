@@ -1,4 +1,4 @@
-"""gangpreempt: room for a whole gang within a domain, at the cost of less important jobs of the same queue.
+"""gangpreempt: make room for a whole gang within a domain by evicting less important jobs of the same queue.
 
 Source: Volcano `actions/gangpreempt` (reference section 1.8).
 """
@@ -24,7 +24,7 @@ NAME = "gangpreempt"
 
 
 def execute(session: Session) -> None:
-    """Queue by queue, every starving job once."""
+    """Try every starving job once, queue by queue."""
     eviction = GangEviction(session, NAME, _accepts(session), _order(session))
     # Jobs with a topology take part, unlike in preempt.
     starving = starving_jobs(session, every_queue=True)
@@ -36,7 +36,7 @@ def execute(session: Session) -> None:
 
 
 def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
-    """Bound or running tasks of less important jobs in the queue."""
+    """Return whether the task is bound or running, of a less important job, and in the queue."""
     status, priority = session.jobs.status, session.jobs.priority
 
     def accepts(job: Job, task: Task, other: Job) -> bool:
@@ -49,7 +49,9 @@ def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
 
 
 def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
-    """Safe before whole; among equal costs (a job has one bundle of each) the job that is last in JobOrder first."""
+    """Sort bundles: safe ones before whole jobs; among equal costs (a job has one bundle of each) the job that is last
+    in JobOrder first.
+    """
 
     def compare(left: Bundle, right: Bundle) -> int:
         if left.cost != right.cost:

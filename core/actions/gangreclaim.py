@@ -1,4 +1,4 @@
-"""gangreclaim: room for a whole gang within a domain, taken from other queues.
+"""gangreclaim: make room for a whole gang within a domain by evicting tasks of other queues.
 
 Source: Volcano `actions/gangreclaim` (reference section 1.8).
 """
@@ -26,7 +26,7 @@ NAME = "gangreclaim"
 
 
 def execute(session: Session) -> None:
-    """Queue by queue, every starving job once; overused queues have no turn."""
+    """Try every starving job once, queue by queue; overused queues have no turn."""
     eviction = GangEviction(session, NAME, _accepts(session), _order(session))
     starving = starving_jobs(session, every_queue=True)
     while len(starving.queues):
@@ -46,7 +46,7 @@ def execute(session: Session) -> None:
 
 
 def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
-    """Running tasks of other queues that may be reclaimed from."""
+    """Return whether the task runs in another queue that allows reclaim."""
     status = session.jobs.status
 
     def accepts(job: Job, task: Task, other: Job) -> bool:
@@ -58,7 +58,7 @@ def _accepts(session: Session) -> Callable[[Job, Task, Job], bool]:
 
 
 def _order(session: Session) -> Callable[[Job, list[Bundle], Amounts], list[Bundle]]:
-    """Safe before whole; of one cost by VictimQueueOrder, then by gain."""
+    """Sort bundles: safe ones before whole jobs; of one cost by VictimQueueOrder, then by gain."""
 
     def order(job: Job, bundles: list[Bundle], need: Amounts) -> list[Bundle]:
         gain, own = {id(bundle): bundle.gain(need) for bundle in bundles}, session.queue_of(job)

@@ -1,4 +1,4 @@
-"""preempt: room for starving jobs at the cost of less important tasks of the same queue.
+"""preempt: make room for starving jobs by evicting less important tasks of the same queue.
 
 First between jobs, then within each job. Source: Volcano `actions/preempt` (reference section 1.4).
 """
@@ -38,17 +38,17 @@ NAME = "preempt"
 
 
 def execute(session: Session) -> None:
-    """Queue by queue: between its jobs, then within each of them."""
+    """Preempt queue by queue: between its jobs, then within each job."""
     drive(steps(session))
 
 
 def steps(session: Session) -> Steps:
-    """Execute, stopping at every dry run: the driver sends the findings back, wherever they come from."""
+    """Execute, and yield every dry run: the driver sends the findings back, wherever it computes them."""
     return Preempt(session).run()
 
 
 class Preempt:
-    """One execution: the error cache lives as long as this."""
+    """One execution; its error cache lives as long as this object."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -63,7 +63,7 @@ class Preempt:
         self._most = argument_of(session, NAME, CANDIDATES_MOST)
 
     def run(self) -> Steps:
-        """The whole action."""
+        """Run the whole action, and yield its dry runs."""
         session = self._session
         # preempt.go leaves out jobs with a network topology; gangpreempt takes them.
         starving = starving_jobs(session, every_queue=False, accepts=lambda job: not session.topology.is_asked_for(job))
@@ -78,7 +78,7 @@ class Preempt:
                 yield from self._within(job)
 
     def _between_jobs(self, jobs: PriorityQueue[Job], tasks: dict[int, PopSource[Task]]) -> Steps:
-        """The next job takes from others; it is kept only if the job can then run."""
+        """Let the next job take from others; the evictions are kept only if the job can then run."""
         session, job = self._session, jobs.pop()
         statement, assigned = session.statement(), False
         while session.points.job_starving(job) and len(tasks[job.row]):
@@ -94,7 +94,7 @@ class Preempt:
             jobs.push(job)
 
     def _within(self, job: Job) -> Steps:
-        """The job's more important tasks take from its others, each for itself, until one fails."""
+        """Let the job's more important tasks take from its others, each by itself, until one fails."""
         # No question whether the job starves: the second loop of preempt.go asks none.
         tasks = pending_tasks(self._session, job)
         while len(tasks):
@@ -105,7 +105,7 @@ class Preempt:
             statement.commit()
 
     def _preempt(self, statement: Statement, task: Task, *, own_job: bool) -> Answer:
-        """Evict for one task and promise it the room. False: nothing has changed."""
+        """Evict for one task and pipeline it. False when nothing has changed."""
         session = self._session
         if not is_eligible(session, task):
             never = task.template.preemption_policy == NEVER
@@ -151,7 +151,7 @@ class Preempt:
     def _on_scored_nodes(
         self, statement: Statement, task: Task, search: NodeSearch, nodes: RowArray, *, own_job: bool
     ) -> bool:
-        """Node by node, best score first, until one works out (normalPreempt)."""
+        """Try node by node, best score first, until one works out (normalPreempt)."""
         session, attempt = self._session, self._in_vain.attempt(task, search, nodes, own_job=own_job)
         if self._in_vain.foresees(attempt):
             session.trail.task_ended(task, Ending.AS_BEFORE)
@@ -200,7 +200,9 @@ class Preempt:
         return False
 
     def _has_room(self, task: Task, search: NodeSearch, node: int) -> bool:
-        """The queue may have it and the node has the room; the filters are not asked again (fix: they are)."""
+        """Return whether the queue allows the task and the node has the room; the filters are not asked again (the fix
+        asks them).
+        """
         session = self._session
         job = session.job_of(task)
         assert job is not None

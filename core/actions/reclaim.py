@@ -1,4 +1,4 @@
-"""reclaim: room for starving jobs of queues that have less than they deserve, taken from other queues.
+"""reclaim: make room for starving jobs of queues below their deserved share by evicting from other queues.
 
 Source: Volcano `actions/reclaim` (reference section 1.5).
 """
@@ -39,7 +39,7 @@ LEAVES = "reclaim-uses-what-leaves"
 
 
 def execute(session: Session) -> None:
-    """Queue by queue; a queue's first turn takes all its jobs, overused or not by then."""
+    """Reclaim queue by queue; a queue's first turn takes all its jobs, even if it becomes overused meanwhile."""
     reclaim = Reclaim(session)
     # Every queue with a valid job takes part, and jobs with a topology do, too (reclaim.go).
     starving = starving_jobs(session, every_queue=True)
@@ -65,7 +65,7 @@ class Reclaim:
         self._in_vain = InVain(session)
 
     def for_job(self, queue: Queue, job: Job) -> None:
-        """Its tasks in order, kept only if the job can then run."""
+        """Reclaim for the job's tasks in order; the evictions are kept only if the job can then run."""
         session = self._session
         statement, tasks = session.statement(), pending_tasks(session, job)
         while session.points.job_starving(job) and len(tasks):
@@ -84,7 +84,7 @@ class Reclaim:
             session.trail.job_ended(job, Ending.DISCARDED)
 
     def _for_task(self, statement: Statement, task: Task) -> None:
-        """The first node, unscored, where others can make room."""
+        """Take the first node, unscored, on which evictions can make room."""
         session = self._session
         try:
             search = session.search_for(task, room=False)
@@ -137,8 +137,9 @@ def _on_node(session: Session, statement: Statement, task: Task, node: int, acce
 
 
 def _waits_for_leaving(session: Session, task: Task, node: int) -> bool:
-    """Return whether the node has room only once others have left (fix). Volcano passes over a node without candidates
-    before it looks at what leaves (reclaim.go, reclaimForTask). Idle room is left to allocate, which asks the queues.
+    """Return whether the node will have room once terminating pods have gone (fix). Volcano passes over a node without
+    candidates before it looks at releasing amounts (reclaim.go, reclaimForTask). Idle room is left to allocate, which
+    asks the queues.
     """
     if LEAVES not in session.config.pumice.fix:
         return False

@@ -1,4 +1,4 @@
-"""shuffle: running tasks that plugins want elsewhere are evicted, each for itself.
+"""shuffle: evict running tasks that plugins want elsewhere, each by itself.
 
 Source: Volcano `actions/shuffle`.
 """

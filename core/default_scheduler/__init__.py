@@ -1,1 +1,1 @@
-"""Kubernetes' own scheduler: pods that ask for it are placed one at a time, by its default profile."""
+"""Kubernetes' own scheduler: it places pods that name it, one at a time, by its default profile."""

@@ -1,5 +1,5 @@
-"""A cycle of Kubernetes' own scheduler: what a cycle of Volcano's is made of goes in, decisions and conditions of pods
-come out. PodGroups, queues and the carry are not its concern.
+"""A cycle of Kubernetes' own scheduler: the inputs of a Volcano cycle go in; decisions and conditions of pods come out.
+It ignores PodGroups, queues and the carry.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PENDING: Final = TaskStatus.PENDING.value
 
 
 def waiting(snapshot: Snapshot) -> list[Task]:
-    """By priority, then by age and name (PrioritySort)."""
+    """Return the waiting pods by priority, then by age and name (PrioritySort)."""
     columns = snapshot.tasks
     alone = (columns.status == PENDING) & (columns.job == NOWHERE)
     handles, rows = columns.handles, cast("list[int]", alone.nonzero()[0].tolist())
@@ -68,7 +68,7 @@ def _turn(task: Task) -> tuple[int, float, str]:
 
 
 def importance(task: Task) -> int:
-    """spec.priority alone: annotations of Volcano's say nothing here."""
+    """Return spec.priority alone: Volcano's annotations do not count here."""
     return task.pod_priority or 0
 
 
@@ -85,7 +85,7 @@ def first_filter(table: ReasonTable, number: int) -> tuple[Reason, ...]:
 
 
 def curable(table: ReasonTable, codes: IntArray) -> npt.NDArray[np.bool_]:
-    """[N]: the nodes whose refusal fewer pods there might undo."""
+    """Return [N]: the nodes whose refusal evictions might cure."""
     plain = [
         bool(number) and all(reason.code is Code.UNSCHEDULABLE for reason in first_filter(table, number))
         for number in range(int(codes.max(initial=0)) + 1)
@@ -94,7 +94,7 @@ def curable(table: ReasonTable, codes: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def refusals(table: ReasonTable, codes: IntArray) -> Counter[str]:
-    """Reason -> how many nodes gave it; a node may give several."""
+    """Return reason -> how many nodes gave it; a node may give several."""
     counts: Counter[str] = Counter()
     for number, nodes in enumerate(np.bincount(codes).tolist() if len(codes) else ()):
         for reason in first_filter(table, number) if nodes else ():
@@ -103,13 +103,13 @@ def refusals(table: ReasonTable, codes: IntArray) -> Counter[str]:
 
 
 def unavailable(nodes: int, counts: Mapping[str, int]) -> str:
-    """``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``"""
+    """Return a message like ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``"""
     told = ", ".join(sorted([f"{number} {text}" for text, number in counts.items()]))
     return f"0/{nodes} nodes are available:" + (f" {told}." if told else "")
 
 
 def nowhere(nodes: int, reason: str) -> str:
-    """One reason whatever the node."""
+    """Return one reason for all nodes."""
     return f"0/{nodes} nodes are available: {reason}."
 
 
@@ -128,7 +128,9 @@ LIFT: Final = 2**31  # makes every priority positive, so that fewer victims of n
 
 
 class Sacrifice(NamedTuple):
-    """The cost of one node: the pods that must go, the most important first, and how many of them a budget protects."""
+    """The cost of preempting on one node: the victims, the most important first, and how many of them a budget
+    protects.
+    """
 
     node: int
     victims: tuple[Task, ...]
@@ -136,7 +138,7 @@ class Sacrifice(NamedTuple):
 
 
 class Preemption:
-    """Of one session. `room` is the filter that knows who is leaving."""
+    """Preemption in one session. `room` is the filter that knows which pods are leaving."""
 
     def __init__(self, session: Session, room: RoomFilter) -> None:
         self._session, self._room = session, room
@@ -146,14 +148,14 @@ class Preemption:
 
     @cached
     def _lowest(self) -> int:
-        """The lowest priority of any pod on a node: who is not above it finds no victims anywhere."""
+        """Return the lowest priority of any pod on a node: pods that are not above it find no victims."""
         tasks = self._session.snapshot.tasks
         rows = np.flatnonzero(np.isin(tasks.status, PREEMPTABLE_STATUSES)).tolist()
         return min((importance(task) for row in rows if (task := tasks.handles[row]) is not None), default=LIFT)
 
     def not_eligible(self, task: Task, node: int) -> str:
-        """Return why the pod may not preempt now, "" if it may (PodEligibleToPreemptOthers). `node`: where room is
-        being made for it already, -1 for nowhere.
+        """Return why the pod may not preempt now, "" if it may (PodEligibleToPreemptOthers). `node`: the node on which
+        room is being made for it, -1 for none.
         """
         if task.template.preemption_policy == "Never":
             return NEVER
@@ -164,8 +166,8 @@ class Preemption:
         return LEAVING if leaving else ""
 
     def best(self, task: Task, search: NodeSearch, codes: IntArray) -> tuple[Sacrifice | None, str]:
-        """The node on which making room is the least loss; without one, why there is none: the same for all who are
-        alike and as important, until something has been decided.
+        """Return the node on which preemption loses the least, or why there is none. Equal pods of equal importance
+        share the reason until something is decided.
         """
         as_of = len(self._session.binds), len(self._session.evicts)
         if as_of != self._as_of:
@@ -183,7 +185,7 @@ class Preemption:
         return None, self._in_vain[alike]
 
     def _candidates(self, task: Task, search: NodeSearch, codes: IntArray) -> list[Sacrifice]:
-        """Nodes with the victims that would make room, in the nodes' order: as many as are enough."""
+        """Return nodes with the victims that would make room, in the nodes' order, as many as are enough."""
         nodes: list[int] = np.flatnonzero(curable(self._session.reasons, codes)).tolist()
         wanted = max(len(codes) * SHARE // 100, FEWEST)
         found: list[Sacrifice] = []
@@ -206,7 +208,9 @@ class Preemption:
     # --- one node
 
     def on_node(self, task: Task, search: NodeSearch, node: int) -> Sacrifice | None:
-        """SelectVictimsOnNode: all lower ones go; then each comes back who leaves room, the protected ones first."""
+        """Return the victims on a node (SelectVictimsOnNode): all lower pods leave; then each one that still leaves
+        room comes back, protected ones first.
+        """
         session, status = self._session, self._session.jobs.status
         lower = [
             each
@@ -237,7 +241,7 @@ class Preemption:
         return Sacrifice(node, tuple(sorted(victims, key=self._rank)), violations)
 
     def _by_budget(self, tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
-        """Those whose going would overdraw a budget, and the others (filterPodsWithPDBViolation)."""
+        """Return the pods whose eviction would violate a budget, and the others (filterPodsWithPDBViolation)."""
         left = {each.number: each.allowed for budgets in self._budgets.values() for each in budgets}
         protected: list[Task] = []
         others: list[Task] = []
@@ -249,15 +253,15 @@ class Preemption:
         return protected, others
 
     def _rank(self, task: Task) -> tuple[int, float, str]:
-        """The most important first: by priority, then by how long it has run (MoreImportantPod)."""
+        """Return the sort key by importance: priority, then run time (MoreImportantPod)."""
         return -importance(task), self._began(task), task.key
 
     def _began(self, task: Task) -> float:
         return task.started or self._session.clock.now
 
     def _loss(self, room: Sacrifice) -> tuple[int, int, int, int, float, int]:
-        """pickOneNodeForPreemption: fewest violations, lowest highest priority, smallest sum of priorities, fewest
-        victims, the highest of them started latest, the node of lowest name.
+        """Return the key of pickOneNodeForPreemption: fewest violations, lowest highest priority, smallest sum of
+        priorities, fewest victims, latest start of the highest victim, lowest node name.
         """
         priorities = [importance(each) for each in room.victims]
         highest = max(priorities, default=-LIFT)
@@ -273,15 +277,15 @@ class Preemption:
 
 
 class KubeFilters(Predicates):
-    """The plugin predicates with Kubernetes' order, and with room as a filter among the others."""
+    """The plugin predicates in Kubernetes' order, with room as one of the filters."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments)
         self.room = RoomFilter()
 
     def filters(self, placed: Placed, reserving: list[VolumeBinding | DynamicResources]) -> list[NodeFilter]:
-        """NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, NodeVolumeLimits,
-        VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources.
+        """Return the filters NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit,
+        NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity and DynamicResources.
         """
         binding, resources = reserving
         return [
@@ -308,7 +312,7 @@ class KubeFilters(Predicates):
 
 
 class KubeNominations:
-    """In the carry stand those of waiting pods that the pods themselves do not show yet: uid -> node."""
+    """Nominated nodes of waiting pods. The carry holds those that the pods themselves do not show yet: uid -> node."""
 
     def __init__(self, carry: Carry, pods: Sequence[Task]) -> None:
         self._carry = carry
@@ -319,11 +323,11 @@ class KubeNominations:
         self._write()
 
     def of(self, task: Task) -> str:
-        """The newest of a pod, "" for none."""
+        """Return the newest nomination of a pod, "" for none."""
         return self._unseen.get(task.uid, task.nominated)
 
     def note(self, task: Task, node: str) -> None:
-        """Room is being made there from now on; "": nowhere any more."""
+        """Note that room is being made for the pod on a node; "" for none any more."""
         if node != task.nominated:
             self._unseen[task.uid] = node
             self._write()
@@ -342,8 +346,8 @@ NO_HELP_ANYWHERE: Final = "0/{0} nodes are available: {0} Preemption is not help
 
 
 class OneByOne:
-    """Places pods in a session that is open. `conditions`: what is to be written on those that found no node;
-    `pending`: why each of them did not, by "namespace/name", written already or not.
+    """Places pods in an open session. `conditions`: to be written on pods that found no node; `pending`: the reason for
+    each such pod, written already or not, by "namespace/name".
     """
 
     def __init__(self, session: Session, filters: KubeFilters, pods: Sequence[Task]) -> None:
@@ -361,14 +365,14 @@ class OneByOne:
         return -importance(task), not self._nominations.of(task)
 
     def take_all(self) -> None:
-        """One after the other, until much room has been made: what was decided brings the next cycle about."""
+        """Place pods one after the other until much room has been made: the decisions cause the next cycle."""
         for task in self._pods:
             if self._rooms_made == AT_ONCE:
                 break
             self._take(task)
 
     def _take(self, task: Task) -> None:
-        """The next pod."""
+        """Place the next pod."""
         session, count = self.session, self.session.nodes.count
         if not count:
             self._fail(task, NO_NODES, None)
@@ -391,7 +395,7 @@ class OneByOne:
             self._fail(task, session.objection, None)
 
     def _without_node(self, task: Task, search: NodeSearch, codes: IntArray) -> None:
-        """PostFilter."""
+        """Run PostFilter for a pod without a node."""
         why = unavailable(len(codes), refusals(self.session.reasons, codes))
         node = self.session.nodes.row.get(self._nominations.of(task), -1)
         refused = self._preemption.not_eligible(task, node)
@@ -419,12 +423,14 @@ class OneByOne:
         return True
 
     def _promise(self, task: Task, node: int) -> None:
-        """Room that is being made for it does not belong to pods of lower priority: those come after it."""
+        """Reserve the room that is being made for the pod against pods of lower priority, which come after it."""
         if not self.session.place(task, node, TaskStatus.PIPELINED):
             self.session.unplace(task)
 
     def _fail(self, task: Task, message: str, nominated: str | None) -> None:
-        """`nominated`: the node on which room is being made for it, None: there is none any more, "": as it was."""
+        """Record a failure. `nominated`: the node on which room is being made for the pod, None to clear it, "" to
+        leave it.
+        """
         said, known = (UNSCHEDULABLE, message), self._nominations.of(task)
         self.pending[task.key] = PendingReason(*said)
         news = said if said != task.condition else ("", "")
@@ -440,8 +446,8 @@ class OneByOne:
 def decide(
     snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: NullTrail = NULL_TRAIL
 ) -> CycleResult:
-    """Every pod that waits for this scheduler, one after the other, on the snapshot, which is taken over. `in_force`:
-    Volcano's configuration, which says how the view counts volumes. `trail`: as in `opened`.
+    """Place every pod that waits for this scheduler, one after the other, on the snapshot, which is taken over.
+    `in_force`: Volcano's configuration, which says how the view counts volumes. `trail`: as in `opened`.
     """
     turn = opened(snapshot, in_force, clock, carry, trail)
     turn.take_all()
@@ -451,7 +457,7 @@ def decide(
 def opened(
     snapshot: Snapshot, in_force: SchedulerConfig, clock: CycleClock, carry: Carry, trail: NullTrail = NULL_TRAIL
 ) -> OneByOne:
-    """A session of this scheduler; `trail` records every look at the nodes."""
+    """Return a session of this scheduler; `trail` records every look at the nodes."""
     pods, total = waiting(snapshot), total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, profile(in_force), clock, carry.copy(), SessionOptions(), total, trail)
     session.action = NAME
@@ -462,7 +468,7 @@ def opened(
 
 
 def closed(turn: OneByOne) -> CycleResult:
-    """Return what is to be done and written. The session cannot be used afterwards."""
+    """Return the decisions and writes. The session cannot be used afterwards."""
     session = turn.session
     session.trail.end()
     binds, evicts, conditions = tuple(session.binds), tuple(session.evicts), tuple(turn.conditions)

@@ -1,4 +1,4 @@
-"""Kubernetes' default profile, said as a configuration. Source: kube-scheduler `apis/config/v1/default_plugins.go`.
+"""Kubernetes' default profile, as a configuration. Source: kube-scheduler `apis/config/v1/default_plugins.go`.
 
 What the view depends on (which volumes count) stays as the configuration in force has it, so that both schedulers look
 at one view; nothing else of that configuration counts here.
@@ -34,7 +34,9 @@ _OPTIONS: Final = (
 
 
 def profile(in_force: SchedulerConfig) -> SchedulerConfig:
-    """The profile beside the configuration in force: filters, scores of usual weight, every node looked at."""
+    """Return the profile beside the configuration in force: filters, scores of usual weight, and a look at every
+    node.
+    """
     former = (STAY,) if STAY in in_force.pumice.fix else ()
     pumice = replace(in_force.pumice, percentage_of_nodes_to_find=100, fix=(*FIXES, *former))
     return SchedulerConfig(actions=(), tiers=(Tier(_OPTIONS),), pumice=pumice)

@@ -1,4 +1,4 @@
-"""NodeResourcesFit: what a node can allocate, less what every pod on it asks for, those that are leaving included.
+"""NodeResourcesFit: a node's allocatable minus the requests of all its pods, terminating ones included.
 
 Source: kube-scheduler `noderesources/fit.go`.
 """
@@ -28,7 +28,7 @@ NAME: Final = "NodeResourcesFit"
 
 
 class RoomFilter:
-    """The filter. `after_evictions`: those that are leaving count no longer, as in a trial of preemption."""
+    """The filter. `after_evictions`: terminating pods no longer count, as in a trial of preemption."""
 
     name = NAME
     reads = TEMPLATE_ONLY
@@ -38,12 +38,12 @@ class RoomFilter:
         self.evicted: set[int] = set()  # rows of nodes whose victims of this cycle are still there
 
     def prepare(self, session: Session, task: Task) -> Check:
-        """One for each template."""
+        """Return a filter for each template."""
         return ColumnRule(RoomCodes(session, task, self))
 
 
 class RoomCodes:
-    """Every resource that is short is named, as in Kubernetes."""
+    """Codes of all resources that are short: Kubernetes names each of them."""
 
     def __init__(self, session: Session, task: Task, room: RoomFilter) -> None:
         self._session, self._room = session, room
@@ -56,7 +56,7 @@ class RoomCodes:
         self._reasons = [Reason(NAME, Code.UNSCHEDULABLE, text) for text in texts]
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
+        """Return the reason number per row, int32 [len(rows)]."""
         full = self._session.kube.pods[rows] >= self._session.nodes.max_pods[rows]
         evicted = np.zeros(self._session.nodes.count, dtype=np.bool_)
         if not self._room.after_evictions:
@@ -71,7 +71,7 @@ class RoomCodes:
         return codes
 
     def _free(self, rows: Rows) -> FloatArray:
-        """[asked dimension, row]; room that is promised to a pod of no less priority is taken."""
+        """Return [asked dimension, row]; room that is nominated for a pod of no lower priority is taken."""
         nodes, dimensions = self._session.nodes, self._dimensions
         if self._room.after_evictions:
             future: FloatArray = nodes.future[dimensions][:, rows]

@@ -1,4 +1,4 @@
-"""Cards as columns over nodes, and who has how much of them: the common part of families whose devices are cards."""
+"""Cards as columns over nodes, and their users: the common part of families whose devices are cards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ that has the most: one that says that it has 10^12 would take all memory.
 
 @dataclass(frozen=True)
 class NodeCards:
-    """A record of columns [N, C] and of lists [N]. `claimed`: how many cards each node says that it has."""
+    """A record of columns [N, C] and of lists [N]. `claimed`: how many cards each node claims to have."""
 
     claimed: Sequence[int]
 
@@ -34,11 +34,11 @@ class NodeCards:
 
     @property
     def present(self) -> BoolArray:
-        """The nodes that have cards [N]."""
+        """Return the nodes that have cards [N]."""
         return np.array(self.claimed, dtype=np.int64) > 0
 
     def alone(self, row: int) -> Any:
-        """One node of them."""
+        """Return a copy with one node."""
         names = [each.name for each in fields(self) if each.name not in self.of_all]
         return replace(self, **{name: getattr(self, name)[row : row + 1] for name in names})
 
@@ -84,7 +84,7 @@ class CardUsers(Generic[U]):
         self.cores[row, card] += sign * cores
 
     def _alone(self: _Users, row: int) -> _Users:
-        """A copy that has only that node, as row 0."""
+        """Return a copy that has only that node, as row 0."""
         twin, at = copy(self), slice(row, row + 1)
         twin._names = self._names[at]
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
@@ -93,7 +93,9 @@ class CardUsers(Generic[U]):
         return twin
 
     def _scores_of(self, rows: Iterable[int], alike: Sequence[Hashable], score: Callable[[int], float]) -> FloatArray:
-        """The scores [N] of some rows, 0 for others; alike nodes whose cards are used equally are scored once."""
+        """Return the scores [N] of some rows, 0 for others; equal nodes with equal use of their cards are scored
+        once.
+        """
         scores, known = np.zeros(len(self._names)), dict[Hashable, float]()
         state = np.concatenate((self.sharers, self.memory, self.cores), axis=1)
         for row in rows:

@@ -27,8 +27,8 @@ _INT32: Final = 2**31
 
 
 def told_of(against: Mapping[str, list[str]], asked: int = 1) -> list[str]:
-    """A sentence for each card, "card 0: 2,000 MiB left of 16,000, asks 4,000"; of very many cards the first. `asked`:
-    how many a container asks for; when there are not as many, how many would do comes first.
+    """Return a sentence for each card, "card 0: 2,000 MiB left of 16,000, asks 4,000"; of very many cards the first.
+    `asked`: how many a container requests; when there are fewer, the sentence about their number comes first.
     """
     good = sum(not reasons for reasons in against.values())
     few = [f"{good} of the {asked} cards asked for would do"] if good < asked and asked > 1 else []
@@ -38,7 +38,7 @@ def told_of(against: Mapping[str, list[str]], asked: int = 1) -> list[str]:
 
 
 def short_of(what: str, left: int, size: int, asked: int) -> list[str]:
-    """Return a sentence for people when a card has too little left, else nothing."""
+    """Return a sentence for people when a card has too little left, else ""."""
     return [f"{left:,} {what} left of {size:,}, asks {asked:,}"] if left < asked else []
 
 
@@ -56,7 +56,7 @@ def is_all(rows: Rows) -> bool:
 
 
 def numbers_of(rows: Rows, count: int) -> Sequence[int]:
-    """The rows one by one, of `count` nodes."""
+    """Yield the rows of `count` nodes."""
     return range(count)[rows] if isinstance(rows, slice) else rows.tolist()
 
 
@@ -65,15 +65,15 @@ class DeviceError(Exception):
 
 
 class Refusal(NamedTuple):
-    """The words about a node where a pod does not fit; `is_error`: as an error, which no eviction would cure."""
+    """The message about a node where a pod does not fit; `is_error`: an error that no eviction would cure."""
 
     text: str
     is_error: bool = False
 
 
 class Around(NamedTuple):
-    """The surroundings of devices. `whole`: of a pod by its uid, all that the api has; `idle`: of a node's row, its
-    idle scalars in milli-units.
+    """The surroundings of devices. `whole`: all that the api has of a pod, by its uid; `idle`: the idle scalars of a
+    node's row, in milli-units.
     """
 
     whole: Callable[[str], Any]
@@ -104,16 +104,16 @@ class Family(Protocol):
         ...
 
     def kind(self, task: Task) -> Hashable:
-        """Return what the family reads of a task beside its template; by default nothing."""
+        """Return what the family reads of a task besides its template; by default nothing."""
         return None
 
     @property
     def present(self) -> BoolArray:
-        """The nodes that have any [N]."""
+        """Return the nodes that have any [N]."""
         ...
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
+        """Return the nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
         ...
 
     def fits(self, task: Task, row: int) -> bool:
@@ -121,15 +121,15 @@ class Family(Protocol):
         return bool(self.fitting(task, slice(row, row + 1))[0])
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """Return what is said of a node where the task does not fit."""
+        """Return the message about a node where the task does not fit."""
         ...
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """Card -> what speaks against it by itself, for people; empty where it would do."""
+        """Return card -> its own obstacle, for people; empty where it fits."""
         ...
 
     def cards_asked(self, task: Task) -> int:
-        """The most cards that must be there together, where cards are counted."""
+        """Return the largest number of cards that one node must have, where cards are counted."""
         return 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
@@ -151,18 +151,18 @@ class Family(Protocol):
         ...
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """A pod that is on the node as the session opens; what one that `leaves` has does not count any more."""
+        """Count a pod that is on the node as the session opens; the devices of one that `leaves` no longer count."""
         if not leaves:
             self.add(row, task, notes)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """Choose devices and count them: what is written on the pod (Allocate). Where Volcano writes its copy of the
-        pod, the notes are written, too. Raises DeviceError.
+        """Choose devices, count them, and return the annotations of the pod (Allocate). Where Volcano writes its copy
+        of the pod, the annotations are written, too. Raises DeviceError.
         """
         ...
 
     def take_lock(self, row: int, task: Task, lock: str, words: str) -> None:
-        """Lock the node, where nodes are locked. Raises DeviceError, in these words."""
+        """Lock the node, where nodes are locked. Raises DeviceError with Volcano's text."""
         if self.locks is not None:
             try:
                 self.locks.take(row, lock, task.uid)
@@ -174,17 +174,19 @@ class Family(Protocol):
         ...
 
     def owned(self, row: int, notes: Mapping[str, str]) -> dict[str, float]:
-        """Return what the pod has of the node's scalars by its notes, in milli-units: it replaces the pod's request in
-        the sums of queues (AddQueueResource). By default nothing: the request counts.
+        """Return the pod's amounts of the node's scalars by its annotations, in milli-units: they replace the pod's
+        request in the sums of queues (AddQueueResource). By default None: the request counts.
         """
         return {}
 
     def note_scores(self, task: Task, rows: Rows) -> None:
-        """The filter looked at these: where the scorer has its score from then, and `encoded` tells it, keep it."""
+        """Keep the scores that the filter found for these nodes, where the scorer reads them and `encoded` shows
+        them.
+        """
         return
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
+        """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         ...
 
     def table(self) -> CardTable | None:
@@ -192,44 +194,46 @@ class Family(Protocol):
         return None
 
     def trial(self, row: int) -> Family:
-        """A copy that has only that node, as row 0: what is done to it stays there."""
+        """Return a copy that has only that node, as row 0, for changes on trial."""
         ...
 
 
 def limits_of(container: Mapping[str, Any]) -> dict[str, Any]:
-    """resources.limits of a container."""
+    """Return resources.limits of a container."""
     return section(section(dict(container), "resources"), "limits")
 
 
 def requests_of(container: Mapping[str, Any]) -> dict[str, Any]:
-    """resources.requests of a container."""
+    """Return resources.requests of a container."""
     return section(section(dict(container), "resources"), "requests")
 
 
 def containers(template: PodTemplate, kind: str = "containers") -> Iterator[dict[str, Any]]:
-    """The containers of a pod; `kind` "initContainers" for the others."""
+    """Yield the containers of a pod; `kind` "initContainers" for the others."""
     yield from template.spec.get(kind) or ()
 
 
 def amount(quantities: Mapping[str, Any], name: str) -> int:
-    """A whole number of something, rounded up; 0 where it is not named."""
+    """Return the whole number of a resource, rounded up; 0 without the resource."""
     return quantity_of(quantities[name]).value() if name in quantities else 0
 
 
 def whole(quantities: Mapping[str, Any], name: str) -> int | None:
-    """A quantity that is a whole number (AsInt64); None where it is not."""
+    """Return a quantity as a whole number (AsInt64); None where it is not one."""
     quantity = quantity_of(quantities[name])
     return quantity.value() if quantity.value() * 1000 == quantity.milli_value() else None
 
 
 def whole_number(text: str) -> int | None:
-    """Go's Atoi: None for what is not a number of 64 bits."""
+    """Read an integer like Go's Atoi; None for a text that is not a number of 64 bits."""
     number = texts.whole_number(_unsigned(text))
     return -number if number and text[0] == "-" else number
 
 
 def int32(text: str) -> int:
-    """ParseInt to 32 bits with its error passed over: what is too large is the largest, what is not a number is 0."""
+    """Read an integer like ParseInt to 32 bits with its error ignored: a larger number gives the largest, other texts
+    give 0.
+    """
     digits = _unsigned(text)
     if not (digits.isascii() and digits.isdigit()):
         return 0

@@ -55,7 +55,7 @@ class Cards(NodeCards):
 
 
 def cards_of(specs: Sequence[NodeSpec]) -> Cards:
-    """The cards of nodes, in their order."""
+    """Return the cards of nodes, in their order."""
     found = [_of_node(spec) for spec in specs]
     health = [[card not in unhealthy for card in range(min(count, MOST_CARDS))] for _, count, unhealthy in found]
     each = np.array([memory for memory, _, _ in found], dtype=np.int64)
@@ -63,7 +63,7 @@ def cards_of(specs: Sequence[NodeSpec]) -> Cards:
 
 
 def _of_node(spec: NodeSpec) -> tuple[int, int, frozenset[int | None]]:
-    """(MiB of each card, cards, unhealthy ones)."""
+    """Return (MiB of each card, cards, unhealthy ones)."""
     capacity = section(section(spec.node, "status"), "capacity")
     count = amount(capacity, NUMBER)
     if MEMORY not in capacity or count <= 0:
@@ -73,12 +73,12 @@ def _of_node(spec: NodeSpec) -> tuple[int, int, frozenset[int | None]]:
 
 
 def memory_asked(template: PodTemplate) -> int:
-    """MiB that a pod asks for: its containers together, or the largest init container."""
+    """Return the MiB that a pod requests: the sum of its containers, or its largest init container."""
     return _asked(template, MEMORY)
 
 
 def number_asked(template: PodTemplate) -> int:
-    """Cards that a pod asks for, in the same way."""
+    """Return the cards that a pod requests, counted likewise."""
     return _asked(template, NUMBER)
 
 
@@ -90,7 +90,7 @@ def _asked(template: PodTemplate, name: str) -> int:
 
 @lru_cache(maxsize=4096)
 def indices(text: str | None) -> tuple[int, ...]:
-    """The cards that an annotation names; none when one of them is not a number."""
+    """Return the cards that an annotation names; none when one of them is not a number."""
     if text is None:
         return ()
     ids = [whole_number(each) for each in text.split(",")]
@@ -126,7 +126,7 @@ class GpuShare(CardUsers[int], Family):
 
     @property
     def present(self) -> BoolArray:
-        """The nodes that have any [N]."""
+        """Return the nodes that have any [N]."""
         return self._present
 
     def _asks(self, template: PodTemplate) -> tuple[int, int]:
@@ -143,7 +143,7 @@ class GpuShare(CardUsers[int], Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
+        """Return the nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode)."""
         memory, number = self._asks(task.template)
         fits: BoolArray = self.present[rows].copy()
         if self._by_memory and memory > 0:
@@ -153,8 +153,8 @@ class GpuShare(CardUsers[int], Family):
         return fits
 
     def _roomy(self, rows: Rows | int, memory: int) -> BoolArray:
-        """Cards with so much left. Volcano counts without sign (share.go, getDevicesIdleGPUMemory), so that a card with
-        less than nothing left has plenty, unless the fix is on.
+        """Return the cards with enough left. Volcano subtracts unsigned numbers (share.go, getDevicesIdleGPUMemory), so
+        an overused card seems to have plenty, unless the fix is on.
         """
         left = self._cards.each[rows, None] - self.memory[rows]
         roomy = left >= memory if self._overfull_is_full else (left >= memory) | (left < 0)
@@ -166,12 +166,12 @@ class GpuShare(CardUsers[int], Family):
         return idle
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """Return what is said of a node where the pod does not fit."""
+        """Return the message about a node where the pod does not fit."""
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return Refusal(f"{words} on node {self._names[row]}")
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """Card -> what speaks against it by itself, for people; empty where it would do."""
+        """Return card -> its own obstacle, for people; empty where it fits."""
         memory, number = self._asks(task.template)
         size, found = int(self._cards.each[row]), self._cards.left_out(row)
         for card in range(min(self._cards.claimed[row], MOST_CARDS)):
@@ -184,11 +184,11 @@ class GpuShare(CardUsers[int], Family):
         return found
 
     def cards_asked(self, task: Task) -> int:
-        """The most cards that must be there together: one, where memory is asked."""
+        """Return the largest number of cards that one node must have: one, where memory is requested."""
         return max(self._asks(task.template)[1], 1) if self._by_number else 1
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """Nothing is liked better than something else."""
+        """Return 0 everywhere: gpushare prefers no node."""
         return np.zeros(len(self.present[rows]))
 
     # --- who has what
@@ -221,8 +221,8 @@ class GpuShare(CardUsers[int], Family):
         return [card for card in cards if 0 <= card < len(there) and there[card]]
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """Choose cards and count them: of those with enough memory the first, of the idle ones as many as are asked
-        for. Gives what is written on the pod (Allocate). Raises DeviceError.
+        """Choose cards, count them, and return the annotations of the pod (Allocate): the first card with enough
+        memory, or as many idle cards as requested. Raises DeviceError.
         """
         memory, number = self._asks(task.template)
         cards: list[int] = []
@@ -242,7 +242,7 @@ class GpuShare(CardUsers[int], Family):
         self._give(row, task, cards)
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
+        """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
         memory, there = int(self._cards.each[row]), np.flatnonzero(self._cards.there[row]).tolist()
@@ -256,7 +256,7 @@ class GpuShare(CardUsers[int], Family):
         return PREDICATE_TIME, INDEX
 
     def trial(self, row: int) -> GpuShare:
-        """A copy that has only that node, as row 0: what is done to it stays there."""
+        """Return a copy that has only that node, as row 0, for changes on trial."""
         twin = self._alone(row)
         twin._cards, twin._present = self._cards.alone(row), self._present[row : row + 1]
         return twin

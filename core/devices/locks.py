@@ -1,4 +1,4 @@
-"""Locks of nodes: while one is there, no further pod gets devices of that kind there. Source: Volcano
+"""Locks of nodes: while a node is locked, no further pod gets devices of that kind on it. Source: Volcano
 `plugins/util/nodelock`.
 
 A lock is an annotation of the node, with the moment at which it was set. The agent that gives a pod its devices on the
@@ -48,7 +48,7 @@ class NodeLocks:
         self.in_the_way: dict[int, StandingLock] = {}
 
     def take(self, row: int, name: str, uid: str) -> None:
-        """A pod locks a node. Raises DeviceError when it is locked."""
+        """Lock a node for a pod. Raises DeviceError when it is locked."""
         if (row, name) in self._set:  # no wake: kept, it is found by the next session; given up, nothing changes
             self.in_the_way[row] = StandingLock(name, self._now, self._set[row, name][1])
             raise DeviceError(self._words(row))
@@ -72,6 +72,6 @@ class NodeLocks:
         self._set.pop((row, name), None)
 
     def of(self, row: int, uid: str) -> tuple[tuple[str, str], ...]:
-        """(name, moment) of what a pod has locked on a node."""
+        """Return (name, moment) of the locks that a pod has set on a node."""
         found = [(name, moment) for (at, name), (moment, whose) in self._set.items() if (at, whose) == (row, uid)]
         return tuple(sorted(found))

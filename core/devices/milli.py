@@ -1,4 +1,4 @@
-"""Cards in thousandths: what a pod asks for, which cards of a node it would get, and what that leaves."""
+"""Cards in thousandths: a pod's request, the cards of a node that it would get, and what remains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAKEN: Final = 2**40
 
 
 class CardAsk(NamedTuple):
-    """A number of cards with `milli` thousandths of each, and milli-cores of CPU; 0 cards: none at all."""
+    """A request of cards with `milli` thousandths of each, and milli-cores of CPU; 0 cards for none."""
 
     cpu: int
     cards: int
@@ -34,13 +34,13 @@ class CardAsk(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Thousandths of all its cards."""
+        """Return the thousandths of all its cards."""
         return self.cards * self.milli
 
 
 class NodeStates(NamedTuple):
-    """Nodes as they stand: thousandths left of each card int64 [R, C], where there is a card bool [R, C], milli-cores
-    of CPU left int64 [R], the number of the cards' model int64 [R].
+    """Nodes as they stand: thousandths left of each card int64 [R, C], where a card exists bool [R, C], milli-cores of
+    CPU left int64 [R], the number of the cards' model int64 [R].
     """
 
     left: IntArray
@@ -49,17 +49,17 @@ class NodeStates(NamedTuple):
     model: IntArray
 
     def at(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.int64]) -> NodeStates:
-        """Some of them."""
+        """Return some of the nodes."""
         return NodeStates(self.left[rows], self.there[rows], self.cpu[rows], self.model[rows])
 
 
 def fitting(states: NodeStates, ask: CardAsk) -> BoolArray:
-    """The cards with as much left [R, C]."""
+    """Return the cards with enough left [R, C]."""
     return states.there & (states.left >= ask.milli)
 
 
 def fullest(states: NodeStates, ask: CardAsk) -> BoolArray:
-    """The cards that a pod gets: of those that fit the ones with the least left, the first of equals [R, C]."""
+    """Return the cards that a pod gets: of those that fit the ones with the least left, the first of equals [R, C]."""
     places = np.where(fitting(states, ask), states.left, _TAKEN).argsort(axis=1, kind="stable")
     chosen = np.zeros(states.left.shape, dtype=np.bool_)
     np.put_along_axis(chosen, places[:, : ask.cards], values=True, axis=1)
@@ -80,21 +80,23 @@ def _left(states: NodeStates) -> IntArray:
 
 
 def best_fit(states: NodeStates, ask: CardAsk, most: tuple[int, int]) -> FloatArray:
-    """The less is left afterwards of CPU and cards, the better; `most`: milli-cores and thousandths of cards that the
-    largest nodes have.
+    """Score nodes: the less CPU and cards are left afterwards, the better; `most`: milli-cores and thousandths of cards
+    of the largest nodes.
     """
     cpu, cards = (states.cpu - ask.cpu) / most[0], (_left(states) - ask.total) / most[1]
     return np.trunc(100.0 * (1.0 - 0.5 * cpu - 0.5 * cards))
 
 
 def dot_product(states: NodeStates, ask: CardAsk, most: tuple[int, int]) -> FloatArray:
-    """The less alike what is left and what is asked for, the better."""
+    """Score nodes: the less alike the free amounts and the request, the better."""
     cpu, cards = states.cpu * ask.cpu / most[0] ** 2, _left(states) * ask.total / most[1] ** 2
     return np.trunc(100.0 * (1.0 - 0.5 * (cpu + cards)))
 
 
 def clustering(states: NodeStates, ask: CardAsk, most: tuple[int, int], own: IntArray, others: IntArray) -> FloatArray:
-    """Nodes that hold pods with as many cards: `own`; `others`: how many pods they hold with cards of other classes."""
+    """Score nodes: those that hold pods with as many cards (`own`) first; `others`: how many pods they hold with cards
+    of other classes.
+    """
     if not ask.cards:
         return np.zeros(len(states.cpu))
     held = np.where(own > 0, np.where(others > 0, OWN, OWN_ONLY), np.where(others > 0, 0, FREE_NODE))
@@ -103,7 +105,7 @@ def clustering(states: NodeStates, ask: CardAsk, most: tuple[int, int], own: Int
 
 
 def packing(states: NodeStates, ask: CardAsk) -> FloatArray:
-    """Cards in use go before idle ones on nodes in use, and these before idle nodes."""
+    """Score nodes: cards in use before idle ones on nodes in use, and these before idle nodes."""
     if not ask.cards:
         return np.zeros(len(states.cpu))
     count = states.there.sum(axis=1)
@@ -138,7 +140,8 @@ class CardClass(NamedTuple):
 
 
 def typical_of(pods: Iterable[CardClass] | Mapping[CardClass, int], percent: float = 95.0) -> dict[CardClass, int]:
-    """The most frequent classes, until they cover so many per cent of the pods; equals: the greater class first.
+    """Return the most frequent classes, until they cover so many per cent of the pods; among equals the greater class
+    first.
 
     `pods`: each by its class, or how many there are of each class.
     """
@@ -155,7 +158,7 @@ def typical_of(pods: Iterable[CardClass] | Mapping[CardClass, int], percent: flo
 
 class TypicalPods:
     """Classes as columns [T], in their order. `share`: of all typical pods; `level`: which of the `steps` (distinct
-    thousandths asked for, ascending [K]) each asks for; `of_cards`: True if it asks for any.
+    requests in thousandths, ascending [K]) each requests; `of_cards`: True if it requests any.
 
     `total`: how many pods there were before the rare ones were left out (None: these). The shares are worked out of it
     as the authors do: their last digits count, see `Fragmentation`.
@@ -190,7 +193,7 @@ NO_CARD: Final = -1
 
 
 class Lack(IntEnum):
-    """The reasons why a typical pod cannot use something, in the order in which they are added up."""
+    """The reasons why a typical pod cannot use something, in the order of summation."""
 
     CPU_AND_CARDS = 0
     CARDS = 1
@@ -201,25 +204,29 @@ class Lack(IntEnum):
 
 
 class Fragmentation:
-    """F of nodes, and what pods would make of it."""
+    """The fragmentation F of nodes, and F after placing pods."""
 
     def __init__(self, typical: TypicalPods) -> None:
         self._typical = typical
 
     def of(self, states: NodeStates) -> FloatArray:
-        """F of each node [R]."""
+        """Return F of nodes [R]."""
         left = np.where(states.there, states.left, 0)
         scraps, enough = self._by_level(left, states)
         return self._sum(left.sum(axis=1), scraps, enough, states)
 
     def _by_level(self, left: IntArray, states: NodeStates) -> tuple[IntArray, IntArray]:
-        """Of each level: what is left on cards with less, and how many have as much, int64 [R, K] both."""
+        """Return for each level the amount left on cards with less, and the number of cards with as much, int64 [R, K]
+        both.
+        """
         less = left[:, :, None] < self._typical.steps
         scraps = (left[:, :, None] * less).sum(axis=1)
         return scraps, (states.there[:, :, None] & ~less).sum(axis=1)
 
     def _sum(self, total: IntArray, scraps: IntArray, enough: IntArray, states: NodeStates) -> FloatArray:
-        """`total` [...], `scraps` and `enough` [..., K] of nodes, with further axes after the first or without."""
+        """Return `total` [...], `scraps` and `enough` [..., K] of nodes, with or without further axes after the
+        first.
+        """
         typical, further = self._typical, (1,) * (total.ndim - 1)
         cpu = states.cpu[:, None] >= typical.cpu
         alone = np.where(cpu, Lack.ASKS_FOR_NONE.value, Lack.ASKS_FOR_NONE_NO_CPU.value)
@@ -233,8 +240,9 @@ class Fragmentation:
         return _added_up(np.where(open_to, lacks, barred), amount).reshape(total.shape)
 
     def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
-        """Return the scores of nodes for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and which card
-        a pod with a share of one would get there (NO_CARD: the fullest). `before`: what `of` says of the nodes.
+        """Return the scores of nodes for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and the card
+        that a pod with a share of one would get there (NO_CARD: the fullest). `before`: the result of `of` for the
+        nodes.
         """
         before = self.of(states) if before is None else before
         after = states._replace(cpu=states.cpu - ask.cpu)
@@ -267,7 +275,7 @@ class Fragmentation:
 
 
 def _added_up(lacks: npt.NDArray[np.intp], amount: FloatArray) -> FloatArray:
-    """By state and reason, one typical pod after the other, then the reasons: [..., T] both."""
+    """Add up by state and reason, one typical pod after the other, then the reasons: [..., T] both."""
     kinds, states, pods = len(Lack), prod(amount.shape[:-1]), amount.shape[-1]
     firsts: npt.NDArray[np.intp] = np.arange(0, kinds * states, kinds, dtype=np.intp)
     places: npt.NDArray[np.intp] = np.add(lacks.reshape(states, pods), firsts[:, None])

@@ -34,7 +34,9 @@ def config_map_of(arguments: Mapping[str, Any]) -> str:
 
 
 def hami_config_map(config: SchedulerConfig) -> str:
-    """The ConfigMap that says which NPUs HAMi shares, "" where the configuration has them not shared."""
+    """Return the name of the ConfigMap that lists the NPUs that HAMi shares, "" where the configuration does not share
+    them.
+    """
     option = config.plugin(PLUGIN)
     arguments = {} if option is None else option.arguments
     return config_map_of(arguments) if HAMI.of(arguments) else ""

@@ -1,1 +1,1 @@
-"""Folding what happened into the scheduler's view: as the cache does it at once, and replays later."""
+"""Folding changes into the scheduler's view: as the cache does it immediately, and as replays do it later."""

@@ -1,4 +1,4 @@
-"""The scheduler's view as it was at each recorded cycle, from what the journal says alone.
+"""The scheduler's view at each recorded cycle, from the journal alone.
 
 The cache changes its view by two things only: the api's changes, in the order of their revisions, and its own
 operations (`core.messages.events.ViewOperation`), which every cycle's record lists with the revision they came after.
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 
 class Flights:
-    """`binds`: pod -> (uid, node), `promised`: what the bind of a pod carries, `evictions`: pod -> uid.
+    """Decisions in flight. `binds`: pod -> (uid, node); `promised`: what the bind of a pod carries; `evictions`: pod ->
+    uid.
 
     A flight that ends well is not reported: the pod shows it.
     """
@@ -54,7 +55,7 @@ class Flights:
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
     ) -> bool:
-        """A bind is on its way."""
+        """Note that a bind is in flight."""
         pod = (namespace, name)
         self.binds[pod] = (uid or "", node)
         self.promised.pop(pod, None)
@@ -63,11 +64,11 @@ class Flights:
         return True
 
     def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None:
-        """An eviction is on its way."""
+        """Note that an eviction is in flight."""
         self.evictions[namespace, name] = uid or ""
 
     def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
-        """The bind failed, or is over."""
+        """Note that the bind failed or is over."""
         known, _ = self.binds.get((namespace, name), (None, ""))
         if known is None or uid not in (None, known):
             return False
@@ -76,7 +77,7 @@ class Flights:
         return True
 
     def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
-        """The eviction failed, or is over."""
+        """Note that the eviction failed or is over."""
         known = self.evictions.get((namespace, name))
         if known is None or uid not in (None, known):
             return False
@@ -131,8 +132,8 @@ NEVER = -1
 
 
 class Past:
-    """`unpack` makes an object of its bytes. `seen`: objects by kind as the view last saw them, in the order in which
-    it met them; `flights`: decisions that may still be in flight.
+    """The fold of a journal. `unpack` makes an object of its bytes. `seen`: objects by kind as the view last saw them,
+    in the order in which it met them; `flights`: decisions that may still be in flight.
 
     Only these are kept until a view is asked for, by `with_view` or `materialised`: that is cheap.
     """
@@ -150,7 +151,7 @@ class Past:
 
     @property
     def view(self) -> View | None:
-        """The view that the newest cycle saw; None: none was asked for."""
+        """Return the view that the newest cycle saw; None when no view was asked for."""
         return None if self._shown is None else self._shown.view
 
     @property
@@ -161,20 +162,22 @@ class Past:
     # --- the journal, record by record
 
     def note(self, mutation: Mutation) -> None:
-        """A change of the api's truth, which the view will see some cycle. One that was written twice counts once."""
+        """Note a change of the api's truth, which the view will see in some cycle. A change that was written twice
+        counts once.
+        """
         if mutation.revision > self.newest:
             self.newest = mutation.revision
             if mutation.kind in KINDS:
                 self.waiting.append(mutation)
 
     def to_cycle(self, record: CycleRecord) -> None:
-        """Bring the view to where it was when the snapshot of this cycle was taken."""
+        """Bring the view to the state in which the snapshot of this cycle was taken."""
         for operation in record.operations:
             self._operate(operation)
         self._advance(record.revision)
 
     def decide(self, cycle: int, decisions: tuple[Decision, ...]) -> None:
-        """The cycle decided this; an operation of a later record says when the view assumed it."""
+        """Note the decisions of the cycle; an operation of a later record says when the view assumed them."""
         self.decided = (cycle, decisions)
 
     # --- the api's changes
@@ -225,7 +228,7 @@ class Past:
             self._shown.operate(operation, decided, listed)
 
     def _relist(self, operation: Relisted) -> list[Change]:
-        """All objects there were when each kind was listed, those that had vanished first."""
+        """Apply all objects that existed when each kind was listed, vanished ones first."""
         before = WATCHED if self.listed else ()
         known = {(kind, *name) for kind in before for name in self.seen[kind]}
         listed = operation.listed or dict.fromkeys(WATCHED, operation.revision)
@@ -260,7 +263,7 @@ class Past:
     # --- from a checkpoint on
 
     def prune(self) -> None:
-        """Drop what is no longer in flight: the api shows it, or the pod is gone, or is another one."""
+        """Drop decisions that are no longer in flight: the api shows them, or the pod is gone or is another one."""
         flights = self.flights
         for pod in [pod for pod, (uid, _) in flights.binds.items() if not self._waits(pod, uid)]:
             flights.forget(*pod)
@@ -270,7 +273,7 @@ class Past:
             flights.unevict(*pod)
 
     def materialised(self) -> Past:
-        """This past with a view, made of the objects and of what is in flight."""
+        """Return this past with a view, made of the objects and of the decisions in flight."""
         self.prune()
         self._shown = Shown(View)
         for _, blob in self.objects():
@@ -283,7 +286,7 @@ class Past:
         return self
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
-        """Kind and blob of everything the view knows, references first."""
+        """Yield kind and blob of everything that the view knows, references first."""
         for kind in WATCHED:
             for blob in self.seen[kind].values():
                 yield kind, blob

@@ -31,28 +31,28 @@ Change = tuple[str, Object]
 
 
 class Holds(Protocol):
-    """The state that objects and decisions in flight add up to: `pumice.core.state.view.View`, or a part of it."""
+    """The state that objects and decisions in flight make up: `pumice.core.state.view.View`, or a part of it."""
 
     def apply(self, event: str, obj: Object, /) -> None:
-        """An object as the api has it. Raises RequestError when it is unreadable."""
+        """Apply an object as the api has it. Raises RequestError when it is unreadable."""
         ...
 
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None, /
     ) -> bool:
-        """A bind is on its way. False: not of a pod that is here and waits."""
+        """Note that a bind is in flight. False when the pod is not here or does not wait."""
         ...
 
     def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None:
-        """An eviction is on its way."""
+        """Note that an eviction is in flight."""
         ...
 
     def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
-        """The bind failed. False: none of this pod was on its way."""
+        """Note that the bind failed. False when no bind of this pod was in flight."""
         ...
 
     def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool:
-        """The eviction failed. False: none of this pod was on its way."""
+        """Note that the eviction failed. False when no eviction of this pod was in flight."""
         ...
 
 
@@ -60,11 +60,11 @@ V = TypeVar("V", bound=Holds)
 
 
 def unnoted(_obj: Object, _problem: RequestError) -> None:
-    """Ignore which objects cannot be read."""
+    """Ignore objects that cannot be read."""
 
 
 class Shown(Generic[V]):
-    """A view, made by `make`, and what it is shown. `unreadable` hears of unreadable objects."""
+    """A view, made by `make`, and the changes that it is shown. `unreadable` is called for unreadable objects."""
 
     def __init__(self, make: Callable[[], V], unreadable: Callable[[Object, RequestError], None] = unnoted) -> None:
         self._make = make
@@ -83,8 +83,8 @@ class Shown(Generic[V]):
     def operate(
         self, operation: ViewOperation, decided: Iterable[Decision] = (), listed: Iterable[Change] = ()
     ) -> list[str]:
-        """Do what the operation says. `decided`: the decisions of an assumed cycle; `listed`: the objects of a listing,
-        those that had vanished first, as DELETED.
+        """Carry out the operation. `decided`: the decisions of an assumed cycle; `listed`: the objects of a listing,
+        vanished ones first, as DELETED.
 
         The uids of pods with nothing to assume or to take back: they are gone, or not on their way.
         """
@@ -106,7 +106,7 @@ class Shown(Generic[V]):
         return []
 
     def _assume(self, flight: Decision | HeldBind | HeldEviction) -> bool:
-        """Of this pod, not of a namesake that has come since."""
+        """Assume the decision for this pod, not for a namesake that has come since."""
         if isinstance(flight, _BINDS):
             return self.view.assume(flight.namespace, flight.name, flight.node, flight.pre_bind, flight.uid)
         self.view.evicting(flight.namespace, flight.name, flight.uid)

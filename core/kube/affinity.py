@@ -48,7 +48,9 @@ class AffinityTerm:
         return named and self.selector.matches(labels)
 
     def reach(self) -> frozenset[str] | None:
-        """The namespaces it looks into, None for all. Only for the terms of a pod to be placed, after `resolved`."""
+        """Return the namespaces of the term, None for all. Only for the terms of a pod to be placed, after
+        `resolved`.
+        """
         return None if self.namespace_selector.matches(_NO_LABELS) else self.namespaces
 
 
@@ -86,7 +88,7 @@ def _preferred(affinity: Mapping[str, Any], namespace: str, sign: int) -> tuple[
 
 
 def terms_of(template: PodTemplate, namespace: str) -> PodTerms:
-    """All terms of a pod of that namespace. Raises SelectorError for a selector that is not valid."""
+    """Return all terms of a pod of that namespace. Raises SelectorError for a selector that is not valid."""
     together, apart = section(template.affinity, "podAffinity"), section(template.affinity, "podAntiAffinity")
     return PodTerms(
         affinity=_required(together, namespace),
@@ -96,7 +98,7 @@ def terms_of(template: PodTemplate, namespace: str) -> PodTerms:
 
 
 def readable_terms_of(template: PodTemplate, namespace: str) -> PodTerms:
-    """The terms of a pod that runs already: a kind of terms that cannot be read does not count."""
+    """Return the terms of a running pod: a kind of terms that cannot be read does not count."""
     try:
         return terms_of(template, namespace)
     except SelectorError:
@@ -111,13 +113,13 @@ def readable_terms_of(template: PodTemplate, namespace: str) -> PodTerms:
 
 
 def namespace_labels(objects: Mapping[str, Mapping[str, Object]], namespace: str) -> Labels:
-    """The labels of a namespace, none when it is not known."""
+    """Return the labels of a namespace, none when it is not known."""
     known = objects.get("Namespace", {}).get(namespace)
     return text_map(section(known, "metadata").get("labels")) if known else _NO_LABELS
 
 
 def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) -> AffinityTerm:
-    """The term of a pod to be placed, with the namespaces that its selector finds added to the named ones."""
+    """Return the term of a pod to be placed, with the selected namespaces added to the named ones."""
     selector = term.namespace_selector
     if selector.empty or selector.nothing:
         return term
@@ -126,7 +128,7 @@ def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) ->
 
 
 def fixed_label(term: AffinityTerm) -> tuple[tuple[str, str], ...]:
-    """Labels; a matching pod must have one of them; empty when the selector demands no particular value."""
+    """Return labels that a matching pod must have one of; empty when the selector demands no particular value."""
     for wanted in term.selector.requirements:
         if wanted.operator == "In":
             return tuple((wanted.key, value) for value in dict.fromkeys(wanted.values))
@@ -153,7 +155,7 @@ class Holders(NamedTuple):
 
 
 class TermList:
-    """Terms with who holds them, found by a label that the pod they mean must have."""
+    """Terms with their holders, found by a label that the matched pod must have."""
 
     def __init__(self) -> None:
         self._by_label: dict[tuple[str, str], list[tuple[AffinityTerm, Holders]]] = {}
@@ -168,7 +170,7 @@ class TermList:
             self._others.append((term, holders))
 
     def meaning(self, task: Task, labels_of_namespace: dict[str, str]) -> Iterator[tuple[AffinityTerm, Holders]]:
-        """The terms that match this task."""
+        """Yield the terms that match this task."""
         for label in task.labels.items():
             yield from self._matching(self._by_label.get(label, ()), task, labels_of_namespace)
         yield from self._matching(self._others, task, labels_of_namespace)
@@ -224,18 +226,18 @@ class TermsIndex:
             self._read += 1
 
     def anti_terms(self, task: Task) -> list[tuple[AffinityTerm, Holders]]:
-        """Required anti-affinity terms of pods on the nodes that keep this task away."""
+        """Return the required anti-affinity terms of pods on the nodes that keep this task away."""
         self._catch_up()
         return list(self._anti.meaning(task, namespace_labels(self._objects, task.namespace)))
 
     def preferred_terms(self, task: Task) -> list[tuple[AffinityTerm, Holders]]:
-        """Preferred terms of pods on the nodes that mean this task."""
+        """Return the preferred terms of pods on the nodes that match this task."""
         self._catch_up()
         return list(self._preferred.meaning(task, namespace_labels(self._objects, task.namespace)))
 
 
 def terms_index(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> TermsIndex:
-    """The one TermsIndex of a session."""
+    """Return the session's one TermsIndex."""
     found: TermsIndex | None = placed.shared.get("terms")
     if found is None:
         found = placed.shared["terms"] = TermsIndex(placed, objects)

@@ -60,7 +60,7 @@ def _amounts(nodes: NodeSpecs, name: str) -> list[float]:
 
 @derived(NODES)
 def capacity(nodes: NodeSpecs, name: str) -> AllocatableColumn:
-    """The allocatable amount of a resource: cpu in milli-cores, memory in bytes, others in thousandths."""
+    """Return the allocatable amount of a resource: cpu in milli-cores, memory in bytes, others in thousandths."""
     amount = np.array(_amounts(nodes, name), dtype=np.float64)
     present = amount != 0.0
     everywhere = bool(present.all())

@@ -1,4 +1,4 @@
-"""Devices offered by ResourceSlices, and which of them could serve a claim on a node.
+"""Devices offered by ResourceSlices, and those that could serve a claim on a node.
 
 Source: Kubernetes' structured parameters (`k8s.io/dynamic-resource-allocation/structured`): requests in order, devices
 in order of slices, back to the previous choice when a later request or a constraint cannot be met. Not done: shared
@@ -39,13 +39,13 @@ Devices = Counter[tuple[str, str]]  # (device class, dimension) -> amount
 
 
 def claim_name(task: Task, listed: Mapping[str, Any]) -> str:
-    """Return the name of a claim that the pod lists: its own, or the one that the pod's status tells; "" without."""
+    """Return the name of a claim that the pod lists: its own, or the one in the pod's status; "" without one."""
     named = listed.get("resourceClaimName")
     return str(named or "") if named is not None else dict(task.claim_names).get(str(listed.get("name"))) or ""
 
 
 class DevicesByClaim:
-    """Reads what claims ask for, each once. `capacities`: of devices, too."""
+    """Reads the requests of claims, each once. `capacities`: of devices, too."""
 
     of_each_device = True
     """True when a request asks for a capacity as many times as for devices."""
@@ -56,7 +56,8 @@ class DevicesByClaim:
         self._asked: dict[str, Devices] = {}
 
     def of(self, task: Task) -> dict[str, Devices]:
-        """Return what each claim of the pod asks for, by "namespace/name"; nothing while one of them does not exist.
+        """Return the requests of each claim of the pod, by "namespace/name"; empty while one of the claims does not
+        exist.
 
         Volcano gives up on the whole pod then, until the claim is there. Claims that are counted nowhere are left out.
         """
@@ -66,7 +67,7 @@ class DevicesByClaim:
         return {key: asked for key in sorted({*keys}) if (asked := self.asked(key))}
 
     def asked(self, key: str) -> Devices:
-        """Return what a claim asks for; never change it."""
+        """Return the requests of a claim; the caller must not change them."""
         found = self._asked.get(key)
         if found is None:
             found = self._asked[key] = self._read(self.claims.get(key) or {})
@@ -102,14 +103,14 @@ class DeviceId(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Device:
-    """One device: what selectors see of it, and the nodes [N] that can use it."""
+    """One device: the part of it that selectors see, and the nodes [N] that can use it."""
 
     id: DeviceId
     seen: Mapping[str, Any]
     rows: BoolArray
 
     def attribute(self, name: str) -> object:
-        """The value of a fully qualified attribute, None without it."""
+        """Return the value of a fully qualified attribute, None without it."""
         domain, _, key = name.rpartition("/")
         attributes: Domains = self.seen["attributes"]
         return attributes[domain].get(key)
@@ -133,7 +134,7 @@ def _by_domain(listed: Mapping[str, Any], driver: str) -> Domains:
 
 
 def _rows(nodes: NodeRows, spec: Mapping[str, Any]) -> BoolArray:
-    """The nodes that a slice or a device says it is for."""
+    """Return the nodes that a slice or a device names."""
     mask = np.zeros(nodes.count, dtype=np.bool_)
     if spec.get("allNodes"):
         mask[:] = True
@@ -160,7 +161,7 @@ def _device(nodes: NodeRows, spec: dict[str, Any], listed: dict[str, Any], rows:
 
 
 def devices_of(nodes: NodeRows, slices: Mapping[str, Object]) -> list[Device]:
-    """The devices of all pools that are complete, of each pool's newest generation, slices in name order."""
+    """Return the devices of all pools that are complete, of each pool's newest generation, slices in name order."""
     newest: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for name in sorted(slices):
         spec = section(slices[name], "spec")
@@ -208,7 +209,7 @@ def _request(name: str, asked: dict[str, Any], classes: Mapping[str, Object]) ->
 
 
 def requests_of(claim: Object, classes: Mapping[str, Object]) -> list[list[DeviceRequest]]:
-    """The requests of a claim, each with its alternatives in order of preference.
+    """Return the requests of a claim, each with its alternatives in order of preference.
 
     Raises ExpressionError for an unknown class.
     """
@@ -236,7 +237,7 @@ class DeviceConstraint(NamedTuple):
 
 
 def constraints_of(claim: Object) -> list[DeviceConstraint]:
-    """The matchAttribute constraints of a claim."""
+    """Return the matchAttribute constraints of a claim."""
     listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("constraints") or []
     return [
         DeviceConstraint(str(one["matchAttribute"]), tuple(one.get("requests") or []))
@@ -249,7 +250,7 @@ Choice = tuple[str, Device]  # request name and device
 
 
 class Given(NamedTuple):
-    """A device that a request of a claim gets. `everywhere`: it can be used on all nodes."""
+    """A device that a request of a claim gets. `everywhere`: all nodes can use it."""
 
     request: str
     device: DeviceId
@@ -265,7 +266,7 @@ class Allocator:
     def allocate(
         self, claims: list[tuple[list[list[DeviceRequest]], list[DeviceConstraint]]]
     ) -> list[list[Given]] | None:
-        """The devices of each claim; None where they do not suffice. Raises ExpressionError."""
+        """Return the devices of each claim; None where they do not suffice. Raises ExpressionError."""
         if not claims:
             return []
         requests, constraints = claims[0]
@@ -301,7 +302,7 @@ class Allocator:
         constraints: list[DeviceConstraint],
         chosen: list[Choice],
     ) -> Iterator[list[Choice]]:
-        """Choices of `wanted` more devices, in order."""
+        """Yield choices of `wanted` more devices, in order."""
         if not wanted:
             yield chosen
             return

@@ -43,7 +43,7 @@ class LabelColumn:
 
 @derived(NODES)
 def label_column(nodes: NodeSpecs, key: str) -> LabelColumn:
-    """The column of a key. Codes number the values in row order."""
+    """Return the column of a key. Codes number the values in row order."""
     index: dict[str, int] = {}
     codes = np.fromiter(
         (
@@ -62,7 +62,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def rows_accepting(nodes: NodeRows, wanted: Requirement) -> BoolArray:
-    """Mask [N] of the nodes whose label satisfies the requirement."""
+    """Return mask [N] of the nodes whose label satisfies the requirement."""
     column = label_column(nodes, wanted.key)
     accepted = np.zeros(len(column.values) + 1, dtype=np.bool_)  # the last is for nodes without the label: code -1
     if wanted.operator in ("In", "NotIn"):
@@ -78,7 +78,7 @@ def rows_accepting(nodes: NodeRows, wanted: Requirement) -> BoolArray:
 
 
 def _field(expression: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """(field, value, True for equal). Raises SelectorError."""
+    """Return (field, value, True for equal). Raises SelectorError."""
     key, operator = str(expression.get("key") or ""), expression.get("operator")
     values: Sequence[str] = expression.get("values") or []
     if operator not in ("In", "NotIn") or len(values) != 1:
@@ -97,7 +97,7 @@ def _rows_with_field(nodes: NodeRows, key: str, value: str, *, equal: bool) -> B
 
 
 def rows_in_term(nodes: NodeRows, term: Mapping[str, Any]) -> BoolArray:
-    """Mask [N] of the nodes that one node selector term selects.
+    """Return mask [N] of the nodes that one node selector term selects.
 
     Raises SelectorError for a term that is not valid.
     """
@@ -115,13 +115,15 @@ def rows_in_term(nodes: NodeRows, term: Mapping[str, Any]) -> BoolArray:
 
 
 def required_terms(template: PodTemplate) -> Sequence[Mapping[str, Any]] | None:
-    """The terms of the required node affinity; None when there is none (an empty list selects nothing)."""
+    """Return the terms of the required node affinity; None when there is none (an empty list selects nothing)."""
     required: dict[str, Any] | None = section(template.affinity, "nodeAffinity").get(REQUIRED)
     return None if required is None else required.get("nodeSelectorTerms") or []
 
 
 def rows_required(nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
-    """Mask [N] of the nodes that nodeSelector and required affinity allow; None: the pod restricts nothing."""
+    """Return mask [N] of the nodes that nodeSelector and required affinity allow; None for a pod without
+    restrictions.
+    """
     terms = required_terms(template)
     if terms is None and not template.node_selector:
         return None

@@ -1,4 +1,4 @@
-"""Regular expressions that come from outside, in RE2: Go's syntax, and linear in the text whatever the expression.
+"""Regular expressions from outside, in RE2: Go's syntax, and linear time in the text whatever the expression.
 
 Python's own engine tries every way in turn: `^(a+)+$` over forty letters takes it hours. The work of one search is
 bounded besides, for it grows with the expression as well: where that is exceeded the answer is an error.
@@ -28,19 +28,19 @@ _library = cast("Any", re2)  # it has no types
 
 
 class PatternError(RequestError):
-    """No regular expression of RE2's, one that is too large, or one that is too dear for a text."""
+    """A text that is not a regular expression of RE2's, one that is too large, or one that is too costly for a text."""
 
     code = 422
     reason = "Invalid"
 
 
 class Pattern:
-    """`steps`: how many instructions it is."""
+    """A regular expression. `steps`: its number of instructions."""
 
     __slots__ = ("_each", "_search", "steps", "text")
 
     def __init__(self, text: str) -> None:
-        """Raises PatternError."""
+        """Compile the expression. Raises PatternError."""
         if len(text) > LONGEST:
             raise PatternError(f"longer than {LONGEST} characters")
         try:
@@ -100,7 +100,9 @@ class Patterns:
             self._match = None
 
     def those_in(self, text: str) -> list[int]:
-        """Places of those that match anywhere in the text. Raises PatternError when it is too long for one of them."""
+        """Return the places of the expressions that match anywhere in the text. Raises PatternError when the text is
+        too long for one of them.
+        """
         found = [] if self._match is None else self._match(text.encode("utf-8", "replace"))
         if found and min(found) == 0:
             return sorted(place - 1 for place in found if place)
@@ -109,7 +111,7 @@ class Patterns:
 
 @lru_cache(maxsize=1024)
 def pattern_of(text: str) -> Pattern:
-    """The expression, compiled. Raises PatternError."""
+    """Return the expression, compiled. Raises PatternError."""
     return Pattern(text)
 
 

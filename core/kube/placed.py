@@ -1,5 +1,5 @@
-"""The pods on each node, as kube-scheduler's NodeInfo has them: those of the session's opening, and what was put on or
-taken off since.
+"""The pods on each node, as kube-scheduler's NodeInfo has them: those at the session's opening, and the ones added or
+removed since.
 
 Volcano moves NodeInfo in the predicates plugin's event handlers, so an evicted pod is gone from it while the node still
 counts it. What is not asked costs nothing: the handlers only write a log, and each reader catches up from where it
@@ -30,7 +30,7 @@ Move = tuple["Task", int, int]
 
 
 def _specials(tasks: Iterable[Task]) -> tuple[Task, ...]:
-    """Those with host ports, claims or inter-pod affinity; nearly all pods have nothing of the kind."""
+    """Return those with host ports, claims or inter-pod affinity; nearly all pods have none of these."""
     return tuple(
         [
             task
@@ -59,11 +59,11 @@ class Placed:
         self.shared: dict[str, Any] = {}  # readers that several filters and scorers use
 
     def add(self, task: Task, node: int) -> None:
-        """A pod was put on a node (AddPod)."""
+        """Add a pod to a node (AddPod)."""
         self.log.append((task, node, 1))
 
     def remove(self, task: Task, node: int) -> None:
-        """A pod was taken off a node (RemovePod)."""
+        """Remove a pod from a node (RemovePod)."""
         self.log.append((task, node, -1))
 
     def version(self) -> int:
@@ -71,14 +71,14 @@ class Placed:
         return len(self.log)
 
     def special_at_opening(self) -> list[Move]:
-        """The pods with host ports, claims or inter-pod affinity that were on a node when the session opened."""
+        """Return the pods with host ports, claims or inter-pod affinity that were on a node when the session opened."""
         if self._special is None:
             self._special = self.opening.special(self.nodes, self.snapshot)
         return self._special
 
 
 class SpecialPods:
-    """The special pods of each node, kept from session to session: only nodes whose pods changed are looked through.
+    """The special pods of each node, kept from session to session: only nodes whose pods changed are read again.
 
     Looking through all pods anew, a cycle of `pod_index`'s measure takes 1.2 times as long; looking only which nodes
     changed, a cycle on 10,000 nodes takes 1.2 ms.
@@ -89,7 +89,7 @@ class SpecialPods:
         self._special: dict[str, tuple[Task, ...]] = {}  # only nodes that have any
 
     def special(self, nodes: NodeRows, snapshot: Snapshot) -> list[Move]:
-        """The special pods with their nodes' rows."""
+        """Return the special pods with their nodes' rows."""
         changed, residents = snapshot.residents.since(self._number), snapshot.node_tasks
         self._number = snapshot.residents.number
         for name in residents.keys() | self._special.keys() if changed is None else changed:
@@ -110,7 +110,9 @@ def _opening(_nodes: NodeSpecs) -> SpecialPods:
 
 
 def placed_pods(session: Session) -> Placed:
-    """The session's one Placed, beside kube-scheduler's other books: plugins may not know each other, and share it."""
+    """Return the session's one Placed, beside kube-scheduler's other books: plugins share it without knowing each
+    other.
+    """
     kube = session.kube
     if kube.placed is None:
         kube.placed = Placed(session.nodes, session.snapshot, _opening(session.nodes))

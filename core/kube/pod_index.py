@@ -52,7 +52,7 @@ class PodClasses:
         self._number = -1  # of the snapshot in which they were counted
 
     def of(self, task: Task) -> PodClass:
-        """The class of a pod, made when it is the first of its kind."""
+        """Return the class of a pod, made for the first pod of its kind."""
         content = (task.namespace, task.deleting, frozenset(task.labels.items()))
         found = self._by_content.get(content)
         if found is None:
@@ -63,7 +63,7 @@ class PodClasses:
         return found
 
     def count_opening(self, placed: Placed) -> None:
-        """Let `rows` tell what this session began with."""
+        """Set `rows` to the placements with which this session began."""
         seen, now, at = self._seen, placed.snapshot, placed.nodes.row
         changed, self._number = now.residents.since(self._number), now.residents.number
         for name in at if changed is None else at.keys() & changed:
@@ -80,7 +80,7 @@ class PodClasses:
                 seen[name] = after
 
     def candidates(self, namespaces: Namespaces, selector: LabelSelector) -> Iterable[PodClass]:
-        """Classes that may match: the fewest that a label or the namespaces narrow it down to."""
+        """Yield the classes that may match: the smallest set that a label or the namespaces leave."""
         best: list[PodClass] | None = None
         for wanted in selector.requirements:
             if wanted.operator == "In":
@@ -95,7 +95,7 @@ class PodClasses:
 
 
 class Matching:
-    """One question: pods in these namespaces that the selector matches, terminating ones too or not.
+    """One question: pods in these namespaces that the selector matches, with or without terminating ones.
 
     `counts` int32 [N].
     """
@@ -123,7 +123,7 @@ class Matching:
         return verdict
 
     def counts(self) -> CountArray:
-        """Matching pods per node now, int32 [N]; not to be written to."""
+        """Return the matching pods per node now, int32 [N]; the array is read-only."""
         log, classes = self._index.placed.log, self._index.moved_classes()
         for i in range(self._read, len(log)):
             if self._matches(classes[i]):
@@ -150,7 +150,7 @@ class PodIndex:
         self._asked: dict[tuple[Namespaces, LabelSelector, bool], Matching] = {}
 
     def moved_classes(self) -> list[PodClass]:
-        """The class of each entry of the placements' log."""
+        """Return the class of each entry of the placements' log."""
         log, moved = self.placed.log, self._moved
         while len(moved) < len(log):
             task, row, sign = log[len(moved)]
@@ -161,11 +161,13 @@ class PodIndex:
         return moved
 
     def moved_rows(self, one: PodClass) -> dict[int, int]:
-        """Node row -> how many more of that class there are than at the opening, as far as the log has been read."""
+        """Return node row -> how many more of that class there are than at the opening, as far as the log has been
+        read.
+        """
         return self._moved_rows.get(id(one), {})
 
     def matching(self, namespaces: Namespaces, selector: LabelSelector, *, terminating: bool) -> Matching:
-        """The answer to a question, the same object for the same question."""
+        """Return the answer to a question, the same object for the same question."""
         question = (namespaces, selector, terminating)
         found = self._asked.get(question)
         if found is None:
@@ -174,7 +176,7 @@ class PodIndex:
 
 
 def pod_index(placed: Placed) -> PodIndex:
-    """The one PodIndex of a session."""
+    """Return the session's one PodIndex."""
     if "pods" not in placed.shared:
         placed.shared["pods"] = PodIndex(placed)
     return cast("PodIndex", placed.shared["pods"])

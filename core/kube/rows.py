@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class NodeRows(Protocol):
-    """Nodes as rows in name order: those of a session, or what a column is derived from."""
+    """Nodes as rows in name order: those of a session, or the source of a column."""
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         ...
 
     @property
@@ -36,10 +36,10 @@ class NodeRows(Protocol):
 
     @property
     def row(self) -> dict[str, int]:
-        """Row by node name."""
+        """Return the row by node name."""
         ...
 
     @property
     def derived(self) -> DerivedColumns:
-        """Return what is derived from the specs."""
+        """Return the values derived from the specs."""
         ...

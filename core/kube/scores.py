@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def scored_request(template: PodTemplate) -> Resource:
-    """The pod's request without pod-level resources.
+    """Return the pod's request without pod-level resources.
 
     Volcano builds the scorers with that feature off, whatever its gate says.
     """
@@ -30,7 +30,7 @@ def scored_request(template: PodTemplate) -> Resource:
 
 
 def scored_nonzero(template: PodTemplate) -> tuple[float, float]:
-    """(milli-cores, bytes) as `nonzero_request`, without pod-level resources."""
+    """Return (milli-cores, bytes) as `nonzero_request`, without pod-level resources."""
     if "resources" not in template.spec:
         return template.nonzero_cpu, template.nonzero_memory
     return nonzero_request(_of_containers(template))
@@ -44,7 +44,7 @@ MAX_NODE_SCORE = 100.0
 
 
 def normalise(raw: FloatArray, weight: float, *, reverse: bool = False) -> FloatArray:
-    """DefaultNormalizeScore over the candidates' raw scores, times the weight. Shape as `raw`.
+    """Return the candidates' raw scores after DefaultNormalizeScore, times the weight. Shape as `raw`.
 
     Raw scores are whole numbers from 0 to 2**40. 100 * raw / highest is truncated as Go's integer division does: the
     float quotient of two whole numbers below 2**47 never rounds up to the next whole number while it is at most 100.
@@ -71,13 +71,13 @@ _TO = 1000 * _MEBIBYTE  # and above this much per container it counts no more
 
 
 def normalised_image(name: str) -> str:
-    """The name with a tag: ":latest" when it has none."""
+    """Return the name with a tag, ":latest" when it has none."""
     return f"{name}:latest" if name.rfind(":") <= name.rfind("/") else name
 
 
 @derived(NODES)
 def _images(nodes: NodeSpecs) -> dict[str, tuple[int, list[int]]]:
-    """Image name -> (size in bytes as the first node tells it, rows that have it)."""
+    """Return image name -> (size in bytes as the first node reports it, rows that have it)."""
     known: dict[str, tuple[int, list[int]]] = {}
     for row, spec in enumerate(nodes.specs):
         names = {
@@ -91,7 +91,7 @@ def _images(nodes: NodeSpecs) -> dict[str, tuple[int, list[int]]]:
 
 
 def container_images(template: PodTemplate) -> list[str]:
-    """The images of a pod's containers, init containers first, with tags."""
+    """Return the images of a pod's containers, init containers first, with tags."""
     spec = template.spec
     return [
         normalised_image(c.get("image") or "")
@@ -101,7 +101,7 @@ def container_images(template: PodTemplate) -> list[str]:
 
 
 def image_scores(nodes: NodeRows, names: list[str]) -> FloatArray | None:
-    """ImageLocality's score per node [N], whole numbers 0..100; None when it is 0 everywhere.
+    """Return ImageLocality's score per node [N], whole numbers 0..100; None when it is 0 everywhere.
 
     An image's size is scaled by the share of all nodes that have it. (Volcano fills that share in node by node as they
     arrive; here it is what every node has once each has been updated.)

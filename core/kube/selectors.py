@@ -33,7 +33,7 @@ class SelectorError(RequestError):
 
 @remembers(65536)
 def parse_int64(text: str) -> int | None:
-    """Go's `strconv.ParseInt(text, 10, 64)`; None where that is an error."""
+    """Read a number like Go's `strconv.ParseInt(text, 10, 64)`; None where Go returns an error."""
     if len(text) > _LONGEST_INTEGER or _INTEGER.fullmatch(text) is None:
         return None
     number = int(text)
@@ -109,7 +109,7 @@ def requirement(expression: Mapping[str, Any], operators: Sequence[str] = _NODE_
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements must hold. `nothing`: the absent selector, which matches no labels.
+    """Requirements that must all hold. `nothing`: the absent selector, which matches no labels.
 
     No requirements at all match every set.
     """
@@ -127,7 +127,7 @@ class LabelSelector:
         return not self.nothing and all(r.accepts(labels.get(r.key)) for r in self.requirements)
 
     def restricted_to(self, labels: Mapping[str, str]) -> LabelSelector:
-        """This selector, and equal to `labels` besides (matchLabelKeys); an absent selector stays absent."""
+        """Return this selector with `labels` required, too (matchLabelKeys); an absent selector stays absent."""
         if self.nothing:
             return self
         return LabelSelector((*(Requirement(k, "In", (v,)) for k, v in sorted(labels.items())), *self.requirements))

@@ -40,13 +40,13 @@ class SpreadConstraint:
     matching: Matching | None
 
     def per_node(self) -> FloatArray:
-        """Matching pods per node [N]."""
+        """Return matching pods per node [N]."""
         if self.matching is None:
             return np.zeros(len(self.eligible))
         return self.matching.counts().astype(np.float64)
 
     def per_domain(self) -> FloatArray:
-        """Matching pods on eligible nodes per value of the key, shape [values]."""
+        """Return matching pods on eligible nodes per value of the key, shape [values]."""
         if self.matching is None:
             return np.zeros(len(self.column.values))
         counts, eligible = self.matching.counts(), self.eligible
@@ -80,7 +80,7 @@ def _eligible(nodes: NodeRows, task: Task, listed: dict[str, Any], complete: Boo
 
 
 def nodes_with_all(nodes: NodeRows, keys: Sequence[str]) -> BoolArray:
-    """Mask [N] of the nodes that have every label."""
+    """Return mask [N] of the nodes that have every label."""
     mask = np.ones(nodes.count, dtype=np.bool_)
     for key in keys:
         mask &= label_column(nodes, key).codes != ABSENT
@@ -88,7 +88,7 @@ def nodes_with_all(nodes: NodeRows, keys: Sequence[str]) -> BoolArray:
 
 
 def constraints_of(task: Task, action: str, nodes: NodeRows, index: PodIndex) -> list[SpreadConstraint]:
-    """The task's constraints of one whenUnsatisfiable. Raises SelectorError.
+    """Return the task's constraints of one whenUnsatisfiable. Raises SelectorError.
 
     A node counts for a constraint when it has the labels of all constraints of that kind and the policies let it:
     affinity is honoured unless it says Ignore, taints are ignored unless it says Honor. A selector that restricts

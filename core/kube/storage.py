@@ -62,7 +62,7 @@ def has_ephemeral(template: PodTemplate) -> bool:
 
 
 def claim_names(task: Task) -> list[ClaimName]:
-    """The claims a pod uses, in the order of its volumes."""
+    """Return the claims a pod uses, in the order of its volumes."""
     found: list[ClaimName] = []
     for volume in task.template.volumes:
         if volume.get("persistentVolumeClaim") is not None:
@@ -73,23 +73,23 @@ def claim_names(task: Task) -> list[ClaimName]:
 
 
 def class_name(obj: Object) -> str:
-    """The storage class of a claim or volume; the old annotation comes first."""
+    """Return the storage class of a claim or volume; the old annotation comes first."""
     annotations = text_map(section(obj, "metadata").get("annotations"))
     return annotations.get(BETA_CLASS, str(section(obj, "spec").get("storageClassName") or ""))
 
 
 def name_of(obj: Object) -> str:
-    """metadata.name."""
+    """Return metadata.name."""
     return str(section(obj, "metadata").get("name") or "")
 
 
 def claim_key(claim: Object) -> str:
-    """namespace/name of a claim."""
+    """Return namespace/name of a claim."""
     return key_of(str(section(claim, "metadata").get("namespace") or ""), name_of(claim))
 
 
 def volume_name(claim: Object) -> str:
-    """The volume a claim is bound to, or shall be."""
+    """Return the volume to which a claim is bound, or shall be."""
     return str(section(claim, "spec").get("volumeName") or "")
 
 
@@ -105,19 +105,19 @@ class Storage:
         self._objects = objects
 
     def of_kind(self, kind: str) -> Mapping[str, Object]:
-        """All objects of a kind, by name or namespace/name."""
+        """Return all objects of a kind, by name or namespace/name."""
         return self._objects.get(kind, {})
 
     def claim(self, namespace: str, name: str) -> Object:
-        """A claim; raises StorageError when there is none."""
+        """Return a claim. Raises StorageError without one."""
         return self._get("PersistentVolumeClaim", key_of(namespace, name), "persistentvolumeclaim", name)
 
     def volume(self, name: str) -> Object:
-        """A volume; raises StorageError when there is none."""
+        """Return a volume. Raises StorageError without one."""
         return self._get("PersistentVolume", name, "persistentvolume", name)
 
     def storage_class(self, name: str) -> Object:
-        """A storage class; raises StorageError when there is none."""
+        """Return a storage class. Raises StorageError without one."""
         return self._get("StorageClass", name, "storageclass.storage.k8s.io", name)
 
     def _get(self, kind: str, key: str, label: str, name: str) -> Object:
@@ -141,7 +141,7 @@ class Storage:
 
 
 def check_owner(claim: Object, task: Task) -> None:
-    """Raises StorageError when an ephemeral volume's claim was not made for this pod."""
+    """Check that an ephemeral volume's claim was made for this pod. Raises StorageError."""
     owners: list[dict[str, Any]] = section(claim, "metadata").get("ownerReferences") or []
     if not any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners):
         text = f"PVC {claim_key(claim)} was not created for pod {task.key} (pod is not owner)"
@@ -155,17 +155,17 @@ def check_owner(claim: Object, task: Task) -> None:
 
 
 def requested_storage(claim: Object) -> Quantity:
-    """The size a claim asks for."""
+    """Return the size that a claim requests."""
     return quantity_of(section(section(section(claim, "spec"), "resources"), "requests").get("storage"))
 
 
 def storage_capacity(volume: Object) -> Quantity:
-    """The size of a volume."""
+    """Return the size of a volume."""
     return quantity_of(section(section(volume, "spec"), "capacity").get("storage"))
 
 
 def rows_reaching(nodes: NodeRows, volume: Object) -> BoolArray:
-    """Mask [N] of the nodes from which a volume can be used, by the labels in its node affinity."""
+    """Return mask [N] of the nodes that can use a volume, by the labels in its node affinity."""
     required: dict[str, Any] | None = section(section(volume, "spec"), "nodeAffinity").get("required")
     if required is None:
         return np.ones(nodes.count, dtype=np.bool_)
@@ -191,7 +191,7 @@ def _rows_in_labels(nodes: NodeRows, term: dict[str, Any]) -> BoolArray:
 
 
 def rows_in_topologies(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> BoolArray:
-    """Mask [N] of the nodes that a storage class's allowedTopologies allow; all of them when it lists none."""
+    """Return mask [N] of the nodes that a storage class's allowedTopologies allow; all of them without a list."""
     if not terms:
         return np.ones(nodes.count, dtype=np.bool_)
     allowed = np.zeros(nodes.count, dtype=np.bool_)
@@ -226,7 +226,7 @@ def is_taken(volume: Object, claimed_by: str | None) -> bool:
 
 
 def is_large_enough(volume: Object, claim: Object) -> bool:
-    """Size, volume mode, attributes class, and not about to go."""
+    """Return whether the volume has the size, volume mode and attributes class, and is not terminating."""
     asked, offered = section(claim, "spec"), section(volume, "spec")
     return (
         storage_capacity(volume).compare(requested_storage(claim)) >= 0
@@ -237,7 +237,7 @@ def is_large_enough(volume: Object, claim: Object) -> bool:
 
 
 def is_available(volume: Object, claim: Object) -> bool:
-    """Phase, labels, class and access modes of a volume that is free. Raises SelectorError."""
+    """Return whether a free volume has the phase, labels, class and access modes. Raises SelectorError."""
     spec = section(claim, "spec")
     chosen: dict[str, Any] | None = spec.get("selector")
     labels = text_map(section(volume, "metadata").get("labels"))

@@ -1,5 +1,4 @@
-"""Taints and tolerations. Nodes share few distinct sets of taints, so each set is judged once and the verdict spread
-over the rows.
+"""Taints and tolerations. Nodes share few distinct sets of taints, so each set is matched once, for all its rows.
 
 Sources: component-helpers `scheduling/corev1` (TolerationsTolerateTaint, FindMatchingUntoleratedTaint), api `core/v1`
 (ToleratesTaint).
@@ -61,7 +60,7 @@ class TaintSets:
 
 @derived(NODES)
 def taint_sets(nodes: NodeSpecs) -> TaintSets:
-    """The nodes grouped by their taints."""
+    """Return the nodes grouped by their taints."""
     index: dict[tuple[tuple[str, str, str], ...], int] = {}
     sets: list[tuple[Taint, ...]] = []
     codes = np.empty(nodes.count, dtype=np.int32)
@@ -76,7 +75,7 @@ def taint_sets(nodes: NodeSpecs) -> TaintSets:
 
 
 def rows_untolerated(nodes: NodeRows, tolerations: Sequence[Toleration]) -> BoolArray | None:
-    """Mask [N] of the nodes with a NoSchedule or NoExecute taint that is not tolerated.
+    """Return mask [N] of the nodes with a NoSchedule or NoExecute taint that is not tolerated.
 
     None when no node has such a taint.
     """
@@ -94,7 +93,7 @@ def rows_untolerated(nodes: NodeRows, tolerations: Sequence[Toleration]) -> Bool
 
 
 def count_soft_untolerated(nodes: NodeRows, tolerations: Sequence[Toleration]) -> FloatArray | None:
-    """Number of PreferNoSchedule taints per node [N] that no toleration (of that or of no effect) covers.
+    """Return the number of PreferNoSchedule taints per node [N] that no toleration (of that or of no effect) covers.
 
     None when it is 0 everywhere.
     """

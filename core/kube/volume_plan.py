@@ -1,4 +1,4 @@
-"""The plan for a pod's claims on each node, and what the session's placements have promised already.
+"""The plan for a pod's claims on each node, and the volumes that the session's placements have reserved.
 
 Source: Volcano `capabilities/volumebinding/binder.go` (GetPodVolumeClaims, FindPodVolumes, AssumePodVolumes). CSI
 storage capacity is not looked at (Volcano does so with --csi-storage only). Volumes of equal size are taken in name
@@ -47,7 +47,7 @@ NONE = -1
 
 
 class VolumePromise(NamedTuple):
-    """The promise to a placed pod: (volume, claim) to bind, and claims to provision on its node."""
+    """The volumes reserved for a placed pod: (volume, claim) to bind, and claims to provision on its node."""
 
     bindings: tuple[tuple[str, str], ...]
     provisions: tuple[str, ...]
@@ -70,7 +70,7 @@ class Promises:
         self.version += 1
 
     def withdraw(self, task: str) -> None:
-        """Give them back (RevertAssumedPodVolumes); nothing happens for a pod without a promise."""
+        """Give the volumes back (RevertAssumedPodVolumes); a pod without any is left alone."""
         promise = self.by_task.pop(task, None)
         if promise is None:
             return
@@ -83,7 +83,7 @@ class Promises:
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """A pod's claims: bound, and unbound until a node is chosen."""
+    """A pod's claims: bound ones, and those unbound until a node is chosen."""
 
     bound: tuple[Object, ...]
     waiting: tuple[Object, ...]
@@ -127,7 +127,7 @@ def _usable_claim(storage: Storage, task: Task, name: str, *, ephemeral: bool) -
 
 @dataclass(slots=True)
 class VolumePlan:
-    """Over node rows [N].
+    """A plan over node rows [N].
 
     What stands against each node, and for each waiting claim the number of its volume or NONE.
     """
@@ -141,11 +141,11 @@ class VolumePlan:
     chosen: list[tuple[Object, RowArray]]
 
     def works(self, row: int) -> bool:
-        """Return whether nothing stands against the node."""
+        """Return whether the claims can be met on the node."""
         return not (self.out_of_reach[row] or self.lost[row] or self.nothing_to_bind[row] or self.broken[row])
 
     def promise(self, row: int) -> VolumePromise:
-        """Return what a pod placed there is promised."""
+        """Return the volumes for a pod placed there."""
         got = [(claim, int(rows[row])) for claim, rows in self.chosen]
         bindings = tuple((name_of(self.volumes[i]), claim_key(claim)) for claim, i in got if i != NONE)
         return VolumePromise(bindings, tuple(claim_key(claim) for claim, i in got if i == NONE))
@@ -166,7 +166,9 @@ class Planner:
         self._nodes, self._storage, self._promises = nodes, storage, promises
 
     def plan(self, claims: PodClaims) -> VolumePlan:
-        """The plan under the present promises. Raises SelectorError for a claim's selector that is not valid."""
+        """Return the plan under the present reservations. Raises SelectorError for a claim's selector that is not
+        valid.
+        """
         count = self._nodes.count
         masks = [np.zeros(count, dtype=np.bool_) for _ in range(4)]
         plan = VolumePlan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])
@@ -209,7 +211,7 @@ class Planner:
             undecided &= reached
 
     def _match(self, plan: VolumePlan, claim: Object) -> RowArray:
-        """The number of the volume each node would give the claim, NONE without one."""
+        """Return the number of the volume that each node would give the claim, NONE without one."""
         chosen: RowArray = np.full(self._nodes.count, NONE, dtype=np.intp)
         fitting = [i for i, v in enumerate(plan.volumes) if self._may_have(v, claim)]
         own = [i for i in fitting if is_for(plan.volumes[i], claim, self._claimed_by(plan.volumes[i]))]
@@ -235,7 +237,7 @@ class Planner:
         return (not is_taken(volume, claimed) or is_for(volume, claim, claimed)) and is_large_enough(volume, claim)
 
     def _provision(self, plan: VolumePlan, claim: Object, needed: BoolArray) -> None:
-        """Judge the nodes where a new volume would have to be made; nodes with an earlier verdict keep it."""
+        """Check the nodes on which a new volume would have to be made; nodes with an earlier verdict keep it."""
         needed = needed & ~plan.nothing_to_bind & ~plan.broken
         if not needed.any():
             return

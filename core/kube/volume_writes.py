@@ -1,4 +1,4 @@
-"""The writes of binding, promising and making volumes to claims and volumes: an object in, the changed object out.
+"""The writes to claims and volumes for binding, promising and making volumes: an object in, the changed object out.
 
 Source: Kubernetes' PersistentVolume controller (`controller/volume/persistentvolume`) and component-helpers
 `storage/volume` (GetBindVolumeToClaim).
@@ -21,7 +21,7 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 
 
 def annotated(obj: Object, annotations: Mapping[str, str | None]) -> Object:
-    """With these annotations; None takes one away."""
+    """Return the object with these annotations; None removes one."""
     meta = section(obj, "metadata")
     after = {**text_map(meta.get("annotations")), **annotations}
     return {
@@ -31,7 +31,7 @@ def annotated(obj: Object, annotations: Mapping[str, str | None]) -> Object:
 
 
 def claimed_by(volume: Object) -> str:
-    """ "namespace/name" of the claim a volume is for, "" for none."""
+    """Return "namespace/name" of the claim of a volume, "" for none."""
     reference = section(section(volume, "spec"), "claimRef")
     return key_of(str(reference.get("namespace") or ""), str(reference.get("name") or "")) if reference else ""
 
@@ -43,7 +43,7 @@ def is_promised(volume: Object, claim: Object) -> bool:
 
 
 def promised_volume(volume: Object, claim: Object) -> Object:
-    """A volume that is kept for the claim."""
+    """Return a volume that is kept for the claim."""
     meta, spec = section(claim, "metadata"), section(volume, "spec")
     reference = {
         "apiVersion": "v1",
@@ -57,23 +57,23 @@ def promised_volume(volume: Object, claim: Object) -> Object:
 
 
 def freed_volume(volume: Object) -> Object:
-    """The volume without its claim: free for any claim."""
+    """Return the volume without its claim, free for any claim."""
     spec = {key: value for key, value in section(volume, "spec").items() if key != "claimRef"}
     return {**annotated(volume, {BY_CONTROLLER: None}), "spec": spec}
 
 
 def bound_volume(volume: Object, claim: Object) -> Object:
-    """A volume that the claim has."""
+    """Return a volume that is bound to the claim."""
     return in_phase(volume if is_promised(volume, claim) else promised_volume(volume, claim), "Bound")
 
 
 def in_phase(obj: Object, phase: str) -> Object:
-    """With this status.phase."""
+    """Return the object with this status.phase."""
     return {**obj, "status": {**section(obj, "status"), "phase": phase}}
 
 
 def bound_claim(claim: Object, volume: Object) -> Object:
-    """A claim that has the volume."""
+    """Return a claim that is bound to the volume."""
     spec, offered = section(claim, "spec"), section(volume, "spec")
     marks = {BIND_COMPLETED: "yes"} if spec.get("volumeName") else {BIND_COMPLETED: "yes", BY_CONTROLLER: "yes"}
     status = {
@@ -86,7 +86,7 @@ def bound_claim(claim: Object, volume: Object) -> Object:
 
 
 def made_volume(claim: Object, storage_class: Object) -> Object:
-    """A new volume for the claim, reachable from everywhere, bound already."""
+    """Return a new volume for the claim, reachable from everywhere and already bound."""
     spec, meta = section(claim, "spec"), section(claim, "metadata")
     offered: dict[str, Any] = {
         "capacity": dict(section(section(spec, "resources"), "requests")),
@@ -108,5 +108,5 @@ def made_volume(claim: Object, storage_class: Object) -> Object:
 
 
 def with_node(claim: Object, node: str | None) -> Object:
-    """A claim whose volume is to be made on this node; None: on any."""
+    """Return a claim whose volume is to be made on this node, or on any for None."""
     return annotated(claim, {SELECTED_NODE: node})

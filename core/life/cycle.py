@@ -19,7 +19,7 @@ Trigger = TypeVar("Trigger", bound=Enum)
 
 @dataclass(frozen=True, slots=True, init=False)
 class LifeCycle(Generic[State, Trigger]):
-    """The table of a life cycle. `transitions`: by state and trigger the state that follows; it cannot be changed."""
+    """The table of a life cycle. `transitions`: the next state by state and trigger; it cannot be changed."""
 
     transitions: Mapping[tuple[State, Trigger], State]
 
@@ -27,15 +27,15 @@ class LifeCycle(Generic[State, Trigger]):
         object.__setattr__(self, "transitions", MappingProxyType(dict(transitions)))
 
     def step(self, state: State, trigger: Trigger) -> State | None:
-        """The state that follows; None where nothing does."""
+        """Return the next state; None without a transition."""
         return self.transitions.get((state, trigger))
 
     def after(self, state: State, trigger: Trigger) -> State:
-        """The state that follows; the same where nothing does."""
+        """Return the next state; the same state without a transition."""
         return self.transitions.get((state, trigger), state)
 
     def move(self, state: State, trigger: Trigger, who: str) -> State:
-        """The state that follows. Raises InvalidTransition, which names `who` it is, where nothing does."""
+        """Return the next state. Raises InvalidTransition, which names the subject `who`, without a transition."""
         after = self.transitions.get((state, trigger))
         if after is None:
             raise InvalidTransition(who, state.name.capitalize(), str(trigger.value))

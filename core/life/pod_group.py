@@ -30,7 +30,7 @@ class PodGroupPhase(IntEnum):
 
     @property
     def label(self) -> str:
-        """The text in `status.phase`."""
+        """Return the text in `status.phase`."""
         return LABELS[self]
 
 
@@ -43,7 +43,7 @@ BY_LABEL: Final[Mapping[str, PodGroupPhase]] = {label: PodGroupPhase(i) for i, l
 
 
 def phase_of(label: str) -> PodGroupPhase:
-    """The phase that `status.phase` names; Pending for an unknown phase."""
+    """Return the phase that `status.phase` names; Pending for an unknown phase."""
     return BY_LABEL.get(label, PodGroupPhase.PENDING)
 
 

@@ -26,7 +26,7 @@ class TaskStatus(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name Volcano prints, e.g. in ``5 Pending``."""
+        """Return the name Volcano prints, e.g. in ``5 Pending``."""
         return LABELS[self]
 
 
@@ -81,7 +81,7 @@ TASK_LIFE: Final = LifeCycle(
 
 
 class TaskChange(NamedTuple):
-    """A step of a task's life and what it adds to the job's counts of pending, ready and allocated tasks."""
+    """A step of a task's life and the change of the job's counts of pending, ready and allocated tasks."""
 
     after: TaskStatus
     waits: int
@@ -106,7 +106,7 @@ CHANGES: Final[dict[tuple[int, TaskTrigger], TaskChange]] = {
 
 
 def status_of(phase: str | None, deleting: bool, node: str | None) -> TaskStatus:
-    """The status of a pod's task as the api has the pod (source: Volcano `getTaskStatus`, `api/helpers.go`)."""
+    """Return the status of a pod's task as the api has the pod (source: Volcano `getTaskStatus`, `api/helpers.go`)."""
     if phase == "Running":
         return TaskStatus.RELEASING if deleting else TaskStatus.RUNNING
     if phase == "Pending":

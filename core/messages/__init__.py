@@ -1,4 +1,4 @@
-"""Messages between actors, and what of them is written to the journal.
+"""Messages between actors, and the ones that are written to the journal.
 
 One module a mood: `commands`, and `orders` to the workers that carry decisions out, are imperative, `events` are past
 tense, `replies` are nouns, `decisions` are what a cycle decided. Every type is a frozen msgspec Struct with its class

@@ -1,4 +1,4 @@
-"""Questions of the pages that show the cluster, and their answers: columns, for there are thousands of nodes."""
+"""Questions of the pages that show the cluster, and their answers as columns, since there are thousands of nodes."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ if TYPE_CHECKING:
 
 
 class ReadBoard(Message, frozen=True):
-    """The cluster as the scheduler sees it. Reply: BoardRead, without what the asker has of these versions."""
+    """Ask for the cluster as the scheduler sees it. Reply: BoardRead, without the parts that the asker has in these
+    versions.
+    """
 
     version: int = -1
     layout: int = -1
 
 
 class ReadResidents(Message, frozen=True):
-    """The pods on one node. Reply: ResidentsRead."""
+    """Ask for the pods on one node. Reply: ResidentsRead."""
 
     node: str
 
 
 class ReadRecent(Message, frozen=True):
-    """Cycles above a number, and what was said last of queues and cards. Reply: RecentRead."""
+    """Ask for the cycles above a number, and the newest state of queues and cards. Reply: RecentRead."""
 
     after: int = 0
 
 
 class BoardLayout(Struct, frozen=True, gc=False):
-    """The nodes in name order, and what each has. `resources`: those that any node has, cpu in cores, memory in bytes,
-    all else in pieces; `groups`: paths from the top HyperNode (or zone, rack) down; `group`: each node's place among
+    """The nodes in name order, and their amounts. `resources`: those that any node has, cpu in cores, memory in bytes,
+    all others in pieces; `groups`: paths from the top HyperNode (or zone, rack) down; `group`: each node's place among
     them; `cordoned` and `ready`: a byte a node; `allocatable` float64 [resource, node].
     """
 
@@ -56,10 +58,10 @@ class BoardLayout(Struct, frozen=True, gc=False):
 
 
 class BoardRead(Message, frozen=True):
-    """`layout` and `amounts` are left out where the asker has them. `amounts` float64 [4, resource, node]: used, of
-    that being released, of that for pods that are being bound; and what pods ask for that wait for room on a node that
-    they are nominated for. `pods`: of jobs, by status; `jobs`: by phase of the PodGroup; `binding` and `evicting`:
-    decisions on their way; `seconds` it took.
+    """A board. `layout` and `amounts` are left out where the asker has them. `amounts` float64 [4, resource, node]:
+    used, the parts of it that are releasing and for pods being bound, and the requests of pods nominated to the node
+    that wait for room. `pods`: of jobs, by status; `jobs`: by phase of the PodGroup; `binding` and `evicting`:
+    decisions in flight; `seconds` that reading took.
     """
 
     version: int
@@ -73,13 +75,13 @@ class BoardRead(Message, frozen=True):
     seconds: float = 0.0
 
     def columns(self, layout: BoardLayout) -> npt.NDArray[np.float64]:
-        """Used, releasing, binding, nominated, of the nodes of that layout."""
+        """Return used, releasing, binding and nominated of the nodes of that layout."""
         return np.frombuffer(self.amounts).reshape(4, len(layout.resources), len(layout.nodes))
 
 
 class BoardPod(Struct, frozen=True, gc=False):
-    """A pod on a node. `asks`: cpu in cores, memory in bytes, all else in pieces; `created`: when
-    it was (seconds since the epoch).
+    """A pod on a node. `asks`: cpu in cores, memory in bytes, all others in pieces; `created`: the time of its creation
+    (seconds since the epoch).
     """
 
     pod: str
@@ -91,7 +93,7 @@ class BoardPod(Struct, frozen=True, gc=False):
 
 
 class ResidentsRead(Message, frozen=True):
-    """`known`: there is such a node."""
+    """The pods on a node. `known`: the node exists."""
 
     node: str
     known: bool

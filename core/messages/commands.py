@@ -16,7 +16,8 @@ from pumice.core.state.volumes import USUAL, VolumeRules
 
 
 class Pull(Message, frozen=True):
-    """The published changes after revision `since` of these kinds, or parts of them (() for all), at most `limit`.
+    """Ask for the published changes after revision `since` of these kinds, or parts of them (() for all), at most
+    `limit`.
 
     `held`: when there are none yet the answer waits until there are, and so does the next, from where that one ended,
     once it was taken; a later pull of the same watcher takes its place. Reply: Pulled.
@@ -30,7 +31,7 @@ class Pull(Message, frozen=True):
 
 
 class ReadRevision(Message, frozen=True):
-    """The question for the revision that the api has reached. Reply: RevisionRead."""
+    """Ask for the revision that the api has reached. Reply: RevisionRead."""
 
 
 class Pulled(Message, frozen=True):
@@ -48,7 +49,9 @@ class Pulled(Message, frozen=True):
 
 
 class RevisionRead(Message, frozen=True):
-    """`revision`: the newest that watchers may see. `bound`: pods put on a node since the process began."""
+    """The api's revision. `revision`: the newest that watchers may see. `bound`: pods put on a node since the process
+    began.
+    """
 
     revision: int
     bound: int = 0
@@ -58,7 +61,7 @@ class RevisionRead(Message, frozen=True):
 
 
 class BindOrder(Message, frozen=True):
-    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; they are in a row.
+    """Carry out these binds. `first_sequence` is the journal number of the first one's decision; the others follow it.
 
     For the metrics: `decided_at`, the cycle's `now`, and `created`, when each pod was made; empty when unknown.
     """
@@ -79,7 +82,8 @@ class EvictOrder(Message, frozen=True):
 
 
 class WriteStatus(Message, frozen=True):
-    """Write what a cycle says about pods, PodGroups and queues; an event that was said before is not said again.
+    """Write a cycle's conditions and statuses of pods, PodGroups and queues; an event that was written before is not
+    repeated.
 
     `seen`: the api's revision up to which the cycle saw it; 0: unknown.
     """
@@ -101,7 +105,7 @@ StatusWriterCommand = WriteStatus
 
 
 class Restart(Message, frozen=True):
-    """Take a hung actor away and put a new instance on its mailbox; one that has not been started yet is left alone.
+    """Replace a hung actor by a new instance on its mailbox; one that has not been started yet is left alone.
 
     `injected`: it is a storm's doing, no bug.
     """
@@ -111,14 +115,14 @@ class Restart(Message, frozen=True):
 
 
 class MeasureProcess(Message, frozen=True):
-    """Reply: ProcessMeasured."""
+    """Ask for the measures of a process. Reply: ProcessMeasured."""
 
 
 SupervisorCommand = Restart | MeasureProcess
 
 
 class MailboxStatistics(Struct, frozen=True, gc=False):
-    """Counts of one mailbox; `high_water` is the largest number of envelopes that were ever found waiting."""
+    """Counts of one mailbox; `high_water` is the largest number of envelopes that ever waited."""
 
     name: str
     capacity: int
@@ -131,7 +135,9 @@ class MailboxStatistics(Struct, frozen=True, gc=False):
 
 
 class ProcessMeasured(Message, frozen=True):
-    """Its mailboxes by name, and the request whose step held the event loop longest: so many seconds."""
+    """The measures of a process: its mailboxes by name, and the request whose step blocked the event loop longest, in
+    seconds.
+    """
 
     mailboxes: tuple[MailboxStatistics, ...] = ()
     longest_s: float = 0.0
@@ -146,14 +152,14 @@ class RunCycle(Message, frozen=True):
 
 
 class OfferConfig(Message, frozen=True):
-    """A configuration's text and where it stands: to be taken over before the next cycle, unless it is bad."""
+    """Offer a configuration's text and its place: it is taken over before the next cycle, unless it is not valid."""
 
     text: str
     source: str
 
 
 class AwaitCycle(Message, frozen=True):
-    """Reply: CyclesRun, once the cycle of this number has been run."""
+    """Wait for the cycle of this number. Reply: CyclesRun."""
 
     number: int = 0
 
@@ -209,7 +215,7 @@ RecorderCommand = Append | SaveCheckpoint
 
 
 class Reflect(Message, frozen=True):
-    """Another cluster has this object (MessagePack), or (b"") no longer has it: store it as it is there, unjudged.
+    """Store an object of another cluster (MessagePack) as it is there, without checks; b"" removes it.
 
     Only its resourceVersion becomes the store's own. What is stored already changes nothing; an object of another uid
     takes the place of the one of that name. `sequence`: the journal number of the decision that it carries out, 0: of
@@ -228,11 +234,11 @@ class Reflect(Message, frozen=True):
 
 
 class ReadFaults(Message, frozen=True):
-    """The question how many faults have struck, by kind. Reply: FaultsRead."""
+    """Ask for the number of faults so far, by kind. Reply: FaultsRead."""
 
 
 class FaultsRead(Message, frozen=True):
-    """`struck`: how many so far, by kind; empty where faults are off."""
+    """The number of faults so far. `struck`: by kind; empty where faults are off."""
 
     struck: dict[str, int]
 
@@ -279,7 +285,7 @@ class Update(Message, frozen=True):
 
 
 class UpdateStatus(Message, frozen=True):
-    """JSON merge patch (MessagePack of it) under `status`; 409 unless `resource_version` is None or the stored one."""
+    """Merge a patch (MessagePack of it) under `status`; 409 unless `resource_version` is None or the stored one."""
 
     kind: str
     namespace: str
@@ -360,7 +366,7 @@ class BindPod(Message, frozen=True):
 
 
 class StatusCondition(Struct, frozen=True, gc=False):
-    """A condition to be set on a pod."""
+    """Set a condition of a pod."""
 
     type: str
     status: str
@@ -381,9 +387,9 @@ class EvictPod(Message, frozen=True):
 
 
 class ReportStatus(Message, frozen=True):
-    """Lay what the scheduler says of an object over its newest status, conditions by type; 409 Conflict, with the
-    revision it has, when the object has changed after the revision `as_of`. `cycle` becomes the transition id of a
-    PodGroup's new conditions.
+    """Lay the scheduler's status of an object over its newest status, conditions by type; 409 Conflict, with its
+    revision, when the object has changed after the revision `as_of`. `cycle` becomes the transition id of a PodGroup's
+    new conditions.
 
     A pod that is another one, or on a node by then, stays as it is. Reply: Accepted | Refused.
     """
@@ -397,7 +403,7 @@ class ReportStatus(Message, frozen=True):
 
 
 class Get(Message, frozen=True):
-    """Reply: Accepted(revision of the store, blob) | Refused 404."""
+    """Get an object. Reply: Accepted(revision of the store, blob) | Refused 404."""
 
     kind: str
     namespace: str
@@ -405,7 +411,7 @@ class Get(Message, frozen=True):
 
 
 class List(Message, frozen=True):
-    """Reply: Listing. `label_selector` is Kubernetes' text form."""
+    """List objects. Reply: Listing. `label_selector` is Kubernetes' text form."""
 
     kind: str
     namespace: str | None = None
@@ -413,7 +419,7 @@ class List(Message, frozen=True):
 
 
 class OpenListing(Message, frozen=True):
-    """All objects of a kind (of a namespace) as they are now, without copying them into a message.
+    """List all objects of a kind (of a namespace) as they are now, without copying them into a message.
 
     Reply: ListingOpened | Refused. The asker takes the blobs by their handle.
     """
@@ -432,8 +438,8 @@ ApiRequest = StoreRequest | Pull | ReadFaults  # a pull may have to wait; no fau
 
 
 class CycleSaid(Struct, frozen=True):
-    """The words of a cycle about PodGroups and queues. `alone`: the cycle did nothing else, and no time or chance moves
-    the next.
+    """The statuses that a cycle writes on PodGroups and queues. `alone`: the cycle did nothing else, and neither time
+    nor chance moves the next.
     """
 
     pod_groups: tuple[PodGroupStatus, ...] = ()
@@ -442,7 +448,8 @@ class CycleSaid(Struct, frozen=True):
 
 
 class TakeSnapshot(Message, frozen=True):
-    """Reply: SnapshotTaken, for `cycle`. `known_version`: of the asker's last snapshot; `volumes`: how they count.
+    """Take a snapshot for `cycle`. Reply: SnapshotTaken. `known_version`: of the asker's last snapshot; `volumes`: how
+    they count.
 
     `said`: by the cycle before. When nothing else has come since, none is taken. None: one is taken in any case.
     """
@@ -462,13 +469,11 @@ class Assume(Message, frozen=True):
 
 
 class CheckView(Message, frozen=True):
-    """Reply: ViewChecked."""
+    """Check the view against its parts. Reply: ViewChecked."""
 
 
 class LookLater(Message, frozen=True):
-    """The request after words of a cycle that could not be written: schedule once more in `wait_s` seconds, changed or
-    not.
-    """
+    """Schedule once more in `wait_s` seconds, changed or not, after a status could not be written."""
 
     wait_s: float
 
@@ -479,7 +484,7 @@ CacheCommand = TakeSnapshot | Assume | CheckView | LookLater | ReadBoard | ReadR
 
 
 class RunAction(Message, frozen=True):
-    """The baton: only its holder may touch the session. Reply: ActionDone | ActionFailed.
+    """Run an action with the baton: only its holder may touch the session. Reply: ActionDone | ActionFailed.
 
     `asking`: the action may stop at questions to processes outside.
     """
@@ -513,7 +518,7 @@ DryRunCommand = Chunk
 
 
 class Expose(Message, frozen=True):
-    """Reply: Exposition."""
+    """Ask for the metrics. Reply: Exposition."""
 
 
 MetricsCommand = Expose | ReadRecent
@@ -529,7 +534,7 @@ class Announced(Struct, frozen=True, gc=False):
 
 
 class Announce(Message, frozen=True):
-    """They will come. Reply: Done."""
+    """Announce objects that will come. Reply: Done."""
 
     arrivals: tuple[Announced, ...]
 

@@ -17,7 +17,7 @@ MOST: Final = 10_000
 
 
 class FailedAnswers(Struct, frozen=True, gc=False, array_like=True):
-    """`count` questions in a row, from the `first` on (0: the first of the cycle), that a plugin failed to answer.
+    """Failures of a plugin to answer: `count` questions in a row, from the `first` on (0: the first of the cycle).
 
     `what`: the extension point or function; questions about one node (`row`, in name order; -1: about none) are counted
     by themselves. `sentence` names the error, the same for all of them.
@@ -72,12 +72,12 @@ class BindContext(Struct, frozen=True, gc=False):
 
     @property
     def written(self) -> dict[str, str]:
-        """The annotations that the pod has when it is bound."""
+        """Return the annotations that the pod has when it is bound."""
         return dict(self.annotations)
 
 
 class Bind(Message, frozen=True, omit_defaults=True):
-    """Put a pod on a node. `job` is "namespace/podgroup-name"; `pre_bind`: what plugins have the bind carry."""
+    """Bind a pod to a node. `job` is "namespace/podgroup-name"; `pre_bind`: what plugins add to the bind."""
 
     namespace: str
     name: str
@@ -93,7 +93,7 @@ class Bind(Message, frozen=True, omit_defaults=True):
 
 
 class Evict(Message, frozen=True):
-    """Take a pod off its node. `preemptor` is "namespace/name" of the task it makes room for, "" when there is none.
+    """Evict a pod from its node. `preemptor` is "namespace/name" of the task that gets the room, "" for none.
 
     `score`: what chose it, by action: preempt: the node's score (topology-aware: minus the highest priority among the
     node's victims); gangpreempt, gangreclaim: what the bundle frees of the need, per part of its job unless the job can
@@ -112,7 +112,7 @@ class Evict(Message, frozen=True):
 
 
 class PodCondition(Message, frozen=True):
-    """PodScheduled=False to be written on a pod.
+    """The condition PodScheduled=False to be written on a pod.
 
     `nominated` is the node for status.nominatedNodeName ("": leave it alone, None: clear it). An empty `reason` and
     `message` with a nomination means: write the nomination only.
@@ -127,7 +127,7 @@ class PodCondition(Message, frozen=True):
 
 
 class PodGroupCondition(Struct, frozen=True, gc=False):
-    """One condition of a PodGroup; transition time and id are added by who writes it."""
+    """One condition of a PodGroup; its writer adds transition time and id."""
 
     type: str
     status: str
@@ -136,7 +136,7 @@ class PodGroupCondition(Struct, frozen=True, gc=False):
 
 
 class PodGroupStatus(Message, frozen=True):
-    """The status a PodGroup is to have; `conditions` is the whole list, `annotations` only what is to be set."""
+    """The status to be written on a PodGroup; `conditions` is the whole list, `annotations` only what is to be set."""
 
     namespace: str
     name: str
@@ -149,14 +149,14 @@ class PodGroupStatus(Message, frozen=True):
 
 
 class QueueStatus(Message, frozen=True):
-    """status.allocated of a queue: resource name -> canonical quantity."""
+    """The status.allocated of a queue: resource name -> canonical quantity."""
 
     name: str
     allocated: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class PodGroupEvent(Message, frozen=True):
-    """The words about a job that no status has room for: why it is not admitted."""
+    """An event about a job that no status has room for: why it is not admitted."""
 
     namespace: str
     name: str
@@ -165,14 +165,14 @@ class PodGroupEvent(Message, frozen=True):
 
 
 class PendingReason(Struct, frozen=True, gc=False):
-    """The reason why a task was left pending: the reason and message its PodScheduled condition has or would have."""
+    """The reason why a task stays pending: the reason and message that its PodScheduled condition has or would have."""
 
     reason: str
     message: str
 
 
 class TaskAtOpen(Struct, frozen=True, gc=False):
-    """The words of filters and scores about a pending task before any action: node -> reason, node -> total score."""
+    """The answers of filters and scorers about a pending task before any action: node -> reason, node -> total score."""
 
     pre_predicate: str = ""
     rejected: dict[str, str] = field(default_factory=dict[str, str])
@@ -187,8 +187,8 @@ class BindingJob(Struct, frozen=True, gc=False):
 
 
 class CycleReport(Struct, frozen=True, gc=False):
-    """The facts that a reader wants beside the decisions. Without report=True there are only `unready` (tasks short of
-    a gang's minimum), `binding` and `created`.
+    """The facts for readers beside the decisions. Without report=True there are only `unready` (tasks short of a gang's
+    minimum), `binding` and `created`.
 
     Keys are "namespace/pod" (pipelined, uncommitted, pending, tasks_at_open, pod_annotations) or "namespace/podgroup"
     (phases, task_status, conditions). `queues` holds the gauges at opening under Volcano's metric names,
@@ -220,8 +220,8 @@ class CycleReport(Struct, frozen=True, gc=False):
 
 
 class Recurring(Struct, frozen=True, gc=False):
-    """The changes that time alone makes after each `every_s` seconds. `standing`: what a cycle decides by, counted
-    (nodes, queues, tasks by status), so that a change of words only counts as none.
+    """The changes that time alone makes after each `every_s` seconds. `standing`: the counted inputs of a cycle (nodes,
+    queues, tasks by status), so that a change of texts only does not count.
     """
 
     every_s: float
@@ -229,7 +229,7 @@ class Recurring(Struct, frozen=True, gc=False):
 
 
 class CycleResult(Message, frozen=True):
-    """Everything one cycle writes, and what lives on to the next.
+    """Everything that one cycle writes, and the carry for the next.
 
     `digest` (hex) is over the declared fields of binds, evictions, conditions and statuses, in order. `carry` is
     `Carry.to_dict()`. `wake_at` is the earliest moment (seconds since the epoch) at which time alone would change the

@@ -1,4 +1,4 @@
-"""Events: what happened. Outcomes of decisions carry the cause id ("cycle/uid") of their decision."""
+"""Events. Outcomes of decisions carry the cause id ("cycle/uid") of their decision."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NOT_LOOKED = -1
 
 
 class ShadowDifference(Struct, frozen=True, gc=False):
-    """`what`: "bind", "evict", "phase", "condition" (of a PodGroup) or "reason" (of a pod that waits); `name`:
-    "namespace/name" of the pod or PodGroup.
+    """One difference. `what`: "bind", "evict", "phase", "condition" (of a PodGroup) or "reason" (of a pod that waits);
+    `name`: "namespace/name" of the pod or PodGroup.
 
     `there` and `here` are the node, the phase or the words of each, "" for nothing; `why_there`: what the cluster wrote
     of it, `why_here`: what was found here.
@@ -32,7 +32,7 @@ class ShadowDifference(Struct, frozen=True, gc=False):
 
 
 class NumberedDifference(TypedDict):
-    """A `ShadowDifference`, and the cycle that it was seen beside."""
+    """A `ShadowDifference`, and the cycle in which it was seen."""
 
     cycle: int
     what: str
@@ -44,9 +44,9 @@ class NumberedDifference(TypedDict):
 
 
 class ShadowTold(TypedDict):
-    """All comparisons of a shadow together: of `decisions` of the cluster's how many were the `same` here (`ties` of
-    them one of several nodes that are as good), took another node, or were made by one of the two alone; `share`: the
-    part that was the same. The counts of PodGroups and waiting pods are of the newest look at what stands.
+    """All comparisons of a shadow together: how many of the cluster's `decisions` were the `same` here (`ties` of them
+    chose one of several equally good nodes), took another node, or were made by one of the two alone; `share`: the part
+    that was the same. The counts of PodGroups and waiting pods are of the newest look at what stands.
     """
 
     decisions: int
@@ -95,12 +95,12 @@ class ShadowCompared(Message, frozen=True):
 
 
 class ReadMirrored(Message, frozen=True):
-    """The question how far the mirror is. Reply: Mirrored."""
+    """Ask how far the mirror has read. Reply: Mirrored."""
 
 
 class Mirrored(Message, frozen=True):
-    """The newest cycle of the cluster's own scheduler that is in the journal; whether the cluster was seen as a whole
-    since the start; the result of all comparisons of a shadow, as packed plain data: b"" where there is none.
+    """The newest cycle of the cluster's own scheduler in the journal; whether the cluster was seen as a whole since the
+    start; the result of all comparisons of a shadow, as packed plain data, b"" without one.
     """
 
     cycle: int
@@ -118,7 +118,7 @@ class _Operation(Struct, frozen=True, gc=False, tag_field="operation"):
 
 
 class BeganAnew(_Operation, frozen=True, tag="anew"):
-    """A view without any object: the cache was started, for the first time or after a crash."""
+    """The cache started with an empty view, for the first time or after a crash."""
 
 
 class Relisted(_Operation, frozen=True, tag="relist"):
@@ -131,13 +131,13 @@ class Relisted(_Operation, frozen=True, tag="relist"):
 
 
 class AssumedCycle(_Operation, frozen=True, tag="assume"):
-    """All decisions of `cycle` are on their way."""
+    """All decisions of `cycle` are in flight."""
 
     cycle: int = 0
 
 
 class _OfPod(_Operation, frozen=True):
-    """`uid`: of this pod, not of a namesake; "" in old journals: whichever has the name."""
+    """An operation on a pod. `uid`: of this pod, not of a namesake; "" in old journals: whichever has the name."""
 
     namespace: str = ""
     name: str = ""
@@ -145,14 +145,14 @@ class _OfPod(_Operation, frozen=True):
 
 
 class HeldBind(_OfPod, frozen=True, tag="hold"):
-    """The pod was in flight to `node` when the cache before this one crashed, and is still."""
+    """The bind to `node` was in flight when the cache before this one crashed, and still is."""
 
     node: str = ""
     pre_bind: BindContext | None = None
 
 
 class HeldEviction(_OfPod, frozen=True, tag="hold-eviction"):
-    """The pod was being evicted when the cache before this one crashed, and is still."""
+    """The eviction was in flight when the cache before this one crashed, and still is."""
 
 
 class ForgotBind(_OfPod, frozen=True, tag="forget"):
@@ -196,7 +196,7 @@ class BindRefused(Message, frozen=True):
 
 
 class BindTimedOut(Message, frozen=True):
-    """No answer in time, or the answer was lost: bound or not is unknown until the pod is read again."""
+    """No answer came in time, or the answer was lost: whether the pod is bound is unknown until it is read again."""
 
     cause: str
     sequence: int
@@ -232,7 +232,7 @@ class EvictRefused(Message, frozen=True):
 
 
 class EvictTimedOut(Message, frozen=True):
-    """No answer in time: evicted or not is unknown until the pod is read again."""
+    """No answer came in time: whether the pod is evicted is unknown until it is read again."""
 
     cause: str
     sequence: int
@@ -264,7 +264,7 @@ CacheEvent = Bound | BindRefused | BindTimedOut | Evicted | EvictRefused | Evict
 
 
 class CycleMeasured(Message, frozen=True):
-    """The measures of a cycle: how long its parts took (seconds) and what came out (counts).
+    """The measures of a cycle: how long its parts took (seconds) and its results (counts).
 
     `plugins`: by OnSessionOpen and OnSessionClose, and plugin. `binding` are the jobs that got nodes at `now`,
     `created` when their pods were made.
@@ -293,7 +293,7 @@ class TasksBound(Message, frozen=True):
 
 
 class PodsCreated(Message, frozen=True):
-    """Seconds from the creation of a Volcano Job to that of each of some pods that were made for it."""
+    """The seconds from the creation of a Volcano Job to that of each of some of its pods."""
 
     seconds: tuple[float, ...]
 
@@ -304,7 +304,7 @@ MetricsEvent = CycleMeasured | PodsCreated | ShadowCompared | TasksBound
 
 
 class Mutation(Message, frozen=True):
-    """A change of the api's truth, kind "api": replaying them in order rebuilds the store, and who watches reads them.
+    """A change of the api's truth, kind "api": replaying them in order rebuilds the store, and watchers read them.
 
     `type` is ADDED, MODIFIED or DELETED; `blob` the object after it (before it, when DELETED), as MessagePack.
     """
@@ -319,7 +319,7 @@ class Mutation(Message, frozen=True):
 
 
 class CycleRecord(Message, frozen=True):
-    """One cycle, kind "cycle": what it saw (revision, the view's own operations, now, seed, config) and what came out.
+    """One cycle, kind "cycle": its inputs (revision, the view's own operations, now, seed, config) and its results.
 
     `decisions` records of kind "decision" follow it in the same transaction. `statuses` is the WriteStatus it sends.
     `answers`: what processes outside said; `failed`: what users' plugins did not answer. `scheduler`: whose cycle it
@@ -365,21 +365,23 @@ class ConfigLoaded(Message, frozen=True):
 
 
 class CheckpointTaken(Message, frozen=True):
-    """Kind "checkpoint": a state was kept that stands for all records up to `sequence`; the BLAKE2b of its bytes."""
+    """A checkpoint, kind "checkpoint": a kept state that stands for all records up to `sequence`; the BLAKE2b of its
+    bytes.
+    """
 
     sequence: int
     hash: bytes
 
 
 class ActorStarted(Message, frozen=True):
-    """Kind "actor"."""
+    """An actor started, kind "actor"."""
 
     actor: str
     at: float
 
 
 class ActorCrashed(Message, frozen=True):
-    """Kind "actor". `restart_in_s` is None when it is not started again."""
+    """An actor crashed, kind "actor". `restart_in_s` is None when it is not started again."""
 
     actor: str
     at: float
@@ -388,14 +390,14 @@ class ActorCrashed(Message, frozen=True):
 
 
 class ActorStopped(Message, frozen=True):
-    """Kind "actor"."""
+    """An actor stopped, kind "actor"."""
 
     actor: str
     at: float
 
 
 class CycleDropped(Message, frozen=True):
-    """Kind "actor": a cycle was lost with its session before anything of it was sent."""
+    """A cycle was lost with its session before anything of it was sent, kind "actor"."""
 
     cycle: int
     at: float

@@ -8,4 +8,6 @@ from pumice.core.messages.wire import KEY, tag_of
 
 
 class Message(Struct, frozen=True, tag=tag_of, tag_field=KEY, gc=False):
-    """Frozen, slotted, tagged under the key "_" with its class name, or what files call it (`core.messages.wire`)."""
+    """The form of all messages: frozen, slotted, tagged under the key "_" with the class name, or with the name in
+    files (`core.messages.wire`).
+    """

@@ -1,4 +1,4 @@
-"""The questions of a cycle to processes outside, the answers, and how the cycle's record keeps both."""
+"""The questions of a cycle to processes outside, the answers, and their form in the cycle's record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pumice.core.messages.message import Message
 
 
 class AskedPod(Struct, frozen=True, gc=False, array_like=True):
-    """A pod that a question holds as the api has it; `node`: where the cycle has put it, "" for nowhere."""
+    """A pod in a question, as the api has it; `node`: where the cycle has put it, "" for nowhere."""
 
     namespace: str
     name: str
@@ -17,8 +17,8 @@ class AskedPod(Struct, frozen=True, gc=False, array_like=True):
 
 
 class OutsideQuestion(Struct, frozen=True, gc=False):
-    """A POST of JSON to `url`. In `body`, `pods` are left out: the asker that has them writes them in where their
-    numbers stand between zero bytes. `timeout_s`: 0.0 for no limit.
+    """A POST of JSON to `url`. `body` leaves out the `pods`: the asker that has them writes them where their numbers
+    stand between zero bytes. `timeout_s`: 0.0 for no limit.
     """
 
     url: str
@@ -28,7 +28,7 @@ class OutsideQuestion(Struct, frozen=True, gc=False):
 
 
 class OutsideAnswer(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
-    """The HTTP status and the body; or `error`: in words, why there is none of these."""
+    """The HTTP status and the body; or `error`: a sentence why there is neither."""
 
     code: int = 0
     body: bytes = b""
@@ -36,7 +36,7 @@ class OutsideAnswer(Struct, frozen=True, gc=False, array_like=True, omit_default
 
 
 class OutsideAnswers(Struct, frozen=True, gc=False, omit_defaults=True):
-    """All that a cycle was answered, in the order in which it asked.
+    """All answers of a cycle, in the order of its questions.
 
     `questions`: the digest of each, 8 bytes one after the other; `which`: of each, the place of its answer in
     `distinct`. Most answers are alike.
@@ -48,7 +48,7 @@ class OutsideAnswers(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class AskOutside(Message, frozen=True):
-    """Ask all of these, some at a time; `cycle` is that for which they are asked. Reply: OutsideAnswered."""
+    """Ask all of these, some at a time, for the cycle `cycle`. Reply: OutsideAnswered."""
 
     cycle: int
     questions: tuple[OutsideQuestion, ...]

@@ -36,12 +36,12 @@ LIMITS: Final = {"guarantee": "guarantee", "deserved": "deserved", "capability":
 
 
 def told(resource: str, value: float) -> float:
-    """An amount as the scheduler counts it in cores, bytes or pieces."""
+    """Return an amount of the scheduler's units in cores, bytes or pieces."""
     return value if _as_it_is(resource) else value / 1000
 
 
 def reckoned(resource: str, value: float) -> float:
-    """Back from `told`."""
+    """Return an amount in the scheduler's units, the inverse of `told`."""
     return value if _as_it_is(resource) else value * 1000
 
 
@@ -50,7 +50,7 @@ def _as_it_is(resource: str) -> bool:
 
 
 def gauged(gauges: Mapping[str, float], what: str) -> Amounts:
-    """One of a queue's amounts; zeroes and what is not limited left out."""
+    """Return one of a queue's amounts, without zeroes and unlimited dimensions."""
     found: Amounts = {}
     for gauge, value in gauges.items():
         resource = gauge.removeprefix(f"{what}_")
@@ -68,7 +68,7 @@ def borrowed(allocated: Mapping[str, float], deserved: Mapping[str, float]) -> A
 
 
 def standing_amounts(gauges: Mapping[str, float]) -> dict[str, Any]:
-    """All that the gauges say: `share` is None where no plugin reckons one."""
+    """Return all amounts of the gauges: `share` is None where no plugin computes one."""
     said = {name: gauged(gauges, gauge) for name, gauge in LIMITS.items()}
     allocated, deserved = gauged(gauges, "allocated"), said["deserved"]
     more = borrowed(allocated, deserved) if deserved else {}
@@ -80,7 +80,7 @@ def standing_amounts(gauges: Mapping[str, float]) -> dict[str, Any]:
 
 
 class PodOnCard(Struct, frozen=True, gc=False):
-    """The share of the card at that place that a pod has: MiB, and cores in per cent."""
+    """The share of a card that a pod has: MiB, and cores in per cent."""
 
     card: int
     pod: str
@@ -90,7 +90,7 @@ class PodOnCard(Struct, frozen=True, gc=False):
 
 class CardTable(Struct, frozen=True, gc=False):
     """Cards by place: their `nodes` and names; `numbers` float64 [4, card]: sharers, MiB and cores (per cent) in use,
-    and the MiB that there are.
+    and the MiB of the card.
     """
 
     nodes: list[str] = []
@@ -99,7 +99,7 @@ class CardTable(Struct, frozen=True, gc=False):
     pods: tuple[PodOnCard, ...] = ()
 
     def columns(self) -> FloatArray:
-        """The numbers."""
+        """Return the numbers."""
         return np.frombuffer(self.numbers, dtype=np.float64).reshape(4, len(self.cards))
 
 
@@ -108,7 +108,8 @@ class CardTable(Struct, frozen=True, gc=False):
 
 
 class QueueColumns(Struct, frozen=True, gc=False):
-    """`values[metric][i]` is the number of `queues[i]`; not-a-number where that queue has none of the kind.
+    """Numbers of queues by metric. `values[metric][i]` is the number of `queues[i]`; not-a-number where that queue has
+    none.
 
     Metrics have Volcano's names without `volcano_queue_`; a scalar's is followed by its resource
     ("deserved_scalar_resources:nvidia.com/gpu"). cpu and scalars in milli-units, memory in bytes.
@@ -118,7 +119,7 @@ class QueueColumns(Struct, frozen=True, gc=False):
     values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
     def by_queue(self) -> dict[str, dict[str, float]]:
-        """Queue -> metric -> number."""
+        """Return queue -> metric -> number."""
         names = list(self.values)
         rows = zip(*self.values.values(), strict=True) if names else ((),) * len(self.queues)
         return {
@@ -127,7 +128,7 @@ class QueueColumns(Struct, frozen=True, gc=False):
         }
 
     def beside(self, other: QueueColumns) -> QueueColumns:
-        """Both together; where both have a metric the other's counts. Queues may differ."""
+        """Return both together; where both have a metric the other's counts. Queues may differ."""
         if not (self.queues and other.queues):
             return self if self.queues else other
         if self.queues == other.queues and not self.values.keys() & other.values.keys():
@@ -144,8 +145,8 @@ class QueueColumns(Struct, frozen=True, gc=False):
 
 
 class JobShares(Struct, frozen=True, gc=False):
-    """`jobs` by "namespace/name" and `of_jobs` float64 [job], `namespaces` and `of_namespaces` float64 [namespace]: the
-    largest part of any resource of the cluster that they have. Empty where no plugin reckons it.
+    """Shares of jobs. `jobs` by "namespace/name" and `of_jobs` float64 [job], `namespaces` and `of_namespaces` float64
+    [namespace]: their largest part of any resource of the cluster. Empty where no plugin computes it.
     """
 
     jobs: list[str] = []
@@ -154,11 +155,11 @@ class JobShares(Struct, frozen=True, gc=False):
     of_namespaces: bytes = b""
 
     def by_job(self) -> FloatArray:
-        """The shares of jobs."""
+        """Return the shares of jobs."""
         return np.frombuffer(self.of_jobs, dtype=np.float64)
 
     def by_namespace(self) -> FloatArray:
-        """Those of namespaces."""
+        """Return the shares of namespaces."""
         return np.frombuffer(self.of_namespaces, dtype=np.float64)
 
 
@@ -180,8 +181,8 @@ class Table(Struct, frozen=True, gc=False):
 
 
 class QueueTables(Struct, frozen=True, gc=False):
-    """The gauges of all queues at once, in the order in which a plugin sets them, as bytes: a cycle tells of a thousand
-    queues, and they are mostly not read.
+    """The gauges of all queues, in the order in which a plugin sets them, as bytes: a cycle reports a thousand queues,
+    and few are read.
 
     A scalar that any earlier gauge of a queue named is set to 0 where a later one does not name it, as Volcano does.
     """
@@ -193,11 +194,11 @@ class QueueTables(Struct, frozen=True, gc=False):
     def put(
         self, metric: str, amounts: FloatArray, named: BoolArray | None = None, shown: BoolArray | None = None
     ) -> QueueTables:
-        """With `<metric>_milli_cpu`, `<metric>_memory_bytes` and `<metric>_scalar_resources:<name>` (see Table)."""
+        """Add `<metric>_milli_cpu`, `<metric>_memory_bytes` and `<metric>_scalar_resources:<name>` (see Table)."""
         return self._with(Table(metric, amounts.tobytes(), _bytes(named), _bytes(shown)))
 
     def number(self, metric: str, values: npt.NDArray[Any], shown: BoolArray | None = None) -> QueueTables:
-        """With a plain number such as share or weight, [queue]."""
+        """Add a plain number such as share or weight, [queue]."""
         plain = values.astype(np.float64, copy=False)
         return self._with(Table(metric, plain.tobytes(), None, _bytes(shown), single=True))
 
@@ -205,11 +206,11 @@ class QueueTables(Struct, frozen=True, gc=False):
         return QueueTables(self.dimensions, self.queues, (*self.tables, table))
 
     def then(self, later: QueueTables) -> QueueTables:
-        """Both in one, as if one plugin had set these gauges and then the later ones: of the same queues."""
+        """Return both in one, as if one plugin had set these gauges and then the later ones, of the same queues."""
         return QueueTables(later.dimensions, self.queues, (*self.tables, *later.tables))
 
     def columns(self) -> QueueColumns:
-        """The tables metric by metric; of two for one metric, the later one where it is shown."""
+        """Return the tables metric by metric; of two for one metric, the later one where it is shown."""
         values: dict[str, list[float]] = {}
         known: BoolArray = np.zeros((1, len(self.queues)), dtype=np.bool_)
         for table in self.tables if self.queues else ():
@@ -246,7 +247,7 @@ class QueuesMeasured(Message, frozen=True):
 
 
 def readable(tables: Iterable[QueueTables]) -> QueueColumns:
-    """All of them beside each other; where two have a metric the later one's counts."""
+    """Return all tables together; where two have a metric the later one counts."""
     found = QueueColumns()
     for each in tables:
         found = found.beside(each.columns())

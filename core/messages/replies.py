@@ -25,7 +25,7 @@ class Accepted(Message, frozen=True):
 
 
 class Refused(Message, frozen=True):
-    """The api said no: code, reason and message as in a Kubernetes Status; `details` as in status.details.
+    """The api refused: code, reason and message as in a Kubernetes Status; `details` as in status.details.
 
     `revision`: of an object that has changed, where its reporter needs only that to try again; where one
     object is asked for, the revision at which it does not exist.
@@ -57,14 +57,14 @@ ApiReply = Accepted | Refused | Listing | ListingOpened | Pulled | RevisionRead 
 
 
 class Appended(Message, frozen=True):
-    """The records are on disk under the sequence numbers first..last (0, 0 when there were none)."""
+    """The records are on disk under the sequence numbers first..last (0, 0 for none)."""
 
     first: int
     last: int
 
 
 class SnapshotTaken(Message, frozen=True):
-    """A snapshot lies in the registry under `handle`; 0: none was needed, the cycle would be a no-op.
+    """A snapshot lies in the registry under `handle`; 0 when the cycle would be a no-op and needs none.
 
     `version` is the view's version, `revision` the last api revision it has seen. `operations` are the cache's own
     changes to the view since the last snapshot, in order (`pumice.core.messages.events`), which a replay needs.
@@ -116,7 +116,7 @@ class DryRunFailed(Message, frozen=True):
 
 
 class ViewChecked(Message, frozen=True):
-    """Broken invariants of the view as of `revision`; empty when whole."""
+    """The broken invariants of the view as of `revision`; empty when it is whole."""
 
     problems: tuple[str, ...] = ()
     revision: int = 0
@@ -129,7 +129,7 @@ class Exposition(Message, frozen=True):
 
 
 class Done(Message, frozen=True):
-    """Done; nothing to say."""
+    """The message was carried out; there is no answer."""
 
 
 class Failed(Message, frozen=True):

@@ -1,4 +1,4 @@
-"""The names in files of the messages that are written into journals: names that outlive their classes.
+"""The names that journals use for messages: names that outlive their classes.
 
 A class may be called otherwise tomorrow; its line here then says what files have called it since the first. A message
 whose fields change their meaning gets a class of its own and a line with the next version, and readers take
@@ -14,14 +14,14 @@ KEY: Final = "_"
 
 
 class Wire(NamedTuple):
-    """A name in files, and the version of what is written under it."""
+    """A name in files, and the version of the form written under it."""
 
     name: str
     version: int = 1
 
     @property
     def tag(self) -> str:
-        """The tag that is written: the bare name is version 1."""
+        """Return the written tag: the bare name is version 1."""
         return self.name if self.version == 1 else f"{self.name}/{self.version}"
 
 
@@ -61,13 +61,13 @@ NEWEST: Final = {wire.name: wire.version for wire in WIRE.values()}
 
 
 def tag_of(class_name: str) -> str:
-    """The tag of a message's class."""
+    """Return the tag of a message's class."""
     found = WIRE.get(class_name)
     return class_name if found is None else found.tag
 
 
 def newer(tag: object) -> Wire | None:
-    """Return the wire that a tag stands for when it is a version of ours that is not known here yet."""
+    """Return the wire of a tag whose version is newer than the known ones."""
     name, _, version = tag.partition("/") if isinstance(tag, str) else ("", "", "")
     if name in NEWEST and version.isdecimal() and int(version) > NEWEST[name]:
         return Wire(name, int(version))

@@ -14,7 +14,8 @@ NAME_LENGTH: Final = "pumice.dev/name-length"
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
-    """`children`: names of member HyperNodes (exact match only); `selectors`: how its member nodes are chosen.
+    """A HyperNode. `children`: names of member HyperNodes (exact match only); `selectors`: how its member nodes are
+    chosen.
 
     `length`: how long its name is, or was before a pseudonym took its place.
     """
@@ -32,7 +33,7 @@ def _exact_name(selector: dict[str, Any]) -> str:
 
 
 def read_hyper_node(obj: Object) -> HyperNode:
-    """Build a HyperNode from its object; members of an unknown type count for nothing."""
+    """Build a HyperNode from its object; members of an unknown type do not count."""
     spec = section(obj, "spec")
     members: list[dict[str, Any]] = spec.get("members") or []
     children = [_exact_name(section(m, "selector")) for m in members if m.get("type") == "HyperNode"]

@@ -1,4 +1,4 @@
-"""The metadata of every Kubernetes object: names, labels, times; read without trusting that any of it exists."""
+"""The metadata of every Kubernetes object: names, labels, times. Reading does not rely on any of it."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,52 +13,54 @@ _DESCRIBES = ("uid", "labels", "annotations", "creationTimestamp")
 
 
 def section(obj: Object, name: str) -> dict[str, Any]:
-    """The mapping under `name`, empty when absent or null."""
+    """Return the mapping under `name`, empty when absent or null."""
     return obj.get(name) or _EMPTY
 
 
 def text_map(value: Any) -> dict[str, str]:
-    """Labels or annotations as a plain dict, empty when absent."""
+    """Return labels or annotations as a plain dict, empty when absent."""
     return value or {}
 
 
 def interned(text: str) -> str:
-    """The one copy of a text that many objects repeat; a manifest's value of another type is left as it is."""
+    """Return the one copy of a text that many objects repeat; a value of another type is returned as it is."""
     return intern(text) if type(text) is str else text
 
 
 @lru_cache(maxsize=8192)
 def alike(value: H) -> H:
-    """One and the same for all that are equal to it lately: of what is kept for every object there are few sorts."""
+    """Return one shared object for all recent equal ones: the values that are kept for every object are of few sorts."""
     return value
 
 
 def key_of(namespace: str, name: str) -> str:
-    """`namespace/name`, the id of jobs and the sort key of pods."""
+    """Return `namespace/name`, the id of jobs and the sort key of pods."""
     return f"{namespace}/{name}"
 
 
 def object_key(obj: Object) -> str:
-    """The key of an object of a namespaced kind; no namespace is the default one."""
+    """Return the key of an object of a namespaced kind; an absent namespace is the default one."""
     meta: dict[str, Any] = obj.get("metadata") or _EMPTY
     return f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}"
 
 
 def same_metadata(before: Object, after: Object) -> bool:
-    """Return whether two objects of one name are the same one, described alike; versions, deletion times may differ."""
+    """Return whether two objects of one name are the same object with equal metadata; versions and deletion times may
+    differ.
+    """
     was, meta = before.get("metadata") or _EMPTY, after.get("metadata") or _EMPTY
     return [*map(was.get, _DESCRIBES)] == [*map(meta.get, _DESCRIBES)]
 
 
 def same_section(before: Object, after: Object, name: str) -> bool:
-    """Return whether a section of two objects is equal; after a change elsewhere it is mostly the very same object."""
+    """Return whether a section of two objects is equal; after a change elsewhere it is mostly the same object."""
     was, told = before.get(name), after.get(name)
     return was is told or (was or _EMPTY) == (told or _EMPTY)
 
 
 @lru_cache(maxsize=65536)
 def parse_time(text: str | None) -> float:
-    """Seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as well)."""
+    """Return seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as well)."""
     if not text:
         return 0.0
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
@@ -68,12 +70,12 @@ def parse_time(text: str | None) -> float:
 
 
 def format_time(seconds: float) -> str:
-    """RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
+    """Return a time as RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_bool(text: str) -> bool | None:
-    """Go's strconv.ParseBool; None where that is an error."""
+    """Read a boolean like Go's strconv.ParseBool; None where Go returns an error."""
     if text in ("1", "t", "T", "TRUE", "true", "True"):
         return True
     if text in ("0", "f", "F", "FALSE", "false", "False"):

@@ -89,8 +89,8 @@ _READ_OF_STATUS = ("allocatable", "capacity", "images")
 
 
 def renewed_node(known: NodeSpec, node: Object) -> NodeSpec | None:
-    """The spec `known` after a heartbeat; None when something differs that a decision could depend on: times and
-    conditions may.
+    """Return the spec `known` after a heartbeat; None when anything differs that a decision could depend on: only times
+    and conditions may differ.
     """
     before = known.node
     if not same_section(before, node, "spec") or not same_metadata(before, node):

@@ -1,9 +1,8 @@
-"""The devices that a node is to have, as its manifest says for the node agents to report: the annotation
-`pumice.dev/devices`.
+"""The devices that a node's manifest gives it, for the node agents to report: the annotation `pumice.dev/devices`.
 
-    {"vgpu": {"cards": 4, "memory": 16384, "split": 10, "type": "NVIDIA-Tesla-V100", "mode": "hami-core"},
-     "gpu": {"cards": 2, "memory": 16384},
-     "numa": {"cells": 2, "cpus": 16, "policy": "single-numa-node", "reserved": 1}}
+{"vgpu": {"cards": 4, "memory": 16384, "split": 10, "type": "NVIDIA-Tesla-V100", "mode": "hami-core"},
+ "gpu": {"cards": 2, "memory": 16384},
+ "numa": {"cells": 2, "cpus": 16, "policy": "single-numa-node", "reserved": 1}}
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _Cards = Annotated[int, msgspec.Meta(ge=1, le=MOST_CARDS)]
 
 
 class VirtualGpus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Cards of `memory` MiB, each for `split` pods at most."""
+    """Cards of `memory` MiB, each for at most `split` pods."""
 
     cards: _Cards
     memory: _Memory
@@ -42,7 +41,7 @@ class SharedGpus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NumaCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`cpus` of the node in all, in equal cells; `reserved` are not for pods."""
+    """The `cpus` of the node in all, in equal cells; `reserved` ones are not for pods."""
 
     cells: Annotated[int, msgspec.Meta(ge=1, le=64)]
     cpus: _Some
@@ -51,7 +50,7 @@ class NumaCells(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NodeDevices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of one node."""
+    """The devices of one node."""
 
     vgpu: VirtualGpus | None = None
     gpu: SharedGpus | None = None
@@ -62,7 +61,7 @@ NONE: Final = NodeDevices()
 
 
 def read_devices(text: str) -> NodeDevices:
-    """Raises ValueError, which says what is wrong and where."""
+    """Return the devices. Raises ValueError, which says what is wrong and where."""
     try:
         return msgspec.json.decode(text.encode(), type=NodeDevices)
     except msgspec.MsgspecError as error:
@@ -70,7 +69,7 @@ def read_devices(text: str) -> NodeDevices:
 
 
 def devices_of(node: Object) -> NodeDevices:
-    """Of a node; what cannot be read is nothing."""
+    """Return the devices of a node; none where the annotation cannot be read."""
     text = text_map(section(node, "metadata").get("annotations")).get(ANNOTATION)
     try:
         return NONE if text is None else read_devices(text)

@@ -1,4 +1,4 @@
-"""The measured load of a node, in per cent of what it can allocate: averages over periods, and their queries.
+"""The measured load of a node, in per cent of its allocatable: averages over periods, and their queries.
 
 Three sources, the first that has a node counts: data handed in with the cycle (`SessionOptions.node_usage`),
 NodeMetrics objects, and an annotation of the Node. One shape serves all three:
@@ -33,7 +33,7 @@ PERIODS: Final = ("10m", "5m")
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
-    """Per cent by period ("10m"), `measured_at` in seconds since the epoch."""
+    """Loads in per cent by period ("10m"), `measured_at` in seconds since the epoch."""
 
     measured_at: float
     cpu: Mapping[str, float]
@@ -41,7 +41,7 @@ class NodeUsage:
 
 
 def read_usage(data: Object, measured_at: float) -> NodeUsage:
-    """From the shape above; `measured_at` stands in for a missing measuredAt.
+    """Read a load of the form above; `measured_at` stands in for a missing measuredAt.
 
     Values that are not numbers are left out, and a measuredAt that is not a time counts as "never".
     """
@@ -53,7 +53,7 @@ def read_usage(data: Object, measured_at: float) -> NodeUsage:
 def usage_of(
     spec: NodeSpec, handed_in: Mapping[str, Any], metrics: Mapping[str, Object], now: float
 ) -> NodeUsage | None:
-    """Return what is known of a node's load; None when it was not measured.
+    """Return the known load of a node; None when it was not measured.
 
     `handed_in`: by node, measured now unless it says otherwise; `metrics`: NodeMetrics objects by name.
     """
@@ -136,7 +136,7 @@ MEMORY_QUERY: Final = (
 
 
 class AnswerError(ValueError):
-    """An answer that is not one of an instant query."""
+    """An answer that does not have the form of an instant query's."""
 
 
 class _Sample(msgspec.Struct):
@@ -154,7 +154,7 @@ class _Answer(msgspec.Struct):
 
 
 def values_of(answer: bytes) -> dict[str, float]:
-    """Instance -> value of an instant query's vector; samples that are not finite numbers are left out.
+    """Return instance -> value of an instant query's vector, without samples that are not finite numbers.
 
     Raises AnswerError with what Prometheus says is wrong, or with what is wrong with its answer.
     """
@@ -169,8 +169,8 @@ def values_of(answer: bytes) -> dict[str, float]:
 
 
 def what_is_wrong(answer: bytes) -> str:
-    """Return what a failed query's answer says; an answer that does not come from Prometheus itself (a proxy's, say) is
-    quoted shortly.
+    """Return the error text of a failed query's answer; an answer that does not come from Prometheus itself (a proxy's,
+    say) is quoted shortly.
     """
     try:
         said = msgspec.json.decode(answer, type=_Answer).error
@@ -187,7 +187,7 @@ def _number(text: str) -> float:
 
 
 def node_metrics(name: str, cpu: Mapping[str, float], memory: Mapping[str, float], measured_at: str) -> Object:
-    """The NodeMetrics object that holds a node's averages; `measured_at` is an RFC 3339 time."""
+    """Return the NodeMetrics object that holds a node's averages; `measured_at` is an RFC 3339 time."""
     averages: dict[str, Any] = {
         resource: {PERIOD: values[name]} for resource, values in (("cpu", cpu), ("memory", memory)) if name in values
     }

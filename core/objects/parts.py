@@ -1,4 +1,4 @@
-"""Parts of kinds: what a watcher can name in place of a kind, so that changes that do not concern it do not wake it.
+"""Parts of kinds: a watcher can name a part instead of a kind, so that changes elsewhere in the object do not wake it.
 
 As the selectors of a watch in Kubernetes, but named once and for all: each says what its watchers see of an object, and
 a change that they do not see is not reported. What comes into a part, changes in it, leaves it or is deleted is
@@ -59,7 +59,7 @@ def _none(_obj: Object) -> Views:
 
 
 class KindParts:
-    """The parts of one kind. `views` sees an object with the eyes of each.
+    """The parts of one kind. `views` extracts each part of an object.
 
     `concerned` (views before, views after, who wrote the status and nothing else): the kind, and its parts
     that changed. `own`: the writer that knows what it wrote into a status, and the part that this does not change.
@@ -84,8 +84,8 @@ class KindParts:
         self.concerned = lru_cache(maxsize=4096)(self._concerned)  # most objects of a kind look alike
 
     def _concerned(self, before: Views, after: Views, status_by: str = "") -> frozenset[str]:
-        """The kind, and its parts to which this change is news, except the part of its author: `status_by`, who wrote
-        the status and nothing else.
+        """Return the kind and its parts that this change affects, except the part of its author: `status_by` wrote the
+        status and nothing else.
         """
         seen = zip(self.names, before, after, strict=True)
         news = {self._kind, *(name for name, was, now in seen if was is EVERY or was != now)}
@@ -93,7 +93,7 @@ class KindParts:
 
 
 def kind_of(topic: str) -> str:
-    """The kind that a topic is, or is part of."""
+    """Return the kind of a topic, which is a kind or a part of one."""
     return topic.partition(":")[0]
 
 

@@ -48,7 +48,7 @@ def pod_state(pod: Object) -> PodState:
 
 
 def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None, float]:
-    """PodScheduled: why it is not, or since when it is."""
+    """Return the PodScheduled condition: why the pod is not scheduled, or since when it is."""
     for condition in conditions:
         if condition.get("type") == "PodScheduled":
             told = condition.get("status")
@@ -85,7 +85,9 @@ _TEXTS: Final = 4096
 
 
 class _Container(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
-    """The fields of a container that scheduling reads: what differs between the pods of a role (env) must stay out."""
+    """The fields of a container that scheduling reads. Fields that differ between the pods of a role (env) must stay
+    out.
+    """
 
     name: Any = None
     resources: Any = None
@@ -113,9 +115,9 @@ class _PodSpec(msgspec.Struct, omit_defaults=True, gc=False, rename="camel"):
 
 
 class Task(msgspec.Struct, eq=False, gc=False):
-    """One pod. Immutable once built (the view replaces it as a whole); what changes in a cycle lives in columns at
-    `row`. A Struct, for it is made whenever a pod changes, and nothing in it leads back to it; made by position, since
-    names cost ten times as much. From `status` on it is what changes while the pod lives (`pod_state`).
+    """One pod. Immutable once built (the view replaces it as a whole); values that change in a cycle live in columns at
+    `row`. A Struct, since it is made whenever a pod changes, and without cycles of references; made by position, since
+    names cost ten times as much. From `status` on its fields change while the pod lives (`pod_state`).
 
     `job` is "namespace/podgroup-name" or "" for a pod without one. `created` and `started` are seconds since the epoch,
     0.0 for none. `index` is the trailing number of the pod's name where Volcano compares by it (CompareTask), else
@@ -166,7 +168,7 @@ class Task(msgspec.Struct, eq=False, gc=False):
 
 
 def _without_empty(content: bytes) -> dict[str, Any]:
-    """A pod spec and its containers without the fields that say nothing."""
+    """Return a pod spec and its containers without empty fields."""
     spec: dict[str, Any] = {name: value for name, value in msgspec.json.decode(content).items() if value}
     for group in ("containers", "initContainers"):
         if group in spec:
@@ -189,7 +191,9 @@ class TemplateTable:
         self._texts: dict[bytes, dict[str, str]] = {}
 
     def texts(self, said: dict[str, str]) -> dict[str, str]:
-        """Labels or annotations that say the same: one dictionary for the pods of a job; never change it."""
+        """Return equal labels or annotations as one shared dictionary for the pods of a job; the caller must not change
+        it.
+        """
         try:
             key = msgspec.msgpack.encode(said)
         except (OverflowError, TypeError):  # from a manifest: no texts, and nothing that MessagePack has
@@ -202,7 +206,7 @@ class TemplateTable:
         return found
 
     def intern(self, spec: dict[str, Any]) -> PodTemplate:
-        """The one template of this content; raises QuantityError on a malformed request."""
+        """Return the one template of this content. Raises QuantityError on a malformed request."""
         said = msgspec.json.encode(msgspec.convert(spec, _PodSpec))
         template = self._as_said.get(said)
         if template is None:
@@ -222,11 +226,11 @@ class TemplateTable:
         return self._count - 1
 
     def uncount(self, names: frozenset[str]) -> None:
-        """Resources of these names count nothing from now on; templates that are in use are to be made `lighter`."""
+        """Ignore resources of these names from now on; templates in use must be made `lighter`."""
         self._uncounted |= names
 
     def lighter(self, template: PodTemplate) -> PodTemplate:
-        """The template without what does not count."""
+        """Return the template without ignored resources."""
         if self._uncounted.isdisjoint(template.request.scalars or ()):
             return template
         key = template.number, self._uncounted
@@ -238,7 +242,7 @@ class TemplateTable:
         return found
 
     def asking_for(self, template: PodTemplate, more: tuple[tuple[str, float], ...]) -> PodTemplate:
-        """The template that asks for what its spec says and for (resource, milli-units) `more`, by name."""
+        """Return the template with the requests of its spec and (resource, milli-units) `more`, by name."""
         plain = self._without.get(template.number, template)
         if not more:
             return plain
@@ -258,7 +262,7 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
 
 
 def revocable_zone(annotations: dict[str, str]) -> str:
-    """ "*" or "" (GetPodRevocableZone: only the wildcard is supported)."""
+    """Return "*" or "" (GetPodRevocableZone: only the wildcard is supported)."""
     if REVOCABLE_ZONE in annotations:
         return "*" if annotations[REVOCABLE_ZONE] == "*" else ""
     preemptable = annotations.get(PREEMPTABLE)
@@ -278,7 +282,7 @@ def _priority(annotations: dict[str, str], pod_priority: int | None) -> int:
 
 
 def pod_index(name: str) -> int | None:
-    """The number after the last dash of a name with at least three parts; None where it is not a number
+    """Return the number after the last dash of a name with at least three parts; None where it is not a number
     (GetPodIndexUnderTask).
     """
     parts = name.split("-")
@@ -290,23 +294,23 @@ def pod_index(name: str) -> int | None:
 
 
 def is_strange(spec: Object) -> bool:
-    """Return whether the pod waits for a scheduler that none of a system's is: such a pod is in no job before it has a
-    node (responsibleForPod, `cache/util.go`).
+    """Return whether the pod waits for a scheduler that does not run here: such a pod is in no job before it has a node
+    (responsibleForPod, `cache/util.go`).
     """
     return bool(spec.get("schedulerName") not in _WAITED_FOR and not spec.get("nodeName"))
 
 
 def stranger_of(task: Task) -> str:
-    """The job "namespace/name" whose PodGroup a pod names though it is none of its tasks, for it waits for another
-    scheduler; "" for none.
+    """Return the job "namespace/name" whose PodGroup a pod names without being its task, since it waits for another
+    scheduler; "" without one.
     """
     group = task.annotations.get(GROUP_NAME)
     return key_of(task.namespace, group) if group and not task.job else ""
 
 
 def read_task(pod: Object, row: int, templates: TemplateTable, asks: Object | None = None) -> Task:
-    """Build the task of a pod; `asks`: its spec with what counts of it while it is resized. Raises QuantityError for a
-    malformed request.
+    """Build the task of a pod; `asks`: its spec with the requests that count while it is resized. Raises QuantityError
+    for a malformed request.
     """
     meta, spec = section(pod, "metadata"), section(pod, "spec")
     annotations, labels = (
@@ -345,6 +349,6 @@ _STATE = Task.__struct_fields__.index("status")
 
 
 def read_state(task: Task, pod: Object) -> Task:
-    """`read_task` of a pod whose state alone has changed since this task."""
+    """Return the task of a pod of which only the state has changed since this task, as `read_task` would."""
     fields: tuple[Any, ...] = (*astuple(task)[:_STATE], *pod_state(pod))
     return Task(*fields)

@@ -54,7 +54,7 @@ class PodGroupSpec(msgspec.Struct, eq=False, gc=False):
 
     @property
     def min_task_total(self) -> int:
-        """Sum of the roles' minimums (TaskMinAvailableTotal)."""
+        """Return the sum of the roles' minimums (TaskMinAvailableTotal)."""
         return sum(self.min_task_member.values())
 
 
@@ -91,7 +91,7 @@ def _state(pod_group: Object) -> dict[str, Any]:
 
 def read_pod_group(pod_group: Object, default_queue: str = "default", ignored: Collection[str] = ()) -> PodGroupSpec:
     """Build a job's specification; an empty queue becomes the default one (as Volcano's cache does). `ignored`:
-    resources that count nothing.
+    resources that do not count.
     """
     meta, spec = section(pod_group, "metadata"), section(pod_group, "spec")
     annotations, labels = text_map(meta.get("annotations")), text_map(meta.get("labels"))
@@ -119,7 +119,7 @@ def read_pod_group(pod_group: Object, default_queue: str = "default", ignored: C
 
 
 def renewed_pod_group(known: PodGroupSpec, pod_group: Object) -> PodGroupSpec | None:
-    """The specification `known` with a new status; None when more than the status differs."""
+    """Return the specification `known` with a new status; None when more than the status differs."""
     before = known.pod_group
     if not same_section(before, pod_group, "spec") or not same_metadata(before, pod_group):
         return None

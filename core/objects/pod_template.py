@@ -1,4 +1,4 @@
-"""The part of a pod that decides where it may go: interned, so that the tasks of one role share one object.
+"""The part of a pod that decides where it may go, interned, so that the tasks of one role share one object.
 
 Sources: Volcano `pkg/scheduler/api/pod_info.go` (requests), kube-scheduler `util/pod_resources.go` (non-zero requests).
 """
@@ -25,7 +25,9 @@ _GROUPS: Final = (("containers", "containerStatuses"), ("initContainers", "initC
 
 
 def counted_spec(pod: Object) -> Object:
-    """The pod's spec with the requests that count; the spec itself where none of them differs. Raises QuantityError."""
+    """Return the pod's spec with the requests that count; the spec itself where all of them are equal. Raises
+    QuantityError.
+    """
     spec, status = section(pod, "spec"), section(pod, "status")
     if not (status.get("containerStatuses") or status.get("initContainerStatuses")):
         return spec
@@ -119,7 +121,7 @@ def _requests(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def pod_request(spec: dict[str, Any]) -> Resource:
-    """max(sum of containers and sidecars, init peak), pod-level requests, overhead, and one pod
+    """Return max(sum of containers and sidecars, init peak), pod-level requests, overhead, and one pod
     (GetPodResourceRequest).
     """
     result = Resource()
@@ -150,7 +152,7 @@ def _add_scalar(resource: Resource, name: str, value: float) -> None:
 
 
 def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
-    """Pod-level requests replace the sum for cpu, memory and huge pages (gate PodLevelResources)."""
+    """Replace the sums of cpu, memory and huge pages by pod-level requests (gate PodLevelResources)."""
     requests = section(section(spec, "resources"), "requests")
     supported = {n: q for n, q in requests.items() if n in ("cpu", "memory") or n.startswith("hugepages-")}
     if not supported:
@@ -174,7 +176,7 @@ def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
 
 
 def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
-    """(milli-cores, bytes) with kube-scheduler's defaults for containers that ask for nothing (PodRequests,
+    """Return (milli-cores, bytes) with kube-scheduler's defaults for containers without requests (PodRequests,
     NonMissingContainerRequests).
     """
     cpu = memory = side_cpu = side_memory = peak_cpu = peak_memory = 0.0
@@ -216,7 +218,7 @@ def _has_claims(spec: dict[str, Any]) -> bool:
 
 
 def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> PodTemplate:
-    """Build the template of a pod spec; raises QuantityError for a request that is not a quantity."""
+    """Build the template of a pod spec. Raises QuantityError for a request that is not a quantity."""
     request = pod_request(spec)
     cpu, memory = nonzero_request(spec)
     containers: list[dict[str, Any]] = spec.get("containers") or []
@@ -247,7 +249,7 @@ def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> 
 def with_scalars(
     template: PodTemplate, number: int, more: tuple[tuple[str, float], ...], dimensions: Dimensions
 ) -> PodTemplate:
-    """The template with more of some scalars in its request, in milli-units."""
+    """Return the template with more of some scalars in its request, in milli-units."""
     request = template.request.clone()
     for name, amount in more:
         _add_scalar(request, name, amount)
@@ -256,7 +258,7 @@ def with_scalars(
 
 
 def without_scalars(template: PodTemplate, number: int, names: Collection[str], dimensions: Dimensions) -> PodTemplate:
-    """The template with some scalars left out of its request."""
+    """Return the template with some scalars left out of its request."""
     request = template.request.clone()
     request.scalars = {name: amount for name, amount in (request.scalars or {}).items() if name not in names}
     items, best_effort = dimensions.items(request), request.is_empty()

@@ -34,13 +34,13 @@ class Queue:
 
 
 def is_counted(before: Queue, now: Queue) -> bool:
-    """Return whether only the counts in a queue's status have changed, and how much of it is allocated."""
+    """Return whether only the counts and the allocated amounts in a queue's status have changed."""
     before_obj, obj = before.queue, now.queue
     return now.state == before.state and same_section(before_obj, obj, "spec") and same_metadata(before_obj, obj)
 
 
 def read_queue(queue: Object) -> Queue:
-    """Build a queue; raises QuantityError for a malformed quantity."""
+    """Build a queue. Raises QuantityError for a malformed quantity."""
     meta, spec, status = section(queue, "metadata"), section(queue, "spec"), section(queue, "status")
     capability, deserved, guarantee = spec.get("capability"), spec.get("deserved"), spec.get("guarantee")
     guarantee = guarantee and guarantee.get("resource")

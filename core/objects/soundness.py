@@ -1,5 +1,5 @@
-"""Content that no object may hold, whatever its kind: too many levels, numbers and texts that the journal has no room
-for.
+"""Content that no object may hold, whatever its kind: too many levels, numbers and texts that the journal cannot
+store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PLAIN: Final = frozenset((bool, type(None)))
 
 
 def unsound(obj: dict[str, Any]) -> str:
-    """Return why an object cannot be kept, with the path in front where there is one; "" when it is sound."""
+    """Return why an object cannot be kept, after its path where it has one; "" for a sound object."""
     level: list[tuple[str, Any]] = [("", obj)]
     for _ in range(MOST_DEPTH):
         inside: list[tuple[str, Any]] = []
@@ -47,7 +47,7 @@ def _number_problem(value: float) -> str:
 
 
 def _text_problem(text: str) -> str:
-    """JSON can write half of a pair that stands for one character; UTF-8 has no form for it."""
+    """Return the problem of a text with half of a surrogate pair: JSON can write it, UTF-8 has no form for it."""
     half = next((character for character in text if "\ud800" <= character <= "\udfff"), "")
     return f"expected a text, was half of a character, {_printed(half)}" if half else ""
 

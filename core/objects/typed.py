@@ -1,4 +1,6 @@
-"""Objects as Go's typed clients encode them: quantities in canonical form, and what their types never leave out."""
+"""Objects as Go's typed clients encode them: quantities in canonical form, and the fields that their types never leave
+out.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _TIMES: Final[Object] = {"lastHeartbeatTime": None, "lastTransitionTime": None}
 
 
 def typed_pod(pod: Object) -> Object:
-    """A v1.Pod."""
+    """Return a v1.Pod."""
     spec = dict(section(pod, "spec"))
     for kind in ("containers", "initContainers"):
         if isinstance(spec.get(kind), list):
@@ -39,7 +41,7 @@ def typed_pod(pod: Object) -> Object:
 
 
 def typed_node(node: Object) -> Object:
-    """A v1.Node."""
+    """Return a v1.Node."""
     status = _counted(section(node, "status"), "allocatable", "capacity")
     if isinstance(status.get("conditions"), list):
         status["conditions"] = [{**_TIMES, **each} for each in status["conditions"]]
@@ -49,12 +51,12 @@ def typed_node(node: Object) -> Object:
 
 
 def typed_group(group: Object) -> Object:
-    """A PodGroup."""
+    """Return a PodGroup."""
     return {**untyped(group), "spec": _counted(section(group, "spec"), "minResources")}
 
 
 def typed_queue(queue: Object) -> Object:
-    """A Queue."""
+    """Return a Queue."""
     spec = _counted(section(queue, "spec"), "capability", "deserved")
     spec["guarantee"] = _counted(section(spec, "guarantee"), "resource")
     status: Object = {"reservation": {}, **_counted(section(queue, "status"), "allocated")}
@@ -62,12 +64,12 @@ def typed_queue(queue: Object) -> Object:
 
 
 def untyped(obj: Object) -> Object:
-    """Without its kind, which these clients drop."""
+    """Return the object without its kind, which these clients drop."""
     return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
 
 
 def canonical(quantities: Object) -> Object:
-    """Each as Go writes it: 3000 as 3k, 0.5 as 500m."""
+    """Return each quantity as Go writes it: 3000 as 3k, 0.5 as 500m."""
     return {name: _one(value) for name, value in quantities.items()}
 
 
@@ -79,7 +81,7 @@ def _one(value: Any) -> Any:
 
 
 def _counted(fields: Object, *names: str) -> Object:
-    """A copy, with these lists of quantities in canonical form."""
+    """Return a copy with these lists of quantities in canonical form."""
     return {**fields, **{name: canonical(section(fields, name)) for name in names if fields.get(name)}}
 
 

@@ -106,7 +106,7 @@ def known_plugins() -> dict[str, KnownPlugin]:
 
 
 def record_of(name: str) -> type[BuiltInPlugin]:
-    """Return the record of a plugin; of a user's plugin one that says nothing."""
+    """Return the record of a plugin; an empty one for a user's plugin."""
     return BUILT_IN.get(name, BuiltInPlugin)
 
 

@@ -1,4 +1,4 @@
-"""binpack: prefers nodes that are full already. Source: Volcano `plugins/binpack/binpack.go`."""
+"""binpack: prefer nodes that are full already. Source: Volcano `plugins/binpack/binpack.go`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTED_ONE: Final = Argument("binpack.resources.*", _COUNT, 1, "What the listed
 
 
 class FillScorer:
-    """The scorer: `weights` by resource name; a resource without one does not count, one of weight 0 counts as none."""
+    """The scorer: `weights` by resource name; a resource without a weight does not count, nor does one of weight 0."""
 
     name = "binpack"
     reads = TEMPLATE_ONLY
@@ -34,7 +34,7 @@ class FillScorer:
         self._factor = FULL * weight
 
     def prepare(self, session: Session, task: Task) -> Score:
-        """For the task's template."""
+        """Return the score for the task's template."""
         names = session.dims.names
         asked = [
             (dimension, request, self._weights[names[dimension]])

@@ -1,4 +1,4 @@
-"""fgd, bestfit, dotprod, gpuclustering, gpupacking: which node, by what a pod leaves of its cards and CPU.
+"""fgd, bestfit, dotprod, gpuclustering, gpupacking: score nodes by the cards and CPU that a pod would leave.
 
 Source: "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC
 2023). The cards are deviceshare's virtual GPUs.
@@ -57,13 +57,13 @@ if TYPE_CHECKING:
 
 
 class Scorer(Protocol):
-    """Scores some nodes."""
+    """Scores some nodes for a pod."""
 
     def __call__(
         self, states: NodeStates, ask: CardAsk, rows: npt.NDArray[np.intp], /
     ) -> tuple[FloatArray, IntArray | None]:
-        """Return the scores of the nodes (`rows`, as they stand) for a pod [R], and which card it is to get first [R],
-        -1 where any will do; None: any card everywhere.
+        """Return the scores of the nodes (`rows`, as they stand) for a pod [R], and the card that it gets first [R], -1
+        for any; None for any card everywhere.
         """
         ...
 
@@ -73,7 +73,7 @@ Pick = Callable[["NodeStates", "CardAsk"], int]
 
 
 class ScoringPolicy(NamedTuple):
-    """A score of nodes for a pod, and which card of its node it is to get first; None: any, whatever the pod."""
+    """A score of nodes for a pod, and the card of its node that it gets first; None for any, whatever the pod."""
 
     scores: Scorer
     pick: Pick | None
@@ -81,7 +81,7 @@ class ScoringPolicy(NamedTuple):
 
 @dataclass(slots=True)
 class Kept:
-    """`worth` and `card` of each node [N] as of the first `read` touches of the session."""
+    """The `worth` and `card` of each node [N] as of the first `read` touches of the session."""
 
     worth: FloatArray
     card: IntArray
@@ -89,8 +89,8 @@ class Kept:
 
 
 class KeptScores:
-    """A node's score follows from what is left there and from the class of the pod: it is worked out again when the
-    node was touched since, and that alone.
+    """Keeps scores of nodes. A score depends on the node's free amounts and the pod's class, and is computed again only
+    for touched nodes.
     """
 
     def __init__(self, session: Session, columns: CardColumns, policy: ScoringPolicy) -> None:
@@ -98,7 +98,7 @@ class KeptScores:
         self._kept: dict[CardWish, Kept] = {}
 
     def of(self, wish: CardWish) -> FloatArray:
-        """The scores for a class, of all nodes as they stand; never change them."""
+        """Return the scores of all nodes for a class; the caller must not change them."""
         return self._renewed(wish).worth
 
     def _renewed(self, wish: CardWish) -> Kept:
@@ -127,7 +127,7 @@ class KeptScores:
                     kept.card[some] = card
 
     def card(self, wish: CardWish, row: int, pick: Pick) -> int:
-        """Return the card of a node that a pod just put there is to get first, -1 where any will do."""
+        """Return the card of a node that a pod just put there gets first, -1 for any."""
         kept, touched = self._kept.get(wish), self._nodes.touched
         # Nothing but this placement came since, so the card that the score chose still holds.
         if kept is not None and kept.read >= len(touched) - 1 and touched[-1] == row:
@@ -143,7 +143,7 @@ SHARED = 0
 
 
 class FragmentationGradient:
-    """Down the gradient of fragmentation of typical pods.
+    """Scores nodes by the gradient of the fragmentation of typical pods.
 
     What nodes are worth as they stand is the same for every class: it is kept until they are touched.
     """
@@ -165,12 +165,12 @@ class FragmentationGradient:
         return self._fragmentation.scores(states, ask, self._now[rows])
 
     def pick(self, state: NodeStates, ask: CardAsk) -> int:
-        """The card that a pod is to get first of one node, as that was before it came."""
+        """Return the card of one node that a pod gets first, in the node's state before it came."""
         return int(self._fragmentation.scores(state, ask)[1][0])
 
 
 def by_room(columns: CardColumns, rule: Callable[[NodeStates, CardAsk, tuple[int, int]], FloatArray]) -> ScoringPolicy:
-    """By what is left on nodes beside the most that a node has."""
+    """Score nodes by their room relative to the largest node's."""
 
     def scores(states: NodeStates, ask: CardAsk, _rows: RowArray) -> Scores:
         return rule(states, ask, columns.most), None
@@ -186,7 +186,7 @@ PACKING: Final = ScoringPolicy(_packed, pick=None)
 
 
 class GpuClustering:
-    """Nodes that hold pods with as many cards. It counts them as they come and go."""
+    """Prefers nodes that hold pods with as many cards, counted as they come and go."""
 
     def __init__(self, session: Session, columns: CardColumns) -> None:
         self._columns = columns
@@ -197,7 +197,7 @@ class GpuClustering:
                 self.count(task, row, 1)
 
     def count(self, task: Task, row: int, sign: int) -> None:
-        """A pod came to a node, or left it."""
+        """Count a pod that came to a node, or left it."""
         size = int(self._columns.sizes[self._columns.size[row]])
         ask = self._columns.wish_of(task).of(size)
         if ask.cards:
@@ -229,14 +229,14 @@ class CardWish(NamedTuple):
     models: str
 
     def of(self, size: int) -> CardAsk:
-        """Of cards with so many MiB: a share of one counts up to its whole thousandths."""
+        """Return the request in thousandths of cards with so many MiB: a share of one is rounded up."""
         milli = FULL * self.percent // 100 if self.percent else -(-FULL * self.memory // size) if size else 0
         return CardAsk(self.cpu, self.cards, min(milli, FULL) if self.cards else 0)
 
 
 class CardColumns:
-    """Over node rows. `sizes`: the distinct MiB that a node's cards have, `size`: which of them each node's have;
-    `models`: the distinct types of cards; `most`: milli-cores and thousandths of cards that the largest nodes have.
+    """Columns over node rows. `sizes`: the distinct MiB of nodes' cards, `size`: which of them each node has; `models`:
+    the distinct types of cards; `most`: milli-cores and thousandths of cards of the largest nodes.
     """
 
     def __init__(self, session: Session) -> None:
@@ -256,7 +256,7 @@ class CardColumns:
         self._wishes: dict[tuple[int, str], CardWish] = {}
 
     def states(self, rows: slice | npt.NDArray[np.intp]) -> NodeStates:
-        """Some nodes as they stand."""
+        """Return some nodes' states."""
         memory, there = self._memory[rows], self.there[rows]
         if self.family is None:
             left = np.zeros(memory.shape, dtype=np.int64)
@@ -282,7 +282,7 @@ class CardColumns:
         return found
 
     def classes(self) -> Iterable[CardClass]:
-        """Of all pods that have not ended, as if all cards were as large as the largest."""
+        """Return the classes of all pods that have not ended, as if all cards were as large as the largest."""
         size = int(self.sizes.max(initial=0))
         status = self._session.jobs.status
         for task in self._session.snapshot.tasks.handles:
@@ -293,9 +293,7 @@ class CardColumns:
 
 
 class CardScorer:
-    """Scores nodes by a policy. Cards are looked for when a pod is first scored: deviceshare may come later in the
-    tiers.
-    """
+    """Scores nodes by a policy. Cards are read when a pod is first scored: deviceshare may come later in the tiers."""
 
     def __init__(self, plugin: CardPolicy, session: Session) -> None:
         self.name = plugin.name
@@ -304,17 +302,17 @@ class CardScorer:
 
     @cached
     def columns(self) -> CardColumns:
-        """The session's cards."""
+        """Return the session's cards."""
         return CardColumns(self._session)
 
     @cached
     def policy(self) -> ScoringPolicy:
-        """The policy over them."""
+        """Return the policy over them."""
         return self._plugin.policy(self._session, self.columns)
 
     @cached
     def kept(self) -> KeptScores:
-        """The scores; from now on the policy says which card goes first."""
+        """Return the scores; from now on the policy chooses the first card."""
         kept, columns = KeptScores(self._session, self.columns, self.policy), self.columns
         pick = self.policy.pick
         if columns.family is not None and pick is not None:
@@ -344,7 +342,7 @@ def _share(value: object) -> float:
 
 
 def _classes(value: object) -> dict[CardClass, int]:
-    """The classes that an argument lists, with how many pods each stands for."""
+    """Return the classes in an argument, and the number of pods that each stands for."""
     listed, found = LIST.read(value), dict[CardClass, int]()
     if not listed:
         raise ValueError
@@ -384,7 +382,7 @@ CLASSES: Final = Argument(
 
 
 class CardPolicy(BuiltInPlugin):
-    """Scores nodes by their cards. Its first argument is what the scores count; 0 leaves it out."""
+    """Scores nodes by their cards. Its first argument is the weight; 0 leaves the scorer out."""
 
     of_volcano = False
     listens = ("NodeOrder",)
@@ -393,7 +391,7 @@ class CardPolicy(BuiltInPlugin):
         self.weight: int = self.arguments[0].of(arguments)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """The policy over a session's cards."""
+        """Return the policy over a session's cards."""
         raise NotImplementedError
 
     def on_session_open(self, session: Session) -> None:
@@ -414,7 +412,7 @@ class Fgd(CardPolicy):
         self._coverage, self._classes = COVERAGE.of(arguments), CLASSES.of(arguments)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """The policy over a session's cards."""
+        """Return the policy over a session's cards."""
         counts = Counter(self._classes or columns.classes())
         typical = TypicalPods(typical_of(counts, self._coverage), columns.models, counts.total())
         gradient = FragmentationGradient(session, typical)
@@ -422,50 +420,50 @@ class Fgd(CardPolicy):
 
 
 class BestFit(CardPolicy):
-    """The fullest node."""
+    """Prefers the fullest node."""
 
     name = "bestfit"
     says = "prefers nodes with the least CPU and cards left"
     arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """The policy over a session's cards."""
+        """Return the policy over a session's cards."""
         return by_room(columns, best_fit)
 
 
 class DotProd(CardPolicy):
-    """The node whose room is least like what is asked for."""
+    """Prefers the node whose room is least like the request."""
 
     name = "dotprod"
     says = "prefers nodes whose room is least like what a pod asks for"
     arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """The policy over a session's cards."""
+        """Return the policy over a session's cards."""
         return by_room(columns, dot_product)
 
 
 class GpuPacking(CardPolicy):
-    """Cards in use, then idle cards of nodes in use, then idle nodes."""
+    """Prefers cards in use, then idle cards of nodes in use, then idle nodes."""
 
     name = "gpupacking"
     says = "prefers cards in use to idle ones, and these to idle nodes"
     arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """The policy over a session's cards."""
+        """Return the policy over a session's cards."""
         return PACKING
 
 
 class Clustering(CardPolicy):
-    """Nodes that hold pods with as many cards."""
+    """Prefers nodes that hold pods with as many cards."""
 
     name = "gpuclustering"
     says = "prefers nodes that hold pods with as many cards"
     arguments = (weight_of(name),)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
-        """The policy over a session's cards."""
+        """Return the policy over a session's cards."""
         found = GpuClustering(session, columns)
 
         def came(task: Task, node: int) -> str | None:

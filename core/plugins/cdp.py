@@ -1,4 +1,4 @@
-"""cdp: who has just been scheduled is left alone for a while. Source: Volcano `plugins/cdp`."""
+"""cdp: protect pods that have just been scheduled for a while. Source: Volcano `plugins/cdp`."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Cdp(BuiltInPlugin):
         session.points.reclaimable.add(self.name, self.evictable)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def evictable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Candidates whose time is over; the session is to look again when the next one's is."""
+        """Return candidates whose cooldown is over; the session is to run again when the next one ends."""
         now = self._session.clock.now
         victims: list[Task] = []
         for task in candidates:
@@ -55,7 +55,7 @@ class Cdp(BuiltInPlugin):
 
 
 def protected_until(task: Task) -> float:
-    """The end of the task's cooldown in seconds since the epoch; 0.0 without one."""
+    """Return the end of the task's cooldown in seconds since the epoch; 0.0 without one."""
     text = task.labels.get(COOLDOWN_TIME, task.annotations.get(COOLDOWN_TIME))
     if text is None or task.status != TaskStatus.RUNNING or not task.scheduled_at:
         return 0.0

@@ -1,4 +1,4 @@
-"""conformance: pods that Kubernetes itself needs are never victims. Source: Volcano `plugins/conformance`."""
+"""conformance: never evict pods that Kubernetes itself needs. Source: Volcano `plugins/conformance`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONLY_FILTERS = "conformance-only-filters"
 
 
 def is_critical(task: Task) -> bool:
-    """A critical priority class, or the system's namespace."""
+    """Return whether the task has a critical priority class or the system's namespace."""
     return task.priority_class in CRITICAL_CLASSES or task.namespace == SYSTEM_NAMESPACE
 
 
@@ -42,8 +42,8 @@ class Conformance(BuiltInPlugin):
         points.unified_evictable.add(self.name, mask)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def evictable(self, _: object, batch: TaskBatch) -> BoolArray:
-        """All but the critical ones."""
+        """Return all candidates except critical ones."""
         return ~batch.facts.static(self.name, batch.rows, is_critical)

@@ -1,4 +1,4 @@
-"""The part of a plugin that is the same whatever devices it hands out: families of devices at a session's points.
+"""The common part of plugins that hand out devices: families of devices at a session's points.
 
 A plugin says which families there are (`families_of`). Source: Volcano `plugins/deviceshare`, `plugins/predicates`
 (AllocateFunc).
@@ -43,7 +43,9 @@ BACK: Final = (TaskStatus.RUNNING, TaskStatus.BOUND)
 
 
 class Assignments:
-    """`written`: what pods ("namespace/name") were given in this session, without what was taken back."""
+    """The devices assigned in a session. `written`: the annotations of pods ("namespace/name"), without those taken
+    back.
+    """
 
     def __init__(self, session: Session, families: Sequence[Family], locks: NodeLocks | None = None) -> None:
         self._session, self._families, self._locks = session, families, locks
@@ -74,7 +76,7 @@ class Assignments:
     # --- as pods come and go
 
     def allocate(self, task: Task, node: int) -> str | None:
-        """A pod was put on a node. A text: it cannot have what it asks for."""
+        """Assign devices to a pod that was put on a node. A returned text says why it cannot have them."""
         families = self._of(task, node)
         if not families:
             return None
@@ -101,7 +103,7 @@ class Assignments:
         return None
 
     def deallocate(self, task: Task, node: int) -> str | None:
-        """A pod was taken off a node, or is to be evicted."""
+        """Take the devices of a pod that was taken off a node, or is to be evicted."""
         families = self._of(task, node)
         if not families:
             return None
@@ -117,7 +119,7 @@ class Assignments:
         return None
 
     def owned(self) -> Iterator[tuple[Task, dict[str, float]]]:
-        """(task, what its devices amount to) of the allocated ones, in milli-units by resource."""
+        """Yield (task, amounts of its devices) of allocated tasks, in milli-units by resource."""
         jobs, snapshot = self._session.jobs, self._session.snapshot
         for job in jobs.in_order:
             for status in ALLOCATED_STATUSES:
@@ -142,14 +144,14 @@ class Assignments:
 
 
 class DeviceCodes:
-    """The filter's answers for one task: of several kinds of devices the first that does not suffice is named."""
+    """The filter's answers for one task: of several kinds of devices the first one that is short is named."""
 
     def __init__(self, plugin: str, session: Session, families: Sequence[Family], task: Task) -> None:
         self._plugin, self._session, self._families, self._task = plugin, session, families, task
         self._rows = np.arange(session.nodes.count)
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason number per row (`Session.reasons`), 0 where the node passes."""
+        """Return the reason number per row (`Session.reasons`), 0 where the node passes."""
         asked = self._rows[rows]
         if self._session.points.unforeseeable:
             self._note(rows)
@@ -165,9 +167,9 @@ class DeviceCodes:
         return codes
 
     def one(self, row: int, /) -> int:
-        """Reason number of one row: what each family says of the node, as of many. It is asked for every node that
-        something is placed on; without this and that of the scores, through columns of one, an allocation of cards
-        takes 1.2 times as long (`bench cards`).
+        """Return the reason number of one row, as each family gives it for many. It is asked for every node that
+        something is placed on; without this function and that of the scores, an allocation of cards takes 1.2 times as
+        long through columns of one (`bench cards`).
         """
         if self._session.points.unforeseeable:
             self._note(slice(row, row + 1))
@@ -177,7 +179,7 @@ class DeviceCodes:
         return 0
 
     def _note(self, rows: Rows) -> None:
-        """The scores may go to a process outside."""
+        """Note the scores that may go to a process outside."""
         for family in self._families:
             family.note_scores(self._task, rows)
 
@@ -193,7 +195,7 @@ class DeviceScores:
         self._families, self._task, self._weight = families, task, weight
 
     def __call__(self, rows: Rows, /) -> FloatArray:
-        """Score per row, shape [len(rows)]."""
+        """Return the score per row, shape [len(rows)]."""
         total = self._families[0].scores(self._task, rows)
         for family in self._families[1:]:
             total = total + family.scores(self._task, rows)
@@ -202,7 +204,7 @@ class DeviceScores:
         return scores
 
     def one(self, row: int, /) -> float:
-        """Score of one row, found in the same way as by `DeviceCodes.one`."""
+        """Return the score of one row, found as by `DeviceCodes.one`."""
         total = sum([family.score(self._task, row) for family in self._families])
         return floor(total + 0.5) * float(self._weight)
 
@@ -218,15 +220,15 @@ class Looking:
         return tuple([family.kind(task) for family in self.concerned(task)])
 
     def concerned(self, task: Task) -> list[Family]:
-        """The kinds of devices that a pod asks for."""
+        """Return the kinds of devices that a pod requests."""
         return [family for family in self._families if family.concerns(task)]
 
 
 class DeviceFilter(Looking):
-    """Passes the nodes that have the devices a pod asks for."""
+    """Passes the nodes that have the devices that a pod requests."""
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None: the pod asks for no devices."""
+        """Return the filter's answers; None for a pod that requests no devices."""
         families = self.concerned(task)
         return ColumnRule(DeviceCodes(self.name, session, families, task)) if families else None
 
@@ -235,7 +237,7 @@ class DeviceScorer(Looking):
     """Scores how well nodes' devices would be used."""
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """None: the pod asks for no devices."""
+        """Return the scorer's answers; None for a pod that requests no devices."""
         families = self.concerned(task)
         return ColumnRule(DeviceScores(families, task, self._weight)) if families else None
 
@@ -263,19 +265,19 @@ class DeviceTrials:
         return not any(each.concerns(preemptor) for each in self._families)
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is back on the node."""
+        """Put the task back on the node."""
         for each in self._devices(state, preemptor, node):
             each.add(0, task, self._session.snapshot.annotations_of(task))
         return None
 
     def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is gone from the node."""
+        """Remove the task from the node."""
         for each in self._devices(state, preemptor, node):
             each.remove(0, task, self._session.snapshot.annotations_of(task))
         return None
 
     def predicate(self, state: dict[str, Any], preemptor: Task, node: int) -> str | None:
-        """Return why the node lacks what the preemptor asks for as the trial stands; None when it does not."""
+        """Return which requested devices the node lacks as the trial stands; None when it lacks none."""
         for each in self._devices(state, preemptor, node):
             if not each.fits(preemptor, 0):
                 where, why = self._session.nodes.names[node], each.refusal(preemptor, 0).text
@@ -287,8 +289,8 @@ class DeviceTrials:
 
 
 class DevicePlugin(KnowsDevices, BuiltInPlugin):
-    """Hands out the devices of families. `locks`: a pod that is given devices locks its node; `weight`: of the scores;
-    0 leaves the scorers out.
+    """Hands out the devices of families. `locks`: a pod that gets devices locks its node; `weight`: of the scores; 0
+    leaves the scorers out.
     """
 
     listens = ("Predicate", "NodeOrder")
@@ -299,8 +301,8 @@ class DevicePlugin(KnowsDevices, BuiltInPlugin):
     _assignments: Assignments | None = None
 
     def families_of(self, session: Session) -> list[Family]:
-        """Return the families that count in a session, as if its nodes had no pods; of several that do not suffice the
-        first is named.
+        """Return the families that count in a session, as if its nodes had no pods; of several short ones the first is
+        named.
         """
         raise NotImplementedError
 
@@ -320,7 +322,7 @@ class DevicePlugin(KnowsDevices, BuiltInPlugin):
         self._assignments = Assignments(session, families, locks) if families else None
 
     def on_session_open(self, session: Session) -> None:
-        """Register filter, scorer, event handlers and what binds carry, where there is anything to share."""
+        """Register filter, scorer, event handlers and additions to binds, where any node has devices to share."""
         families, assignments = self._found, self._assignments
         if assignments is None:
             return
@@ -340,7 +342,7 @@ class DevicePlugin(KnowsDevices, BuiltInPlugin):
         session.tellers.annotated.append(lambda: assignments.written)
 
     def _locks(self, session: Session) -> NodeLocks | None:
-        """The nodes' own, and those of binds that are on their way."""
+        """Return the nodes' own locks, and those of binds in flight."""
         if not self.locks:
             return None
         nodes, coming = session.nodes, dict[str, dict[str, str]]()

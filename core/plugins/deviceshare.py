@@ -1,4 +1,4 @@
-"""deviceshare: cards that pods share, as far as they are switched on. Source: Volcano `plugins/deviceshare`."""
+"""deviceshare: share cards between pods, by the kinds that are switched on. Source: Volcano `plugins/deviceshare`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LEAVING: Final = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 
 
 def mindcluster(session: Session) -> MindClusterNpu:
-    """The NPUs of a session's nodes, with the parts of them that pods have."""
+    """Return the NPUs of a session's nodes, with the parts that pods hold."""
     said = session.config.configurations.get(SETTINGS, {})
     by_cluster, own_list, preset = (setting.of(said) for setting in (BY_CLUSTER, OWN_LIST, PRESET))
     reports, nodes = Reports(session.objects.get("ConfigMap", {}), cluster=by_cluster), session.nodes
@@ -74,7 +74,7 @@ def _residents(session: Session, row: int) -> list[Resident]:
 
 
 class NpuScorer:
-    """Scores nodes by MindCluster's NPUs. Every pod is scored, also one that asks for no NPUs."""
+    """Scores nodes by MindCluster's NPUs. Every pod is scored, also one that requests no NPUs."""
 
     name = "deviceshare"
 
@@ -83,7 +83,7 @@ class NpuScorer:
         self.reads = Reads(kind=family.kind)
 
     def prepare(self, session: Session, task: Task) -> Score:
-        """Raw scores are ranks: what a node gets depends on its rivals."""
+        """Return ranks as raw scores: the score of a node depends on its rivals."""
         return ColumnRule(partial(self._family.rank, task), finish=lambda raw: shares(raw, HIGH) * self._weight)
 
 
@@ -111,24 +111,24 @@ class Switches(NamedTuple):
 
 @derived(NODES)
 def shared_cards(nodes: NodeSpecs) -> Cards:
-    """The cards that are shared by memory or number."""
+    """Return the cards that pods share by memory or number."""
     return gpushare.cards_of(nodes.specs)
 
 
 @derived(NODES)
 def virtual_cards(nodes: NodeSpecs, settings: VgpuSettings) -> VgpuCards:
-    """The cards of virtual GPUs."""
+    """Return the cards of virtual GPUs."""
     return vgpu.cards_of(nodes.specs, settings)
 
 
 @derived(NODES)
 def chips(nodes: NodeSpecs, model: ChipModel) -> Chips:
-    """The chips of a model of NPUs."""
+    """Return the chips of a model of NPUs."""
     return ascend.chips_of(nodes.specs, model)
 
 
 def switched_on(session: Session, switches: Switches) -> list[Family]:
-    """In the order in which Volcano registers them."""
+    """Return the families that are switched on, in the order in which Volcano registers them."""
     found: list[Family] = []
     names, fixes = session.nodes.names, session.config.pumice.fix
     config = device_config(session.objects.get("ConfigMap", {}).get(switches.config_map))
@@ -248,5 +248,7 @@ class DeviceShare(DevicePlugin):
         return switched_on(session, self._switches)
 
     def batch_scorers(self, families: Sequence[Family]) -> list[NodeScorer]:
-        """MindCluster's NPUs are scored in BatchNodeOrder, all other devices in NodeOrder (deviceshare.go)."""
+        """Return the scorers of MindCluster's NPUs: these are scored in BatchNodeOrder, all other devices in NodeOrder
+        (deviceshare.go).
+        """
         return [NpuScorer(family, self.weight) for family in families if isinstance(family, MindClusterNpu)]

@@ -1,4 +1,4 @@
-"""drf: the job with the smaller dominant share goes first; by hierarchy also the queue.
+"""drf: order jobs by their dominant share; with a hierarchy also queues.
 
 Source: Volcano `plugins/drf`.
 """
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class Shares:
-    """`of[row]`: the largest allocated / total of a job, over dimensions where the cluster has at least 0.1.
+    """Shares of jobs. `of[row]`: the largest allocated / total of a job, over dimensions where the cluster has at least
+    0.1.
 
     Bound, binding, running and allocated tasks count; pipelined ones too, from the moment the session promises them
     room.
@@ -55,7 +56,7 @@ class Shares:
         self.of = floats(shares)
 
     def share(self, amounts: Sequence[float]) -> float:
-        """The dominant share of these amounts, float by dimension."""
+        """Return the dominant share of these amounts, float by dimension."""
         share = 0.0
         for dimension, total in self.totals:
             share = max(share, amounts[dimension] / total)
@@ -75,7 +76,7 @@ class Shares:
         return found
 
     def told(self, order: RowArray, handles: Sequence[Job | None]) -> JobShares:
-        """Of the jobs of these rows, and of their namespaces together."""
+        """Return the shares of the jobs of these rows, and of their namespaces."""
         rows: list[int] = order.tolist()
         keys = [job.key for row in rows if (job := handles[row]) is not None]
         names, of = np.unique([key.partition("/")[0] for key in keys], return_inverse=True)
@@ -85,7 +86,7 @@ class Shares:
         return JobShares(keys, self.column[rows].tobytes(), names.tolist(), shares.tobytes())
 
     def follow(self, sign: float, task: Task, node: int) -> None:
-        """A task was placed (1) or taken off (-1)."""
+        """Follow a task that was placed (1) or taken off (-1)."""
         row, lines = self._of_task[task.row], self._lines
         # Pods without a job in the session have no share to move.
         if row < 0 or not self._known[row]:
@@ -101,7 +102,7 @@ class Shares:
 
 
 def changed(amounts: list[float], task: Task, sign: float) -> list[float]:
-    """The amounts with the task's request added (1) or taken off (-1)."""
+    """Return the amounts with the task's request added (1) or taken off (-1)."""
     result = list(amounts)
     for dimension, value in task.template.items:
         result[dimension] += sign * value
@@ -148,7 +149,7 @@ class HierarchicalNode:
             node = node.parent
 
     def in_order(self) -> list[HierarchicalNode]:
-        """The children by key."""
+        """Return the children by key."""
         if self.order is None:
             self.order = [self.children[key] for key in sorted(self.children)]
         return self.order
@@ -167,7 +168,7 @@ class HierarchicalShares:
         self._demanding: frozenset[int] = frozenset()
 
     def add(self, job: Job, queue: Queue, request: list[float], allocated: list[float]) -> None:
-        """Hang a job under its queue; the first job of a path decides about its weights."""
+        """Attach a job under its queue; the first job of a path decides its weights."""
         parent = self._queues.get(queue.name)
         if parent is None:
             parent = self._queues[queue.name] = self._place(queue)
@@ -179,7 +180,7 @@ class HierarchicalShares:
             total[dimension] += amount
 
     def _place(self, queue: Queue) -> HierarchicalNode:
-        """The node of the queue's last segment, made with all above it where they are new."""
+        """Return the node of the queue's last segment, made with all new ones above it."""
         node, weights = self._root, queue.annotations.get(WEIGHTS, "").split("/")
         for depth, segment in enumerate(_path(queue)[1:], start=1):
             child = node.children.get(segment)
@@ -190,7 +191,7 @@ class HierarchicalShares:
         return node
 
     def set(self, row: int, allocated: list[float]) -> None:
-        """A job has other amounts than before; the cluster's sum follows."""
+        """Set the amounts of a job; the cluster's sum follows."""
         leaf = self._jobs[row]
         before = leaf.allocated
         moved = zip(self.total_allocated, allocated, before, strict=True)
@@ -199,7 +200,9 @@ class HierarchicalShares:
         leaf.touch()
 
     def compare(self, left: Queue, right: Queue) -> float:
-        """Below 0: left goes first. From the root down: who is not saturated, then the smaller share by weight."""
+        """Compare two queues, below 0 when left goes first. From the root down: saturated ones last, then the smaller
+        share by weight.
+        """
         self._update()
         a: HierarchicalNode | None = self._root
         b: HierarchicalNode | None = self._root
@@ -250,7 +253,7 @@ class HierarchicalShares:
         node.saturated = all(child.saturated for child in children)
 
     def _sum(self, children: list[HierarchicalNode], least: float) -> list[float]:
-        """Saturated children as they are, the others cut to the least dominant share among them."""
+        """Sum up children: saturated ones as they are, the others cut to the least dominant share among them."""
         total = [0.0] * self._height
         for child in children:
             if child.share == 0:
@@ -263,7 +266,7 @@ class HierarchicalShares:
         return total
 
     def _is_saturated(self, allocated: list[float], request: list[float]) -> bool:
-        """In some dimension that the job has, it has all it asks for, or the cluster has no more."""
+        """Return whether the job has all that it requests in some dimension, or the cluster has no more."""
         for dimension, amount in enumerate(allocated):
             wanted = request[dimension]
             if amount >= MIN_RESOURCE and wanted != 0 and (amount >= wanted or dimension not in self._demanding):
@@ -276,7 +279,7 @@ def _path(queue: Queue) -> list[str]:
 
 
 def _weight(weights: list[str], depth: int) -> float:
-    """The weight at that depth; below 1, absent, or no number: 1."""
+    """Return the weight at that depth; 1 for one that is below 1, absent, or not a number."""
     try:
         return max(float(weights[depth]), 1.0)
     except (IndexError, ValueError):
@@ -290,7 +293,7 @@ SHARE_DELTA: Final = 0.000001
 
 def keeps_its_share(shares: Shares, batch: TaskBatch, ours: float, *, only_victims_count: bool) -> BoolArray:
     """Return whether each candidate's job, without the candidate and those of its job before it on its node, has a
-    dominant share of at least `ours`, [M]. `only_victims_count`: of those before it the ones that were found to.
+    dominant share of at least `ours`, [M]. `only_victims_count`: of those before it only the victims are left out.
 
     Subtracted one after the other: the floats come out as if task after task had been asked.
     """
@@ -332,7 +335,7 @@ class Drf(BuiltInPlugin):
 
     @classmethod
     def is_asked_at(cls, point: str, option: PluginOption) -> bool:
-        """Only with enableHierarchy are there rules about queues."""
+        """Return whether the point is asked: rules about queues exist only with enableHierarchy."""
         of_queues = point in ("QueueOrder", "Reclaimable")
         return point in cls.listens and (not of_queues or option.is_enabled("Hierarchy"))
 
@@ -355,11 +358,11 @@ class Drf(BuiltInPlugin):
         session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0))
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     @property
     def tree(self) -> HierarchicalShares:
-        """The hierarchy as it stands; built on first use."""
+        """Return the hierarchy as it stands; built on first use."""
         if self._tree is None:
             session = self._session
             requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
@@ -376,7 +379,7 @@ class Drf(BuiltInPlugin):
     # -----------------------------------------------------------------------------------------------------------------
 
     def queue_order(self, left: Queue, right: Queue) -> int:
-        """The queue that is further from its weighted share first."""
+        """Compare queues: the queue that is further from its weighted share first."""
         difference = self.tree.compare(left, right)
         return (difference > 0) - (difference < 0)
 
@@ -384,7 +387,7 @@ class Drf(BuiltInPlugin):
     # ----------------------------------------------------------------------------------------------------------------
 
     def preemptable(self, preemptor: Task, batch: TaskBatch) -> BoolArray:
-        """Tasks whose job keeps a share that is not smaller than the preemptor's will be.
+        """Return tasks whose job keeps a share that is not smaller than the preemptor's future share.
 
         As in Volcano every candidate of a job counts against it, taken or not; the fix counts those that are taken.
         """
@@ -395,8 +398,8 @@ class Drf(BuiltInPlugin):
         return keeps_its_share(self._shares, batch, ours, only_victims_count=self._only_victims_count)
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Answer:
-        """Tasks without which their queue would still come after the reclaimer's, with the reclaimer placed; each by
-        itself.
+        """Return tasks without which their queue would still come after the reclaimer's with the reclaimer placed, each
+        by itself.
         """
         tree, job = self.tree, self._session.job_of(reclaimer)
         if job is None:

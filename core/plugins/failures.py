@@ -1,4 +1,4 @@
-"""Failures of users' plugins: which plugin is asked, what it failed to answer, and the record of it."""
+"""Failures of users' plugins: the plugin that is asked, the question it failed to answer, and the record of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONGEST: Final = 1_000
 
 
 class PluginQuestion:
-    """The user's plugin that is being asked just now, and the question; "" while none is. A watching thread reads it.
+    """The user's plugin that is being asked, and the question; "" between questions. A watching thread reads it.
 
     `number` is that of the question, which may lead to questions of other plugins inside it. `where`: file and line of
     the plugin at which the newest failure was raised, "" where none is known.
@@ -44,7 +44,7 @@ class PluginQuestion:
 
 
 class PluginFailures:
-    """Those of one plugin in one session: shown to listeners, counted in the carry and kept for the record.
+    """The failures of one plugin in one session: reported to listeners, counted in the carry and kept for the record.
 
     `refuses`: with `onError: fail` what the plugin was asked about is refused; else the plugin is as if it had not
     been asked. A cycle that is decided again (`SessionOptions.failed`) asks nothing that failed when it was recorded.
@@ -67,7 +67,7 @@ class PluginFailures:
         self._kept = FailureLog(plugin)
 
     def begin(self, session: Session) -> None:
-        """The session whose carry keeps the count."""
+        """Set the session whose carry keeps the count."""
         self._session = session
         # Reversed, since runs are taken from the end of the list: the first one goes first.
         for one in reversed(session.options.failed):
@@ -78,7 +78,7 @@ class PluginFailures:
             self.note("its arguments", ValueError(f"onError: expected {IGNORE} or {FAIL}, was {self._on_error!r}"))
 
     def note(self, what: str, error: BaseException) -> str:
-        """Remember an error; the sentence that names it."""
+        """Remember an error, and return the sentence that names it."""
         self._asked.where = place_of(error)
         return self._noted(self._sentence(what, error))
 
@@ -86,7 +86,7 @@ class PluginFailures:
         return f"plugin {self.plugin} failed in {what}: {type(error).__name__}: {said_by(error)}"
 
     def _noted(self, sentence: str) -> str:
-        """Each sentence is said once a session."""
+        """Report each sentence once a session."""
         if self._session is not None:
             kept = self._session.carry.plugins.setdefault(CARRIED, {})
             before = kept.get(self.plugin, {}).get("failures", 0)
@@ -97,12 +97,12 @@ class PluginFailures:
         return sentence
 
     def reason(self, sentence: str) -> Reason:
-        """A node's or task's refusal with that sentence."""
+        """Return a node's or task's refusal with that sentence."""
         return Reason(self.plugin, Code.ERROR, sentence)
 
     def attempt(self, what: str, ask: Callable[[], T], instead: Callable[[str], T], row: int = NOWHERE) -> T:
-        """The plugin's answer, or what stands instead of it (made from the sentence that names the error). `row`: of
-        the node that it is asked about.
+        """Return the plugin's answer, or a substitute made from the sentence that names the error. `row`: the row of
+        the node in question.
         """
         if self._session is not None and self._session.trail.is_asking:
             return self._answer(what, ask, instead)
@@ -141,7 +141,7 @@ class PluginFailures:
         return failed(sentence)
 
     def _recalled(self, what: str, row: int, number: int) -> str:
-        """Return what the record has of this question, "" for nothing."""
+        """Return the recorded failure of this question, "" without one."""
         runs = self._recorded.get((what, row))
         while runs and runs[-1].first + runs[-1].count <= number:
             runs.pop()
@@ -149,7 +149,7 @@ class PluginFailures:
 
 
 class FailureLog:
-    """Those of one plugin, for the record: runs of the same sentence in one."""
+    """The failures of one plugin, for the record: runs of the same sentence in one."""
 
     def __init__(self, plugin: str) -> None:
         self._plugin = plugin
@@ -157,7 +157,7 @@ class FailureLog:
         self._newest: dict[tuple[str, int], int] = {}
 
     def add(self, what: str, row: int, number: int, sentence: str) -> None:
-        """One more."""
+        """Add one failure."""
         place = self._newest.get((what, row))
         run = None if place is None else self._runs[place]
         if place is not None and run is not None and (run.first + run.count, run.sentence) == (number, sentence):
@@ -167,13 +167,13 @@ class FailureLog:
             self._runs.append(FailedAnswers(self._plugin, what, row, number, 1, sentence))
 
     def told(self) -> list[FailedAnswers]:
-        """All so far, in the order in which the first of each run came."""
+        """Return all failures so far, in the order in which the first of each run came."""
         return self._runs
 
 
 def place_of(error: BaseException) -> str:
-    """Return "file:line" of the innermost frame of a folder's plugin, for what it calls is not at fault; of another one
-    the innermost that is not ours. "" where there is none.
+    """Return "file:line" of the innermost frame in a folder's plugin, since the code that it calls is not at fault; for
+    another plugin, of the innermost frame outside Pumice. "" without one.
     """
     found, other, step = "", "", error.__traceback__
     while step is not None:

@@ -1,4 +1,4 @@
-"""gang: all of minAvailable or nothing. Source: Volcano `plugins/gang`."""
+"""gang: place minAvailable tasks of a job or none. Source: Volcano `plugins/gang`."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Gang(BuiltInPlugin):
         points.job_starving.add(self.name, self._jobs.is_starving)
 
     def _order_broken_first(self, session: Session) -> None:
-        """Jobs that run with fewer pods than they need come before jobs that have not started (fix). Volcano takes them
-        for alike, and drf then prefers the job that has nothing.
+        """Compare jobs: those that run with fewer pods than they need come before jobs that have not started (fix).
+        Volcano treats them as equal, and drf then prefers the job that has nothing.
         """
         jobs, columns = self._jobs, session.snapshot.jobs
         held = self._jobs.ready_tasks - columns.counts[TaskStatus.SUCCEEDED]
@@ -83,7 +83,7 @@ class Gang(BuiltInPlugin):
         session.points.handle(follow, follow)
 
     def job_valid(self, job: Job) -> ValidateResult | None:
-        """Enough tasks exist: per role, per group policy, and in all."""
+        """Return whether enough tasks exist: per role, per group policy, and in all."""
         if not self._jobs.check_task_valid(job):
             return ValidateResult(NOT_ENOUGH_PODS_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
         if not self._enough_groups(job, lambda _: True):
@@ -98,7 +98,7 @@ class Gang(BuiltInPlugin):
         return None
 
     def _enough_groups(self, job: Job, condition: Callable[[SubJob], bool]) -> bool:
-        """Every policy's minSubGroups is reached by groups that satisfy the condition."""
+        """Return whether enough groups satisfy the condition for every policy's minSubGroups."""
         policies = job.pod_group.sub_group_policy
         if not policies:
             return True
@@ -120,17 +120,17 @@ class Gang(BuiltInPlugin):
         return mask
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> int:
-        """Groups that are not ready first."""
+        """Compare groups: those that are not ready first."""
         return left.is_ready(self._jobs) - right.is_ready(self._jobs)
 
     def job_ready(self, job: Job) -> bool:
-        """Roles, groups and the whole are ready."""
+        """Return whether roles, groups and the whole are ready."""
         if not self._jobs.is_ready(job) or not self._jobs.check_task_ready(job):
             return False
         return self._enough_groups(job, lambda sub_job: sub_job.is_ready(self._jobs))
 
     def job_pipelined(self, job: Job) -> Vote:
-        """Roles, groups and the whole are ready once pipelined tasks count."""
+        """Return whether roles, groups and the whole are ready once pipelined tasks count."""
         jobs = self._jobs
         pipelined = (
             jobs.is_pipelined(job)
@@ -140,19 +140,19 @@ class Gang(BuiltInPlugin):
         return Vote.PERMIT if pipelined else Vote.REJECT
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
-        """The group is ready."""
+        """Return whether the group is ready."""
         return sub_job.is_ready(self._jobs)
 
     def permit_all(self, _: GangEvictor, batch: TaskBatch) -> BoolArray:
-        """Bundles keep the gangs' minimums themselves."""
+        """Permit all candidates: bundles keep the gangs' minimums themselves."""
         return np.ones(len(batch.rows), dtype=np.bool_)
 
     def sub_job_pipelined(self, sub_job: SubJob) -> Vote:
-        """The group is ready or promised."""
+        """Return whether the group is ready or pipelined."""
         return Vote.PERMIT if sub_job.is_pipelined(self._jobs) else Vote.REJECT
 
     def on_session_close(self, session: Session) -> None:
-        """The Scheduled or Unschedulable condition of every job that has tasks."""
+        """Write the Scheduled or Unschedulable condition of every job that has tasks."""
         columns, order = session.snapshot.jobs, self._jobs.unsettled
         counts = self._jobs.counts_of_unsettled()
         ready = self._jobs.readiness[order] > 0
@@ -175,7 +175,7 @@ class Gang(BuiltInPlugin):
         set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))
 
     def _schedulable(self, job: Job) -> int:
-        """Ready tasks, and pending ones that a discarded transaction had allocated."""
+        """Return ready tasks, and pending ones that a discarded transaction had allocated."""
         last = self._session.last_transaction
         pending = self._jobs.tasks_in(job, TaskStatus.PENDING) if last else ()
         had_place = sum([IS_ALLOCATED[last[task.row].status] for task in pending if task.row in last])

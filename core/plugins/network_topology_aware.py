@@ -1,4 +1,4 @@
-"""network-topology-aware: jobs into performance domains, near before far. Source: Volcano
+"""network-topology-aware: place jobs in performance domains, near ones first. Source: Volcano
 `plugins/network-topology-aware`.
 """
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 class DomainOccupancy:
-    """Float64 [dimension, domain]: `allocatable`, `used`, `idle`, `future`. `index`: domain name -> column;
-    `above[row]`: columns of the domains that hold a node.
+    """Amounts of domains, float64 [dimension, domain]: `allocatable`, `used`, `idle`, `future`. `index`: domain name ->
+    column; `above[row]`: columns of the domains that hold a node.
     """
 
     def __init__(self, session: Session) -> None:
@@ -61,11 +61,11 @@ class DomainOccupancy:
         self._seen = [of_nodes.copy() for _, of_nodes in self._followed]
 
     def on_allocate(self, task: Task, node: int) -> None:
-        """A task was put on a node."""
+        """Count a task that was put on a node."""
         self._change(task, node, 1.0)
 
     def on_deallocate(self, task: Task, node: int) -> None:
-        """A task was taken off."""
+        """Count a task that was taken off a node."""
         self._change(task, node, -1.0)
 
     def _change(self, task: Task, node: int, sign: float) -> None:
@@ -81,8 +81,8 @@ class DomainOccupancy:
             seen[:, node] = of_nodes[:, node]
 
     def packed(self, wanted: dict[int, float], weights: dict[int, int], columns: RowArray) -> FloatArray:
-        """Weighted mean of (used + wanted) / allocatable per domain; 0 where it overflows in one dimension or no
-        weight is left.
+        """Return the weighted mean of (used + wanted) / allocatable per domain; 0 where it overflows in one dimension
+        or no weight is left.
 
         `wanted`: dimension -> request, in the order in which Volcano adds the terms up.
         """
@@ -102,7 +102,7 @@ class DomainOccupancy:
             return np.where(overflows, 0.0, total / weight_sum)
 
     def fits(self, request: tuple[tuple[int, float], ...], columns: FloatArray, column: int) -> bool:
-        """Request <= what the domain has, tolerant."""
+        """Return whether the request is within the domain's amounts, tolerantly."""
         return all(value - columns[dimension, column] < MIN_RESOURCE for dimension, value in request)
 
 
@@ -131,9 +131,9 @@ MOST_DOMAINS: Final = Argument(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """`weight` scales all scores; `resources`: weight of each resource in binpacking; `normal_pods`: whether pods
-    without a topology are scored, tiers fading by `fading`; `max_hyper_nodes`: how many domains an eviction may look
-    at.
+    """Weights of the plugin. `weight` scales all scores; `resources`: weight of each resource in binpacking;
+    `normal_pods`: whether pods without a topology are scored, tiers fading by `fading`; `max_hyper_nodes`: how many
+    domains an eviction may look at.
     """
 
     weight: int = WEIGHT.default
@@ -164,13 +164,13 @@ PYTHON: Final = "powers-as-python-has-them"
 
 
 def python_power(base: float, exponent: int) -> float:
-    """The base to the power of a whole number, as the C library has it."""
+    """Return the base to the power of a whole number, as the C library has it."""
     return math.pow(base, exponent)
 
 
 def go_power(base: float, exponent: int) -> float:
-    """The base, which is not negative, to the power of a whole number, with the last bit that Go's math.Pow gives it:
-    squares are multiplied, and powers of two are counted beside them.
+    """Return the base, which is not negative, to the power of a whole number, with the last bit that Go's math.Pow
+    gives it: squares are multiplied, and powers of two are counted apart.
     """
     if exponent == 0 or base == 1.0:
         return 1.0
@@ -219,7 +219,7 @@ class Scores:
     # --------------------------------------------------------------------------------------------------------
 
     def of_domains(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
-        """HyperNodeOrder. `alone`: as if each were the only candidate, so that nothing is there to tie with."""
+        """Return HyperNodeOrder's scores. `alone`: score each as the only candidate, so that it ties with no other."""
         columns = np.array([self._occupancy.index[name] for name in names], dtype=np.intp)
         scores = self._occupancy.packed(self._wanted(sub_job.tasks), self._by_dimension, columns).tolist()
         highest = max(scores)
@@ -250,14 +250,14 @@ class Scores:
     # ------------------------------------------------------------------------------------------------------------
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """BatchNodeOrder: by the domain the group occupies, or by how full the domains of the node are.
+        """Return BatchNodeOrder's scores: by the domain the group occupies, or by how full the domains of the node are.
 
         It depends on the very task and on what its group occupies: asked anew at every choice, never kept.
         """
         return of_candidates(session.nodes.count, self.of_nodes, Volatility.MOMENT)
 
     def of_nodes(self, rows: RowArray) -> FloatArray:
-        """Total score of these candidates for the task that is being placed, now."""
+        """Return the total scores of these candidates for the task that is being placed."""
         task = self._session.searches.current
         assert task is not None
         job = self._session.job_of(task)
@@ -314,7 +314,7 @@ class Scores:
         return total / weight_sum if weight_sum > 0 else np.zeros(len(rows))
 
     def _columns(self, tier: int) -> RowArray:
-        """Column of the tier's first domain (by name) that holds each node, -1 for none."""
+        """Return the column of the tier's first domain (by name) that holds each node, -1 for none."""
         found = self._column_at.get(tier)
         if found is None:
             found = np.full(self._session.nodes.count, -1, dtype=np.intp)
@@ -342,7 +342,7 @@ class Gradients:
     max_hyper_nodes: int
 
     def for_job(self, job: Job, domain: Domain, purpose: str) -> list[list[Domain]]:
-        """Domains for a whole job: those with room for its minResources, unless it occupies one already."""
+        """Return the domains for a whole job: those with room for its minResources, unless it occupies one already."""
         topology = self.session.topology
         wish = topology.of_job(job)
         if wish is None or wish.limit is None:
@@ -351,7 +351,7 @@ class Gradients:
         return self._find(domain, wish.limit, topology.occupied.get(job.row, ""), needs, purpose)
 
     def for_sub_job(self, sub_job: SubJob, domain: Domain, purpose: str) -> list[list[Domain]]:
-        """Domains for one group: those with room for all its pending tasks."""
+        """Return the domains for one group: those with room for all its pending tasks."""
         wish = self.session.topology.of_sub_job(sub_job)
         if wish is None or wish.limit is None:
             return [[domain]]
@@ -391,7 +391,7 @@ class Gradients:
         return occupancy.fits(needs, occupancy.idle, column) or occupancy.fits(needs, occupancy.future, column)
 
     def _widest_first(self, gradients: list[list[Domain]]) -> list[list[Domain]]:
-        """For eviction: the widest tier first, at most so many domains in all."""
+        """Return the domains for an eviction: the widest tier first, at most so many domains in all."""
         left = self.max_hyper_nodes
         found: list[list[Domain]] = []
         for gradient in reversed(gradients):
@@ -447,4 +447,4 @@ class NetworkTopologyAware(BuiltInPlugin):
         session.points.handle(occupancy.on_allocate, occupancy.on_deallocate)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""

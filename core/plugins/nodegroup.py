@@ -1,4 +1,4 @@
-"""nodegroup: which groups of nodes a queue's jobs may and should use. Source: Volcano `plugins/nodegroup`."""
+"""nodegroup: let a queue's jobs use and prefer groups of nodes. Source: Volcano `plugins/nodegroup`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class QueueAffinity:
-    """A queue's spec.affinity: groups required, preferred in order, refused, and put up with."""
+    """A queue's spec.affinity: groups required, preferred in order, refused, and unliked."""
 
     def __init__(self, spec: dict[str, Any], *, refusal_counts: bool = False) -> None:
         towards, against = section(spec, "nodeGroupAffinity"), section(spec, "nodeGroupAntiAffinity")
@@ -60,8 +60,8 @@ class QueueAffinity:
         self.says_nothing = not (self.required or self.preferred or self.refused or self.unliked)
 
     def admits(self, group: str) -> bool:
-        """Unliked groups pass, refused ones do not, of the others those that are named; what is both passes (fix
-        nodegroup-refusal-counts: it does not).
+        """Return whether the queue admits a group: unliked groups pass, refused ones do not, and others pass when
+        named; a group that is both passes (fix nodegroup-refusal-counts: it does not).
         """
         if self._refusal_counts and group in self.refused:
             return False
@@ -70,7 +70,9 @@ class QueueAffinity:
         return group in self.unliked or (named and group not in self.refused)
 
     def score(self, group: str, *, ordered: bool) -> float:
-        """100 for required, up to 50 for preferred (`ordered`: less towards the end of the list), -1 for unliked."""
+        """Return 100 for required, up to 50 for preferred (`ordered`: less towards the end of the list), -1 for
+        unliked.
+        """
         if group in self.unliked:
             return UNLIKED
         score = FULL if group in self.required else 0.0
@@ -90,7 +92,7 @@ class QueueAffinities:
         self._own: dict[str, QueueAffinity | None] = {}
 
     def of(self, name: str) -> QueueAffinity | None:
-        """The affinity that counts for a queue."""
+        """Return the affinity that counts for a queue."""
         seen: set[str] = set()
         while name in self._queues and name not in seen:
             found = self._read(name)
@@ -109,7 +111,7 @@ class QueueAffinities:
 
 @derived(NODES)
 def groups_of(nodes: NodeSpecs) -> tuple[list[str | None], npt.NDArray[np.intp]]:
-    """The groups there are, and which of them each node is in. [N]."""
+    """Return the groups, and the group of each node. [N]."""
     of_node = [spec.labels.get(LABEL) for spec in nodes.specs]
     groups = {group: number for number, group in enumerate(dict.fromkeys(of_node))}
     return list(groups), np.array([groups[group] for group in of_node], dtype=np.intp)
@@ -127,16 +129,18 @@ class GroupFilter:
 
     @property
     def reads(self) -> Reads:
-        """Return what the answers depend on; no attribute: it would hold on to itself until the collector comes."""
+        """Return the inputs of the answers. Not an attribute: it would refer to itself, and so wait for the garbage
+        collector.
+        """
         return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> str | None:
-        """The task's queue, None for a task without a job."""
+        """Return the task's queue, None for a task without a job."""
         job = self._session.job_of(task)
         return None if job is None else job.pod_group.queue
 
     def per_group(self, answer: Callable[[str | None], float]) -> npt.NDArray[np.float64]:
-        """The answer for each node's group, asked once a group. [N]."""
+        """Return the answer for each node's group, computed once a group. [N]."""
         # Nodes share few groups: the answer is asked once for each, and spread by index.
         of_groups = np.array([answer(group) for group in self._groups], dtype=np.float64)
         found: npt.NDArray[np.float64] = of_groups[self._index]
@@ -152,7 +156,7 @@ class NodeGroups(GroupFilter):
         self._checks: dict[str | None, Check] = {}
 
     def prepare(self, session: Session, task: Task) -> Check:
-        """The answer for the task's queue."""
+        """Return the answer for the task's queue."""
         queue = self.kind(task)
         if queue is None:
             reason = Reason(NAME, Code.ERROR, f"job {task.job} not found in session")
@@ -177,7 +181,7 @@ class NodeGroups(GroupFilter):
 
 
 class GroupScores(GroupFilter):
-    """The scorer; `ordered`: preferred groups count less the later they are listed."""
+    """The scorer; `ordered`: a preferred group counts less the later it is listed."""
 
     def __init__(self, session: Session, affinities: QueueAffinities, *, ordered: bool) -> None:
         super().__init__(session, affinities)
@@ -185,7 +189,7 @@ class GroupScores(GroupFilter):
         self._scores: dict[str, Score | None] = {}
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """The scores for the task's queue, None when it has no affinity."""
+        """Return the scores for the task's queue, None for a queue without an affinity."""
         queue = self.kind(task)
         if queue is None:
             return None
@@ -201,7 +205,7 @@ class GroupScores(GroupFilter):
 
 
 class NodeGroup(BuiltInPlugin):
-    """Goes by the affinity of queues; with enableHierarchy queues inherit from their ancestors."""
+    """Applies the affinity of queues; with enableHierarchy queues inherit from their ancestors."""
 
     name = NAME
     says = "keeps queues to the groups of nodes that they may use"

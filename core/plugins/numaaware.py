@@ -1,4 +1,4 @@
-"""numa-aware: pods of quality Guaranteed go where the kubelet's topology manager lets them in.
+"""numa-aware: place pods of quality Guaranteed where the kubelet's topology manager admits them.
 
 Source: Volcano `plugins/numaaware`, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).
 """
@@ -48,12 +48,14 @@ Free = dict[str, Cpus]
 
 @memory(NODES)
 def _read(_nodes: NodeSpecs) -> dict[str, tuple[Object, Topology]]:
-    """By node: the object that was read last, and what was made of it."""
+    """Read by node the last object and its topology."""
     return {}
 
 
 class Cells:
-    """`topologies` by row of the node; `free`: the CPUs by row and resource. `carry`: what is kept by node."""
+    """The cells of nodes. `topologies` by row of the node; `free`: the CPUs by row and resource. `carry`: kept by
+    node.
+    """
 
     def __init__(self, session: Session, carry: dict[str, Any]) -> None:
         self._names, self._carry = session.nodes.names, carry
@@ -93,7 +95,9 @@ class Cells:
         return {**left, **less}
 
     def keep(self, given: dict[int, tuple[int, Cpus]]) -> None:
-        """Remember what was placed (task row -> node row and CPUs): it is not free in the next session either."""
+        """Remember the placements (task row -> node row and CPUs): their CPUs are not free in the next session
+        either.
+        """
         if self._unassigned is not None:
             self._unassigned.keep(given)
             return
@@ -114,7 +118,7 @@ class Cells:
             }
 
     def free_at_open(self, row: int) -> Free:
-        """Return what was free when the session opened."""
+        """Return the CPUs that were free when the session opened."""
         return self._left(row, self.topologies[row].allocatable)
 
     def told(self) -> dict[str, dict[str, str]]:
@@ -180,7 +184,9 @@ FULL: Final = 100
 
 
 class NumaOutcome(NamedTuple):
-    """Of a pod on a node: why it is refused; else the CPUs it would get, None where NUMA plays no part."""
+    """The result for a pod on a node: why it is refused; else the CPUs that it would get, None where NUMA does not
+    apply.
+    """
 
     refusal: Reason | None
     cpus: Cpus | None = None
@@ -190,13 +196,13 @@ UNCONCERNED: Final = NumaOutcome(None)
 
 
 def policy_of(task: Task) -> str:
-    """Return what the pod asks of the node's topology manager, "" for nothing."""
+    """Return the policy that the pod requests of the node's topology manager, "" for none."""
     policy = task.annotations.get(POLICY, "")
     return "" if policy in INDIFFERENT else policy
 
 
 class Placements:
-    """The CPUs that pods would get, and have."""
+    """The CPUs that pods would get, and hold."""
 
     def __init__(self, session: Session, cells: Cells) -> None:
         self._session, self.cells = session, cells
@@ -211,7 +217,7 @@ class Placements:
         return found
 
     def outcome(self, task: Task, row: int) -> NumaOutcome:
-        """On one node as it is now."""
+        """Return the outcome on one node as it is now."""
         topology, policy = self.cells.topologies.get(row), policy_of(task)
         problem = self._problem(topology, policy, row)
         if problem is not None or topology is None:
@@ -228,7 +234,7 @@ class Placements:
         return float(len({topology.places[cpu].cell for cpu in cpus})) if cpus and topology is not None else 0.0
 
     def _problem(self, topology: Topology | None, policy: str, row: int) -> str | None:
-        """Return why the node takes no part; a pod that asks for a policy is refused for that."""
+        """Return why the node takes no part; a pod that requests a policy is refused for that."""
         if topology is None:
             return "numa info is empty"
         if topology.cpu_policy != STATIC:
@@ -252,7 +258,7 @@ class Placements:
         return NumaOutcome(None, total)
 
     def allocate(self, task: Task, node: int) -> str | None:
-        """A pod was put on a node: its CPUs are taken. Nothing is ever refused here."""
+        """Take the CPUs of a pod that was put on a node. It never refuses."""
         if task.row in self._session.pre_filtered and self.concerns(task.template):
             cpus = self.outcome(task, node).cpus
             if cpus is not None:
@@ -261,7 +267,7 @@ class Placements:
         return None
 
     def deallocate(self, task: Task, node: int) -> str | None:
-        """A pod was taken off again."""
+        """Free the CPUs of a pod that was taken off again."""
         given = self._given.pop(task.row, None)
         if given is not None:
             self._shift(node, given[1], taken=False)
@@ -316,7 +322,7 @@ class NumaAware(BuiltInPlugin):
         session.tellers.numa.append(placements.cells.told)
 
     def _finish(self, raw: FloatArray) -> FloatArray:
-        """NormalizeScore over the candidates' raw scores, times the weight: the fewer cells, the better."""
+        """Return NormalizeScore over the candidates' raw scores, times the weight: the fewer cells, the better."""
         most = float(raw.max()) if len(raw) else 0.0
         # No candidate takes CPUs of any cell: all are equally good.
         if most == 0.0:
@@ -324,6 +330,6 @@ class NumaAware(BuiltInPlugin):
         return (FULL - np.floor(FULL * raw / most)) * self._weight
 
     def on_session_close(self, session: Session) -> None:
-        """Take what was placed off what is free in the next session."""
+        """Take the placements' CPUs off those that are free in the next session."""
         if self._placements is not None:
             self._placements.cells.keep(self._placements.placed())

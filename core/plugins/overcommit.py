@@ -1,4 +1,4 @@
-"""overcommit: admit jobs up to a multiple of what the cluster has. Source: Volcano `plugins/overcommit`."""
+"""overcommit: admit jobs up to a multiple of the cluster's amounts. Source: Volcano `plugins/overcommit`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FACTOR: Final = Argument(
 
 
 class Overcommit(BuiltInPlugin):
-    """Admits by the sum of what is admitted.
+    """Admits by the sum of the admitted jobs.
 
     A job that is admitted counts with its whole minResources, also with what its pods use already, as in Volcano.
     `factor`: the one that holds.
@@ -52,7 +52,7 @@ class Overcommit(BuiltInPlugin):
         self.factor = FACTOR.of(arguments)
 
     def on_session_open(self, session: Session) -> None:
-        """idle = total x factor - used; charge what is admitted already."""
+        """Compute idle = total x factor - used, and charge the admitted jobs."""
         # No vote will be asked for, so nothing is gathered.
         if not anybody_asks(session):
             return
@@ -74,7 +74,7 @@ class Overcommit(BuiltInPlugin):
         session.points.job_enqueued.add(self.name, self.job_enqueued)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def job_enqueueable(self, job: Job) -> Vote:
         """Permit while inqueue + minResources <= idle on the requested dimensions, exactly."""

@@ -1,4 +1,4 @@
-"""pdb: evictions that no disruption budget forbids. Source: Volcano `plugins/pdb`."""
+"""pdb: allow only evictions that no disruption budget forbids. Source: Volcano `plugins/pdb`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KIND = "PodDisruptionBudget"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """`allowed`: disruptions left; `disrupted`: names of pods that are on their way out and counted already."""
+    """A budget. `allowed`: disruptions left; `disrupted`: names of pods that are leaving and counted already."""
 
     number: int
     selector: LabelSelector
@@ -38,7 +38,7 @@ class Budget:
 
 
 def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
-    """Budgets by namespace; one whose selector is empty, missing or invalid protects no pod."""
+    """Return budgets by namespace; one whose selector is empty, missing or invalid protects no pod."""
     found: dict[str, list[Budget]] = {}
     number = 0
     for pdb in objects.values():
@@ -83,14 +83,16 @@ class Pdb(BuiltInPlugin):
             session.points.victim_tasks.add(self.name, [self.within_budget])
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def evictable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """The candidates that the budgets leave."""
+        """Return the candidates that the budgets allow."""
         return self.within_budget(candidates), Vote.PERMIT
 
     def within_budget(self, tasks: Sequence[Task]) -> list[Task]:
-        """In the given order, every task draws on all budgets that match it, accepted or not."""
+        """Return the tasks within their budgets, in the given order: every task draws on all budgets that match it,
+        accepted or not.
+        """
         left = [0] * self._count
         for of_namespace in self._budgets.values():
             for budget in of_namespace:

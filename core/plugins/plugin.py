@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Plugin(Protocol):
-    """Built anew for every session from its arguments; registers functions when the session opens."""
+    """A plugin, built for every session from its arguments; it registers functions when the session opens."""
 
     name: str
 
@@ -26,21 +26,21 @@ class Plugin(Protocol):
         ...
 
     def on_session_close(self, session: Session) -> None:
-        """Write conditions; the actions are over."""
+        """Write conditions after the actions."""
         ...
 
 
 class KnowsDevices:
-    """A plugin that says which devices nodes have: as nodes have them before any plugin opens, so all plugins find
-    them, before that plugin or after it. Inherited from, and not only looked like: every session asks of every
-    plugin, and to find out by its methods is a tenth of what a small session costs.
+    """A plugin that finds nodes' devices: it does so before any plugin opens, so that all plugins see them, whatever
+    their order. It is a base class, not a protocol: every session asks every plugin, and a check of methods costs a
+    tenth of a small session.
     """
 
     families: tuple[type[Family], ...] = ()
     """The kinds of devices that it knows."""
 
     def find_devices(self, session: Session) -> None:
-        """Give the session what there is."""
+        """Tell the session its nodes' devices."""
         raise NotImplementedError
 
 
@@ -56,8 +56,8 @@ class Limit(Enum):
 
 
 class OrderNumber(NamedTuple):
-    """The numbers by which a plugin orders jobs, the smaller one first: in words, with a factor for display (people say
-    that the higher priority goes first), and whether they are moments.
+    """The numbers by which a plugin orders jobs, the smaller one first: a description, a factor for display (people say
+    that the higher priority goes first), and whether they are times.
     """
 
     words: str
@@ -66,8 +66,8 @@ class OrderNumber(NamedTuple):
 
 
 class BuiltInPlugin:
-    """The base of all built-in plugins, and the record of each: all that others know of a plugin stands in these
-    attributes, beside its code. Code that asks about plugins reads them here.
+    """The base of all built-in plugins, and the record of each: these attributes, beside the plugin's code, hold all
+    facts that other modules read about it.
 
     What it is: `name`; `says` completes "it …" in `pumice check`; `of_volcano`: Volcano has it too; `asks_outside`: it
     asks a process over HTTP. `only_answers`: in a session where it is not asked it writes and remembers nothing;
@@ -120,4 +120,4 @@ class BuiltInPlugin:
         raise NotImplementedError
 
     def on_session_close(self, session: Session) -> None:
-        """Write conditions, of a plugin that has any; the actions are over."""
+        """Write conditions after the actions, of a plugin that has any."""

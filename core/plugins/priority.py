@@ -1,6 +1,4 @@
-"""priority: who has the higher priority goes first, and may take from who has a lower one. Source: Volcano
-`plugins/priority`.
-"""
+"""priority: order jobs by priority, and let them preempt lower ones. Source: Volcano `plugins/priority`."""
 
 from __future__ import annotations
 
@@ -49,14 +47,14 @@ class Priority(BuiltInPlugin):
         points.job_starving.add(self.name, self.job_starving)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def sub_job_order(self, left: SubJob, right: SubJob) -> int:
-        """The group with the more important task first."""
+        """Compare groups: the group with the more important task first."""
         return right.priority - left.priority
 
     def preemptable(self, preemptor: Task, batch: TaskBatch) -> BoolArray:
-        """Strictly lower job priority; within one job strictly lower task priority."""
+        """Return candidates of strictly lower job priority; within one job of strictly lower task priority."""
         own = self._job_of(preemptor)
         if own is None:
             return np.zeros(len(batch.rows), dtype=np.bool_)
@@ -68,7 +66,9 @@ class Priority(BuiltInPlugin):
         return lower
 
     def evictable(self, context: GangEvictor, batch: TaskBatch) -> BoolArray:
-        """For gangs: strictly lower job priority within the queue; across queues priority has no say."""
+        """Return candidates for gangs: strictly lower job priority within the queue; across queues priority does not
+        count.
+        """
         if context.kind == "gangreclaim":
             return np.ones(len(batch.rows), dtype=np.bool_)
         return self._is_below(context.job, batch)
@@ -79,5 +79,5 @@ class Priority(BuiltInPlugin):
         return below
 
     def job_starving(self, job: Job) -> bool:
-        """Not every task has a place; ended tasks that failed count as without one."""
+        """Return whether some task has no place; failed tasks count as without one."""
         return self._jobs.ready_count(job) + self._jobs.waiting_count(job) < len(job.tasks)

@@ -1,4 +1,4 @@
-"""proportion: each queue deserves a share by weight of what is asked for. Source: Volcano `plugins/proportion`."""
+"""proportion: each queue deserves a share of the requests by weight. Source: Volcano `plugins/proportion`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Basin:
 
 
 def fill(basin: Basin) -> tuple[FloatArray, bool]:
-    """(deserved, float64 [dimension, queue]; whether anything was poured at all).
+    """Return (deserved, float64 [dimension, queue]; whether anything was poured at all).
 
     A pass reads what remained at its start, so the order of queues has no say but in the last bit of a sum: sums run in
     queue order. Source: Volcano's proportion, with Resources per queue; here every step is done for all queues at once,
@@ -84,7 +84,7 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
 
 
 def _left(remaining: list[float], growth: FloatArray, *, gives_back: bool) -> list[float]:
-    """Return what remains: first what queues gave back is added, then what they took is taken off (ExceededPart).
+    """Return the remaining amounts: first add what queues gave back, then subtract what they took (ExceededPart).
 
     `gives_back`: whether a weight or a guarantee is below 0; with others what a queue has never shrinks.
     """
@@ -96,7 +96,7 @@ def _left(remaining: list[float], growth: FloatArray, *, gives_back: bool) -> li
 
 
 def _totals(amounts: FloatArray) -> list[float]:
-    """The sum of each line, added in queue order."""
+    """Return the sum of each line, added in queue order."""
     totals: list[float] = np.add.accumulate(amounts, axis=1)[:, -1].tolist()
     return totals
 
@@ -112,8 +112,8 @@ def _is_empty(amounts: list[float]) -> bool:
 
 @dataclass(slots=True, eq=False)
 class QueueBounds:
-    """`guarantee`, `real` float64 [dimension, queue row]: 0 and infinity where a queue says nothing; the same as
-    Resources by row.
+    """Bounds of queues. `guarantee`, `real` float64 [dimension, queue row]: 0 and infinity where a queue names none;
+    the same as Resources by row.
 
     `real` is the queue's own capability cut to what the others' guarantees leave. `weight` int64.
     `guaranteed` bool [dimension, queue row]: the scalars a guarantee names; `named`: those and the cluster's;
@@ -134,7 +134,7 @@ class QueueBounds:
 
 
 def total_guarantee(queues: Iterable[LimitedQueue]) -> Resource:
-    """Sum of all queues' guarantees."""
+    """Return the sum of all queues' guarantees."""
     total = Resource()
     for queue in queues:
         if queue.guarantee is not None:
@@ -143,8 +143,8 @@ def total_guarantee(queues: Iterable[LimitedQueue]) -> Resource:
 
 
 def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
-    """Return what is free of guarantees, and the queue's own, cut to the capability; a capability without cpu or memory
-    does not limit it.
+    """Return the free part of guarantees plus the queue's own, cut to the capability; a capability without cpu or
+    memory does not limit it.
     """
     real = free.clone().add(queue.guarantee or Resource())
     if queue.capability is not None:
@@ -159,7 +159,7 @@ def real_capability(queue: LimitedQueue, free: Resource) -> Resource:
 
 @derived(QUEUE_LIMITS)
 def limits_of(known: QueueLimits) -> QueueBounds:
-    """The limits of the queues."""
+    """Return the limits of the queues."""
     queues, total, dims = known.queues, known.total, known.dimensions
     # All guarantees come off, the queue's own is added back in `real_capability`.
     free = exceeded_part(total, total_guarantee(queues))
@@ -183,7 +183,7 @@ def limits_of(known: QueueLimits) -> QueueBounds:
 
 
 def _named(resources: list[Resource], dims: Dimensions) -> npt.NDArray[np.bool_]:
-    """The scalars that each names, and not with less than nothing."""
+    """Return the scalars that each side names, cut to at least 0."""
     named = np.zeros((len(dims), len(resources)), dtype=np.bool_)
     for row, resource in enumerate(resources):
         for name, amount in (resource.scalars or {}).items():
@@ -218,18 +218,18 @@ class ProportionAttributes:
     _due: Due | None = None  # it never changes
 
     def give(self, request: Resource) -> None:
-        """The queue got room for a task."""
+        """Add a task that the queue got room for."""
         self.allocated.add(request)
         self._share = None
 
     def take(self, request: Resource) -> None:
-        """A task of the queue lost its room."""
+        """Remove a task of the queue that lost its room."""
         self.allocated.sub_without_assert(request)
         self._share = None
 
     @property
     def share(self) -> float:
-        """The largest allocated / deserved over the dimensions that are deserved."""
+        """Return the largest allocated / deserved over the dimensions that are deserved."""
         share = self._share
         if share is None:
             share = self._share = self._largest_part()
@@ -257,7 +257,8 @@ class ProportionAttributes:
         return self._due
 
     def has_room_for(self, request: Resource, allocated: Resource | None = None) -> bool:
-        """allocated (None: as it is now) + request <= deserved in what is requested, exactly; pods are ignored.
+        """Return whether allocated (None: as it is now) + request <= deserved in the requested dimensions, exactly;
+        pods are ignored.
 
         That is `less_equal_with_dimension_and_resources_name` without a sum made and names gathered, which would cost
         `bench allocate` 6 % more.
@@ -287,7 +288,9 @@ class Poured(NamedTuple):
 
 @derived(QUEUE_LIMITS, bound=1)
 def _pour(known: QueueLimits, asked: Like[tuple[FloatArray, npt.NDArray[np.bool_]]]) -> Poured:
-    """`asked`: what each queue asks for, float64 [dimension, queue], and which have a job at all, bool [queue]."""
+    """Pour the cluster over the queues. `asked`: the request of each queue, float64 [dimension, queue], and which have
+    a job at all, bool [queue].
+    """
     request, present = asked.subject
     limits, rows = limits_of(known), present.nonzero()[0]
     basin = Basin(
@@ -306,7 +309,7 @@ def _pour(known: QueueLimits, asked: Like[tuple[FloatArray, npt.NDArray[np.bool_
 
 
 class Attributes(dict[str, ProportionAttributes]):
-    """Queue -> its attributes, made on first use; KeyError when it has no job."""
+    """Attributes by queue, made on first use; KeyError for a queue without a job."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -328,7 +331,7 @@ class Attributes(dict[str, ProportionAttributes]):
         return shares
 
     def gauges(self) -> QueueTables:
-        """Volcano's gauges, as they were when the session opened.
+        """Return Volcano's gauges, as they were when the session opened.
 
         A queue without jobs has only what it has allocated and asks for: nothing.
         """
@@ -346,13 +349,13 @@ class Attributes(dict[str, ProportionAttributes]):
         return tables.put("inqueue", demand.inqueue).put("elastic", demand.elastic)
 
     def overused(self) -> QueueTables:
-        """1 for the queues that have all they deserve now, 0 for the others that have a job."""
+        """Return 1 for the queues that now have all they deserve, 0 for the others that have a job."""
         allocated = self._with(self._demand.allocated, {name: made.allocated for name, made in self.items()})
         full: npt.NDArray[np.bool_] = np.logical_and.reduce(self._poured.deserved - allocated < MIN_RESOURCE)
         return self._tables().number("overused", full, self._demand.present)
 
     def _with(self, opening: FloatArray, now: dict[str, Resource]) -> FloatArray:
-        """The amounts of all queues where those of some have changed since the session opened."""
+        """Return the amounts of all queues, with those that have changed since the session opened."""
         amounts = opening.copy()
         for name, resource in now.items():  # what a queue deserves names nothing newer
             amounts[:, self._rows[name]] = column_of(resource, self._dims, len(amounts))
@@ -362,8 +365,8 @@ class Attributes(dict[str, ProportionAttributes]):
         return QueueTables(self._dims.names, list(self._rows))
 
     def promised_to(self, name: str) -> tuple[Resource, Resource]:
-        """Return what admitted jobs of a queue have not got yet (inqueue), to be charged in place, and what it has
-        beyond its jobs' minimums (elastic). Asked for at admissions only.
+        """Return the open part of admitted jobs' minimums in a queue (inqueue), to be charged in place, and what it has
+        beyond its jobs' minimums (elastic). Computed at admissions only.
         """
         found = self._promised.get(name)
         if found is None:
@@ -376,8 +379,8 @@ class Attributes(dict[str, ProportionAttributes]):
         return name in self or bool(self._demand.present[self._rows[name]])
 
     def promises(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return what each queue has allocated and promised (inqueue) now, what it has beyond its jobs' minimums, and
-        its real capability, 0 where that does not name a scalar; float64 [dimension, queue row].
+        """Return each queue's allocated and admitted amounts (inqueue), its elastic amounts, and its real capability, 0
+        where that does not name a scalar; float64 [dimension, queue row].
         """
         demand = self._demand
         allocated = self._with(demand.allocated, {name: made.allocated for name, made in self.items()})
@@ -401,7 +404,7 @@ class Attributes(dict[str, ProportionAttributes]):
         return self._dims.resource(values)
 
     def _deserved_of(self, row: int) -> Resource:
-        """Pouring names every scalar of the cluster and of the guarantee, also with 0."""
+        """Return the deserved amounts: pouring names every scalar of the cluster and of the guarantee, also with 0."""
         deserved, filled, named = self._poured
         if not filled:
             return Resource()
@@ -418,7 +421,7 @@ NAME: Final = "proportion"
 
 
 class ProportionSimulation:
-    """SimulateAddTask, SimulateRemoveTask, SimulateAllocatable.
+    """The rules SimulateAddTask, SimulateRemoveTask and SimulateAllocatable.
 
     The queue's state is not asked again, as in Volcano.
     """
@@ -428,7 +431,7 @@ class ProportionSimulation:
         self._attributes = attributes
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is placed in the trial; a text is an error."""
+        """Place the task in the trial; a returned text is an error."""
         allocated = self._allocated(state, task)
         if allocated is None:
             return _orphan(task)
@@ -436,7 +439,7 @@ class ProportionSimulation:
         return None
 
     def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is taken away in the trial."""
+        """Remove the task in the trial."""
         allocated = self._allocated(state, task)
         if allocated is None:
             return _orphan(task)
@@ -458,7 +461,7 @@ def _orphan(task: Task) -> str:
 
 
 def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resource:
-    """The queue's allocated in the trial; the session's own until something is changed."""
+    """Return the queue's allocated in the trial; the session's own until the trial changes it."""
     allocated: dict[str, Resource] = state.setdefault(NAME, {})
     if attributes.name not in allocated:
         # Cloned on first use: a trial on one node touches few queues.
@@ -467,7 +470,7 @@ def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resour
 
 
 class Proportion(BuiltInPlugin):
-    """Shares out the cluster. Queues without any job have no attributes and are never asked about."""
+    """Divides the cluster between queues. Queues without any job have no attributes and are never asked about."""
 
     name = "proportion"
     says = "divides the cluster among queues by weight, up to their capability"
@@ -500,31 +503,34 @@ class Proportion(BuiltInPlugin):
         session.points.handle(self._on_allocate, self._on_deallocate)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _place(self, queue: Queue) -> tuple[int, float]:
-        """Order queues: higher priority first, then the smaller share; without a job a queue has none."""
+        """Order queues: higher priority first, then the smaller share; a queue without a job has no share."""
         return -queue.priority, self.attributes[queue.name].share if self.attributes.has(queue.name) else 0.0
 
     def overused(self, queue: Queue) -> bool:
-        """deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
+        """Return whether deserved <= allocated in every dimension; a queue that deserves nothing is overused."""
         attributes = self.attributes[queue.name]
         # Tolerant, and true of a queue that deserves nothing: both as in proportion.go.
         return attributes.deserved.less_equal(attributes.allocated, ZERO)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        """The queue is open, and with the task stays within deserved on what the task asks for."""
+        """Return whether the queue is open, and with the task stays within deserved in the requested dimensions."""
         return queue.is_open and self.attributes[queue.name].has_room_for(task.template.request)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        """The queue is open, and with all these tasks stays within deserved on what they ask for."""
+        """Return whether the queue is open, and with all these tasks stays within deserved in the requested
+        dimensions.
+        """
         total = Resource()
         for task in tasks:
             total.add(task.template.request)
         return queue.is_open and self.attributes[queue.name].has_room_for(total)
 
     def job_enqueueable(self, job: Job) -> Vote:
-        """minResources + allocated + inqueue - elastic within the real capability, and the queue open.
+        """Vote whether minResources + allocated + inqueue - elastic is within the real capability, and the queue is
+        open.
 
         A Permit charges at once
         (fix enqueue-charges-once: admission does).
@@ -550,7 +556,7 @@ class Proportion(BuiltInPlugin):
         return Vote.PERMIT
 
     def _refused(self, rows: JobRows) -> BoolArray:
-        """`job_enqueueable` for many, with the same operations."""
+        """Answer `job_enqueueable` for many jobs, with the same operations."""
         columns, queues = self._session.snapshot.jobs, self._session.snapshot.queues
         minimum, of = columns.minimum.take(rows, axis=1), columns.queue.take(rows)
         closed = np.array([not queue.is_open for queue in queues])
@@ -559,14 +565,14 @@ class Proportion(BuiltInPlugin):
         return closed.take(of) | exceeds(future, room.take(of, axis=1), minimum)
 
     def job_enqueued(self, job: Job) -> None:
-        """Charge a job with its minResources less what gated pods ask for."""
+        """Charge a job with its minResources minus the requests of gated pods."""
         minimum = job.pod_group.min_resources
         if minimum is not None:
             inqueue, _ = self.attributes.promised_to(job.pod_group.queue)
             inqueue.add(self._session.jobs.without_gated(job, minimum))
 
     def reclaimable(self, _: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Tasks of queues above what they deserve, while they stay above."""
+        """Return tasks of queues above their deserved amount, while they stay above."""
         allocations: dict[str, Resource] = {}
         victims: list[Task] = []
         for candidate in candidates:
@@ -602,7 +608,7 @@ class Proportion(BuiltInPlugin):
             attributes.take(task.template.request)
 
     def gauges(self) -> QueueTables:
-        """The numbers of each queue when the session opened."""
+        """Return the numbers of each queue when the session opened."""
         return self.attributes.gauges()
 
     def amounts(self) -> QueueTables:
@@ -610,7 +616,7 @@ class Proportion(BuiltInPlugin):
         return self.attributes.amounts()
 
     def share_now(self, queue: str) -> float:
-        """By which queues are ordered now."""
+        """Return the shares by which queues are ordered now."""
         return self.attributes[queue].share
 
     def held_now(self, queue: str) -> Resource:

@@ -1,4 +1,6 @@
-"""Plugin rescheduling: moves pods away from nodes that are really busy. Source: Volcano `plugins/rescheduling`."""
+"""The plugin rescheduling: it moves pods away from nodes with a high measured load. Source: Volcano
+`plugins/rescheduling`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Qos(Enum):
 
 
 def qos_of(template: PodTemplate) -> Qos:
-    """BestEffort: nothing asked for; Guaranteed: limits for cpu and memory everywhere, equal to the requests."""
+    """Return the QoS class: BestEffort without requests; Guaranteed with limits for cpu and memory everywhere, equal to
+    the requests.
+    """
     spec = template.spec
     whole = section(spec, "resources")
     parts: list[dict[str, Any]] = [whole] if whole else _containers(spec)
@@ -73,7 +77,7 @@ def _sum(parts: list[dict[str, Any]], kind: str) -> dict[str, Quantity]:
 
 
 class Thresholds(NamedTuple):
-    """Per cent of a node's capacity."""
+    """Thresholds in per cent of a node's capacity."""
 
     cpu: float
     memory: float
@@ -89,27 +93,27 @@ class Load:
     memory: float
 
     def is_low(self, limits: Thresholds) -> bool:
-        """Below the limits in every dimension, and open for pods."""
+        """Return whether the load is below the limits in every dimension, and the node accepts pods."""
         return not self.spec.unschedulable and self.cpu < limits.cpu and self.memory < limits.memory
 
     def is_high(self, limits: Thresholds) -> bool:
-        """Above a limit."""
+        """Return whether the load is above a limit."""
         return self.cpu > limits.cpu or self.memory > limits.memory
 
     def reaches(self, limits: Thresholds) -> bool:
-        """At a limit or above."""
+        """Return whether the load is at a limit or above."""
         return self.cpu >= limits.cpu or self.memory >= limits.memory
 
 
 @dataclass(slots=True)
 class Spare:
-    """The room up to their targets that the idle nodes have: milli-cores and bytes."""
+    """The room of the idle nodes up to their targets: milli-cores and bytes."""
 
     cpu: int = 0
     memory: int = 0
 
     def is_used_up(self) -> bool:
-        """Exactly nothing left of one of them; once it is below 0, eviction goes on."""
+        """Return whether exactly nothing is left of one of them; once it is below 0, eviction goes on."""
         return self.cpu == 0 or self.memory == 0
 
 
@@ -166,15 +170,15 @@ def _spare(low: Sequence[Load], targets: Thresholds) -> Spare:
 
 
 def _amounts(spec: NodeSpec, kind: str) -> tuple[int, int]:
-    """Milli-cores and bytes of a node's capacity or, where it says so, allocatable."""
+    """Return milli-cores and bytes of a node's capacity or, where it says so, allocatable."""
     status = section(spec.node, "status")
     amounts = section(status, kind) or section(status, "capacity")
     return quantity_of(amounts.get("cpu", "0")).milli_value(), quantity_of(amounts.get("memory", "0")).value()
 
 
 def _least_important_first(pods: list[Task]) -> list[Task]:
-    """By priority, then QoS class; Go's insertion sort with a comparison that calls two best-effort pods each less than
-    the other, which turns their order round.
+    """Sort by priority, then QoS class. Go's insertion sort with a comparison that calls two best-effort pods each less
+    than the other reverses their order.
     """
     ordered = list(pods)
     for i in range(1, len(ordered)):
@@ -214,7 +218,7 @@ UPTIME_S: Final = 1.0  # how long a scheduler is held to have run before its fir
 
 
 class Rescheduling(BuiltInPlugin):
-    """Names pods of nodes that are busier than others."""
+    """Names pods to evict from nodes that are busier than others."""
 
     name = NAME
     says = "wants pods moved off overused nodes, every so often"
@@ -242,13 +246,13 @@ class Rescheduling(BuiltInPlugin):
         session.points.victim_tasks.add(self.name, [self._strategy(limits) for limits in self._strategies])
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _strategy(self, limits: tuple[Thresholds, Thresholds]) -> Callable[[Sequence[Task]], list[Task]]:
         return lambda tasks: victims(self._session, self._loads(), *limits, tasks)
 
     def _loads(self) -> list[Load]:
-        """Every node's load, in name order; what was not measured is 0."""
+        """Return every node's load, in name order; 0 for a load that was not measured."""
         session = self._session
         handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
         loads: list[Load] = []
@@ -262,7 +266,7 @@ class Rescheduling(BuiltInPlugin):
 
 
 def _strategies(given: list[Any]) -> list[tuple[Thresholds, Thresholds]]:
-    """(thresholds, targetThresholds) of every lowNodeUtilization; the default one where no strategy is given."""
+    """Return (thresholds, targetThresholds) of every lowNodeUtilization; the default one without a strategy."""
     if not given:
         return [(_thresholds(None), _thresholds(None))]
     entries = (cast("Mapping[str, Any]", e) for e in given if isinstance(e, dict))

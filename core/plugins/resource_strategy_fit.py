@@ -1,4 +1,4 @@
-"""resource-strategy-fit: fill or spread by resource, keep off scarce ones, reserve cpu and memory for them.
+"""resource-strategy-fit: fill or spread by resource, avoid nodes with scarce ones, reserve cpu and memory for them.
 
 Source: Volcano `plugins/resource-strategy-fit`.
 """
@@ -71,7 +71,7 @@ NO_SRA: Final = Sra(0, {}, 0)
 
 
 def record(value: object) -> dict[str, Any]:
-    """A nested record with its keys in lower case; of anything else an empty one."""
+    """Return a nested record with its keys in lower case; an empty one for another value."""
     if not isinstance(value, dict):
         return {}
     items = cast("dict[str, Any]", value)
@@ -79,13 +79,13 @@ def record(value: object) -> dict[str, Any]:
 
 
 def whole(value: object, default: int) -> int:
-    """A number as Go's mapstructure makes an int of it: a fraction is cut off."""
+    """Return a number as Go's mapstructure makes an int of it: a fraction is cut off."""
     # In Python a bool is an int, too.
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
 def names_in(text: object) -> list[str]:
-    """Names with commas between."""
+    """Return names with commas between."""
     listed = text.split(",") if isinstance(text, str) else []
     return [name.strip() for name in listed if name.strip()]
 
@@ -132,7 +132,9 @@ PROPORTIONAL: Final = Argument(
 
 
 def read_strategies(arguments: Mapping[str, Any]) -> dict[str, Strategy]:
-    """`resources`: name or prefix with a trailing asterisk -> strategy. A pattern of any other shape is left out."""
+    """Read `resources`: name or prefix with a trailing asterisk -> strategy. A pattern of any other shape is left
+    out.
+    """
     value = RESOURCES.of(arguments)
     if not value:
         return dict(DEFAULT_STRATEGIES)
@@ -150,7 +152,7 @@ def _strategy(item: dict[str, Any]) -> Strategy:
 
 
 def strategy_for(name: str, configured: dict[str, Strategy]) -> Strategy | None:
-    """The resource's own entry, else the one of the longest prefix, else None."""
+    """Return the resource's own entry, else the one of the longest prefix, else None."""
     if name in configured:
         return configured[name]
     prefixes = [key for key in configured if key.endswith("*") and name.startswith(key[:-1])]
@@ -158,7 +160,7 @@ def strategy_for(name: str, configured: dict[str, Strategy]) -> Strategy | None:
 
 
 def read_sra(arguments: Mapping[str, Any]) -> Sra:
-    """`sra`: enable, resources, weight (0 when absent), resourceWeight by name (1 when absent or negative)."""
+    """Read `sra`: enable, resources, weight (0 when absent), resourceWeight by name (1 when absent or negative)."""
     given = record(SCARCE.of(arguments))
     if given.get("enable") is not True:
         return NO_SRA
@@ -169,7 +171,7 @@ def read_sra(arguments: Mapping[str, Any]) -> Sra:
 
 
 def read_shares(arguments: Mapping[str, Any]) -> dict[str, IdleShare] | None:
-    """`proportional`: enable, resources, resourceProportion "<name>.cpu" and "<name>.memory" (1 when absent or
+    """Read `proportional`: enable, resources, resourceProportion "<name>.cpu" and "<name>.memory" (1 when absent or
     negative). By name in name order; None when it is off.
     """
     given = record(PROPORTIONAL.of(arguments))
@@ -194,7 +196,9 @@ WEIGHT_ANNOTATION: Final = "volcano.sh/resource-strategy-weight"
 
 
 def own_weights(text: str) -> dict[str, int] | None:
-    """Weights by resource name from a pod's annotation (a JSON object of whole numbers); None when it is none."""
+    """Return weights by resource name from a pod's annotation (a JSON object of whole numbers); None for another
+    text.
+    """
     try:
         given = msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -226,7 +230,7 @@ class StrategyScorer:
         self._configured, self._weight, self._sra = configured, weight, sra
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """For the task's template and annotations."""
+        """Return the score for the task's template and annotations."""
         extra = self._sra_scores(session, task) if self._sra.weight > 0 else None
         if self._weight > 0:
             return self._fit(session, task, extra)
@@ -243,7 +247,7 @@ class StrategyScorer:
         return fill_score(session, terms, weights, FULL * self._weight, extra)
 
     def _strategies(self, session: Session, task: Task) -> list[tuple[int, float, Strategy]]:
-        """(dimension, request, strategy) of what the task asks for and what counts."""
+        """Return (dimension, request, strategy) of each requested resource that counts."""
         names, own_type = session.dims.names, task.annotations.get(TYPE_ANNOTATION)
         own = own_weights(task.annotations.get(WEIGHT_ANNOTATION, "")) or {} if own_type else {}
         found: list[tuple[int, float, Strategy]] = []
@@ -258,7 +262,7 @@ class StrategyScorer:
         return found
 
     def _sra_scores(self, session: Session, task: Task) -> FloatArray:
-        """weight * 100 * (1 - the node's scarce resources by weight); 0 where it lacks something asked for. [N]."""
+        """Return weight * 100 * (1 - the node's scarce resources by weight); 0 where it lacks a requested one. [N]."""
         allocatable, sra = session.nodes.allocatable, self._sra
         held = np.zeros(session.nodes.count)
         for dimension, name in enumerate(session.dims.names[: len(allocatable)]):
@@ -281,7 +285,7 @@ MEGA = 1000
 
 
 class ScarceResource(NamedTuple):
-    """The columns of one resource: what is idle of it, where nodes have it, the shares and the reason's number."""
+    """The columns of one resource: its idle amounts, where nodes have it, the shares and the reason's number."""
 
     idle: CellColumn
     named: CellColumn
@@ -290,7 +294,7 @@ class ScarceResource(NamedTuple):
 
 
 class LeavesTooLittle(NamedTuple):
-    """Less cpu or memory would be left on the node than its idle scarce resource needs beside it."""
+    """Refuses a node that would be left with less cpu or memory than its idle scarce resource needs."""
 
     kept: ScarceResource
     cpu: CellColumn
@@ -298,7 +302,7 @@ class LeavesTooLittle(NamedTuple):
     request: Resource
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(reader of columns) -> (rows) -> True where the filter passes."""
+        """Return a function: (reader of columns) -> (rows) -> True where the filter passes."""
         idle, named, cpu, memory = (read.of(each) for each in (self.kept.idle, self.kept.named, self.cpu, self.memory))
         share, own_cpu, own_memory = self.kept.share, self.request.milli_cpu, self.request.memory
 
@@ -314,7 +318,7 @@ class LeavesTooLittle(NamedTuple):
 
 
 class Proportional:
-    """The filter. Tasks that ask for one of the scarce resources pass everywhere."""
+    """The filter. Tasks that request one of the scarce resources pass everywhere."""
 
     name = "resource-strategy-fit"
     reads = TEMPLATE_ONLY
@@ -324,7 +328,9 @@ class Proportional:
         self._kept: list[ScarceResource] | None = None
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None where nothing is to be kept from this task. The first resource by name is the reason."""
+        """Return the answers; None where nothing is reserved against this task. The first resource by name is the
+        reason.
+        """
         request = task.template.request
         # Shares are kept for such pods, so they may use them.
         if any((request.scalars or {}).get(name, 0.0) > 0.0 for name in self._shares):

@@ -27,7 +27,7 @@ class QuotaLimits(NamedTuple):
 
 
 class QuotaShortage(NamedTuple):
-    """Of what a quota has too little for a job: how much it asks for, and how much is `left` of `hard`."""
+    """A quota's shortage for a job: the resource, the job's request, and how much is `left` of `hard`."""
 
     quota: str
     resource: str
@@ -37,7 +37,7 @@ class QuotaShortage(NamedTuple):
 
 
 class ResourceQuotas(BuiltInPlugin):
-    """Keeps to ResourceQuotas. Scopes are ignored. What the job's pods use already counts twice."""
+    """Keeps to ResourceQuotas. Scopes are ignored. The usage of the job's own pods counts twice."""
 
     name = "resourcequota"
     says = "lets a job in only where the quotas of its namespace leave room"
@@ -64,7 +64,7 @@ class ResourceQuotas(BuiltInPlugin):
             session.points.job_enqueued.add(self.name, self._charge)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def shortages(self, job: Job) -> list[QuotaShortage]:
         """Return where used + pending + minResources is not within hard, on what both name: of the first such quota."""
@@ -95,14 +95,14 @@ class ResourceQuotas(BuiltInPlugin):
         return vote
 
     def _charge(self, job: Job) -> None:
-        """The job's minimum counts against its namespace until the session ends."""
+        """Charge the job's minimum to its namespace until the session ends."""
         pending = self._pending.setdefault(job.namespace, {})
         for name, amount in _minimum(job).items():
             pending[name] = _sum(amount, pending.get(name))
 
 
 def _minimum(job: Job) -> Quantities:
-    """minResources as the API has it: quotas may name what the scheduler does not count."""
+    """Return minResources as the API has it: quotas may name resources that the scheduler does not count."""
     return _quantities(section(section(job.pod_group.pod_group, "spec"), "minResources"))
 
 

@@ -1,4 +1,4 @@
-"""sla: who has waited for longer than agreed is admitted, and room is kept for it. Source: Volcano `plugins/sla`."""
+"""sla: admit jobs that have waited longer than agreed, and keep room for them. Source: Volcano `plugins/sla`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEVER: Final = 2**63 - 1  # beyond every deadline, in nanoseconds
 
 
 class Sla(BuiltInPlugin):
-    """Puts jobs first by their deadlines: creation and the waiting time that was agreed."""
+    """Orders jobs by their deadlines: creation plus the agreed waiting time."""
 
     name = "sla"
     says = "lets jobs in that have waited for longer than agreed, and keeps room for them"
@@ -68,7 +68,7 @@ class Sla(BuiltInPlugin):
         self._wake(session)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _wake(self, session: Session) -> None:
         columns = session.snapshot.jobs
@@ -82,7 +82,7 @@ class Sla(BuiltInPlugin):
             session.wake(min(coming))
 
     def _deadline(self, job: Job) -> int | None:
-        """Creation + waiting time in nanoseconds since the epoch, None without an agreement."""
+        """Return creation + waiting time in nanoseconds since the epoch, None without an agreement."""
         if job.row not in self._deadlines:
             # The annotation goes before the argument.
             waiting = _agreed(job.pod_group) or self._waiting_ns
@@ -92,7 +92,7 @@ class Sla(BuiltInPlugin):
         return self._deadlines[job.row]
 
     def _deadlines_of_all(self) -> npt.NDArray[np.int64]:
-        """Job order: the earlier deadline first; jobs without one last."""
+        """Return keys of job order: the earlier deadline first; jobs without one last."""
         column = np.full(len(self._jobs.readiness), NEVER)
         deadlines = map(self._deadline, self._jobs.in_order)
         # Below NEVER, so that a deadline, however far, comes before none.
@@ -100,11 +100,11 @@ class Sla(BuiltInPlugin):
         return column
 
     def permit_overdue(self, job: Job) -> Vote:
-        """Permit once the deadline has come; before that, no opinion."""
+        """Permit the job once its deadline has come; abstain before."""
         deadline = self._deadline(job)
         return Vote.PERMIT if deadline is not None and self._now >= deadline / NANOSECOND else Vote.ABSTAIN
 
 
 def _agreed(spec: PodGroupSpec) -> int | None:
-    """The PodGroup's own waiting time; a text that is none counts as absent."""
+    """Return the PodGroup's own waiting time; a text that is not a time counts as absent."""
     return _ANNOTATION.of(spec.annotations) or WAITING_TIME.of(spec.annotations)

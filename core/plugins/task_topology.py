@@ -1,4 +1,4 @@
-"""Plugin task-topology: which roles of a job like to share a node, and which do not."""
+"""The plugin task-topology: the roles of a job that prefer to share a node, and those that avoid it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ ALONE_APART, TOGETHER, ALONE_TOGETHER, APART = 4, 3, 2, 1
 
 
 class Relations:
-    """`order`: role -> how early the user wants it, 0 for not at all; `strength`: role -> how early its relations
-    want it, for the roles that have any.
+    """Relations of roles. `order`: role -> how early the user wants it, 0 for not at all; `strength`: role -> how early
+    its relations want it, for the roles that have any.
     """
 
     def __init__(self, together: list[list[str]], apart: list[list[str]], order: list[str]) -> None:
@@ -62,11 +62,13 @@ class Relations:
                 pairs.update((a, b) for i, a in enumerate(group) for j, b in enumerate(group) if i != j)
 
     def attraction(self, role: str, others: Mapping[str, int]) -> int:
-        """Tasks among the others (role -> number) that the role wants to be with, less those it does not."""
+        """Return the number of tasks among the others (role -> number) that the role prefers to be with, minus those
+        that it avoids.
+        """
         return sum(n for other, n in others.items() if (role, other) in self._together) - self.repulsion(role, others)
 
     def repulsion(self, role: str, others: Mapping[str, int]) -> int:
-        """Tasks among the others that the role does not want to be with."""
+        """Return the number of tasks among the others that the role avoids."""
         return sum(n for other, n in others.items() if (role, other) in self._apart)
 
 
@@ -104,12 +106,12 @@ MEBI: Final = 1024
 
 
 def role_of(task: Task) -> str:
-    """The role as this plugin reads it: from the annotation alone."""
+    """Return the role as this plugin reads it: from the annotation alone."""
     return task.annotations.get(TASK_SPEC, "")
 
 
 def size_of(task: Task) -> float:
-    """A pod's size when buckets are balanced: a milli-core, a mebibyte and a unit of anything else weigh the same."""
+    """Return a pod's size for balancing buckets: a milli-core, a mebibyte and a unit of anything else weigh the same."""
     # Template items begin with cpu and memory, whether or not the pod asks for them.
     (_, cpu), (_, memory), *scalars = task.template.items
     size = cpu + memory / MEBI / MEBI
@@ -119,8 +121,8 @@ def size_of(task: Task) -> float:
 
 
 class Bucket:
-    """`tasks` by uid: those without a node, whose requests are in `request` (by dimension) and `size`; `on_node`:
-    how many of the others are on which node.
+    """A bucket of tasks. `tasks` by uid: those without a node, whose requests are in `request` (by dimension) and
+    `size`; `on_node`: the number of the others on each node.
     """
 
     def __init__(self, index: int) -> None:
@@ -133,7 +135,7 @@ class Bucket:
         self.bound = 0
 
     def add(self, task: Task, node: str) -> None:
-        """Deal a task out, `node` being where it is already, or ""."""
+        """Add a task to the bucket, `node` being its node already, or ""."""
         self.roles[role_of(task)] += 1
         if node:
             self.on_node[node] += 1
@@ -143,7 +145,7 @@ class Bucket:
         self._weigh(task, 1.0)
 
     def place(self, task: Task, node: str) -> None:
-        """A task of the bucket has got a node."""
+        """Count a task of the bucket that got a node."""
         self.on_node[node] += 1
         self.bound += 1
         self.tasks.pop(task.uid, None)
@@ -175,7 +177,7 @@ class JobBuckets:
 
     def deal(self, tasks: Iterable[tuple[Task, str]]) -> None:
         """Deal out (task, its node or ""): those with a node by node, then the others by role and name, each to the
-        bucket it likes best, of equals to the one with least to place.
+        bucket that it prefers, of equals to the one with least to place.
         """
         known = [(task, node) for task, node in tasks if role_of(task) and role_of(task) in self.relations.strength]
         of_node: dict[str, Bucket] = {}
@@ -195,7 +197,7 @@ class JobBuckets:
         return (not node, node, (0, 0) if node else self.urgency(task), "" if node else task.name)
 
     def _favourite(self, role: str) -> Bucket | None:
-        """The bucket a role likes best; None when it likes none of them."""
+        """Return the bucket that a role prefers; None without one."""
         best: Bucket | None = None
         most = 0
         for bucket in self.buckets:
@@ -208,12 +210,14 @@ class JobBuckets:
         return best
 
     def urgency(self, task: Task) -> tuple[int, int]:
-        """Lower goes first: the user's order of roles, then the strength of their relations."""
+        """Return the sort key of urgency, lower first: the user's order of roles, then the strength of their
+        relations.
+        """
         role = role_of(task)
         return -self.relations.order.get(role, 0), -self.relations.strength.get(role, 0)
 
     def place(self, task: Task, node: str) -> None:
-        """A task of the job has got a node, perhaps only for now."""
+        """Count a task of the job that got a node, perhaps only for now."""
         role = role_of(task)
         if role:
             self.placed.setdefault(node, Counter())[role] += 1
@@ -222,11 +226,11 @@ class JobBuckets:
             bucket.place(task, node)
 
     def bucket_of(self, task: Task) -> Bucket | None:
-        """The task's bucket; None when its role is in no relation."""
+        """Return the task's bucket; None when its role is in no relation."""
         return self._bucket_of.get(task.uid)
 
     def is_uniform(self, bucket: Bucket) -> bool:
-        """Return whether all tasks dealt to it without a node ask for the same."""
+        """Return whether all tasks dealt to the bucket without a node have equal requests."""
         return bucket.index in self._uniform
 
 
@@ -244,8 +248,9 @@ def names_scalar(nodes: Allocatable, name: str) -> BoolArray:
 
 
 class BucketScores:
-    """weight * 100 * points / largest bucket, points being the bucket's tasks on the node, less the job's tasks there
-    that repel this one, plus what of the bucket would still fit on it. 0 where the task itself does not fit.
+    """The score weight * 100 * points / largest bucket. Points are the bucket's tasks on the node, minus the job's
+    tasks there that repel this one, plus the bucket's tasks that would still fit on it. 0 where the task itself does
+    not fit.
     """
 
     def __init__(self, session: Session, task: Task, job: JobBuckets, bucket: Bucket, weight: int) -> None:
@@ -253,7 +258,7 @@ class BucketScores:
         self._task, self._job, self._bucket, self._weight = task, job, bucket, weight
 
     def __call__(self, rows: Rows, /) -> FloatArray:
-        """float64 [len(rows)]."""
+        """Return the scores, float64 [len(rows)]."""
         room = self._nodes.idle[:, rows] + self._nodes.releasing[:, rows]
         points = self._ties()[rows] + len(self._bucket.tasks) - self._left_out(room)
         points[self._is_too_small(room, rows)] = 0
@@ -261,7 +266,9 @@ class BucketScores:
         return scores * FULL / float(self._job.largest) if self._job.largest else scores
 
     def _ties(self) -> npt.NDArray[np.int64]:
-        """Tasks of the bucket on each node, less those that were placed there and repel the task. [N]."""
+        """Return the number of the bucket's tasks on each node, minus those that were placed there and repel the task.
+        [N].
+        """
         ties = np.zeros(self._nodes.count, dtype=np.int64)
         rows, role = self._nodes.row, role_of(self._task)
         for node, number in self._bucket.on_node.items():
@@ -318,11 +325,13 @@ class BucketScorer:
 
     @property
     def reads(self) -> Reads:
-        """Return what the answers depend on; no attribute: it would hold on to itself until the collector comes."""
+        """Return the inputs of the answers. Not an attribute: it would refer to itself, and so wait for the garbage
+        collector.
+        """
         return Reads(kind=self.kind)
 
     def kind(self, task: Task) -> Hashable:
-        """The bucket and the role, where its tasks are alike; else the task itself."""
+        """Return the bucket and the role, where its tasks are equal; else the task itself."""
         job = self._jobs.get(task.job)
         bucket = None if job is None else job.bucket_of(task)
         if job is None or bucket is None:
@@ -330,7 +339,7 @@ class BucketScorer:
         return task.job, bucket.index, role_of(task) if job.is_uniform(bucket) else task.uid
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """None for a task outside of any bucket: 0 everywhere."""
+        """Return the scores; None for a task outside of any bucket, which scores 0 everywhere."""
         job = self._jobs.get(task.job)
         bucket = None if job is None else job.bucket_of(task)
         if job is None or bucket is None:
@@ -352,7 +361,7 @@ class BucketOrder:
         self._jobs = jobs
 
     def __call__(self, left: Task, right: Task) -> int:
-        """Negative: left first."""
+        """Return a negative number when left goes first."""
         mine, theirs = self._jobs.get(left.job), self._jobs.get(right.job)
         if mine is None or theirs is None:
             return 0
@@ -374,7 +383,7 @@ WEIGHT: Final = Argument("task-topology.weight", INTEGER, 1, "What its scores co
 
 
 class TaskTopology(BuiltInPlugin):
-    """Goes by the annotations of jobs about which roles want to be together, or apart."""
+    """Reads the annotations of jobs about roles that prefer or avoid each other."""
 
     name = "task-topology"
     says = "keeps tasks of a job together, or apart, by role"

@@ -1,4 +1,4 @@
-"""tdm: nodes that belong to others at certain hours. Source: Volcano `plugins/tdm` (time-division multiplexing)."""
+"""tdm: nodes that belong to other users at certain hours. Source: Volcano `plugins/tdm` (time-division multiplexing)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Zones:
         return [(moment(day, first), moment(day + nights, last)) for day in days]
 
     def next_change(self) -> float | None:
-        """Return when a zone opens or closes next; None without zones."""
+        """Return the time when a zone opens or closes next; None without zones."""
         moments: list[int] = []
         for text in self._spans.values():
             try:
@@ -95,7 +95,7 @@ class Zones:
 
 
 def parse_span(text: str) -> tuple[int, int]:
-    """(start, end) of "HH:MM-HH:MM" in seconds since midnight. Raises ZoneError."""
+    """Return (start, end) of "HH:MM-HH:MM" in seconds since midnight. Raises ZoneError."""
     parts = text.strip().split("-")
     if len(parts) != 2:
         raise ZoneError(f"revocable zone {text} format error")
@@ -103,7 +103,7 @@ def parse_span(text: str) -> tuple[int, int]:
 
 
 def parse_clock_time(text: str) -> int:
-    """Seconds since midnight of "15:04". Raises ZoneError with the words of Go's time.Parse."""
+    """Return seconds since midnight of "15:04". Raises ZoneError with the words of Go's time.Parse."""
     match = _CLOCK_TIME.fullmatch(text)
     whole = f'parsing time "{text}"'
     if match is None:
@@ -135,7 +135,7 @@ def is_revocable(task: Task) -> bool:
 
 
 class RevocableNodes:
-    """Filter and scorer in one: both ask whether the node's zone is open, and whether the task may be revoked."""
+    """Filter and scorer in one: both check whether the node's zone is open, and whether the task may be revoked."""
 
     name = NAME
     reads = Reads(kind=is_revocable)
@@ -153,10 +153,10 @@ class RevocableNodes:
 
 
 class RevocableFilter(RevocableNodes):
-    """A closed zone takes no task; an open one only tasks that may be revoked."""
+    """Refuses all tasks in a closed zone, and in an open one those that may not be revoked."""
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """The answer for tasks of this kind."""
+        """Return the answer for tasks of this kind."""
         if not self.any:
             return None
         allowed = bool(task.revocable_zone)
@@ -174,10 +174,10 @@ class RevocableFilter(RevocableNodes):
 
 
 class RevocableScorer(RevocableNodes):
-    """100 for open revocable nodes, for tasks that may be revoked."""
+    """Scores open revocable nodes 100 for tasks that may be revoked."""
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """The scores for tasks of this kind."""
+        """Return the scores for tasks of this kind."""
         if not self.any or not task.revocable_zone:
             return None
         lines = zip(self._zones, self._problems, strict=True)
@@ -194,7 +194,9 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 def evictable_count(jobs: SessionJobs, job: Job) -> int:
-    """By the PodGroup's annotations: minAvailable goes before maxUnavailable; without either, one pod."""
+    """Return the number of evictable pods by the PodGroup's annotations: minAvailable goes before maxUnavailable;
+    without either, one pod.
+    """
     annotations, counts, row = job.pod_group.annotations, jobs.counts, job.row
     running, total = int(counts[TaskStatus.RUNNING][row]), len(job.tasks)
     least = annotations.get(MIN_AVAILABLE)
@@ -210,7 +212,7 @@ def evictable_count(jobs: SessionJobs, job: Job) -> int:
 
 
 def amount_of(text: str, total: int) -> int:
-    """A number, or a percentage of `total` rounded up; 0 for anything else."""
+    """Return a number, or a percentage of `total` rounded up; 0 for any other value."""
     if _INTEGER.fullmatch(text):
         return int(text)
     if text.endswith("%") and _INTEGER.fullmatch(text[:-1]):
@@ -244,7 +246,7 @@ LAST_EVICTION: Final = "last_eviction"  # in the carry: seconds since the epoch
 
 
 class Tdm(BuiltInPlugin):
-    """Opens and closes zones. One without an argument is closed. The clock is that of pumice's `timeZone`."""
+    """Opens and closes zones. A zone without an argument is closed. The clock is that of pumice's `timeZone`."""
 
     name = "tdm"
     says = "lets revocable tasks use zones of nodes at certain hours only"
@@ -281,7 +283,7 @@ class Tdm(BuiltInPlugin):
             session.wake(change, every_s=DAY_S)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _concerns_anybody(self) -> bool:
         """Return whether hours make a difference: there are nodes of zones, and pods that have not ended."""
@@ -291,22 +293,24 @@ class Tdm(BuiltInPlugin):
         return live and any(spec.revocable_zone for spec in self._session.nodes.specs)
 
     def _preemptable_jobs(self) -> npt.NDArray[np.int8]:
-        """Job order: jobs that may not be preempted first."""
+        """Return keys of job order: jobs that may not be preempted first."""
         jobs = self._session.jobs
         column = np.zeros(len(jobs.readiness), dtype=np.int8)
         column[jobs.columns.order] = [job.pod_group.preemptable for job in jobs.in_order]
         return column
 
     def job_pipelined(self, job: Job) -> Vote:
-        """Permits a job that its own count calls pipelined, rejects any other."""
+        """Permit a job that its own count calls pipelined, and reject any other."""
         return Vote.PERMIT if self._session.jobs.is_pipelined(job) else Vote.REJECT
 
     def job_starving(self, job: Job) -> bool:
-        """A job that may not be preempted starves as long as a task of it is pending."""
+        """Return whether a job that may not be preempted has a pending task."""
         return not job.pod_group.preemptable and self._session.jobs.has_pending(job)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
-        """Running preemptable tasks outside of zones, within each job's budget; a preemptable preemptor gets none."""
+        """Return running preemptable tasks outside of zones, within each job's budget; none for a preemptable
+        preemptor.
+        """
         if preemptor.preemptable or preemptor.revocable_zone:
             return [], Vote.REJECT
         nodes, node_of = self._session.nodes, self._session.jobs.node
@@ -318,7 +322,9 @@ class Tdm(BuiltInPlugin):
         return self._within_budgets(fixed), Vote.PERMIT
 
     def victims(self, _: Sequence[Task]) -> list[Task]:
-        """Once a period: preemptable tasks on the nodes of closed zones, zone by zone, within each job's budget."""
+        """Return once a period the preemptable tasks on the nodes of closed zones, zone by zone, within each job's
+        budget.
+        """
         now = self._session.clock.now
         # Volcano keeps the time of the last eviction in a package variable; here it is in the carry.
         if self._state.get(LAST_EVICTION, -self._period_s) + self._period_s > now:
@@ -342,7 +348,7 @@ class Tdm(BuiltInPlugin):
         return task.preemptable and self._session.jobs.status[task.row] == TaskStatus.RUNNING
 
     def _within_budgets(self, tasks: Sequence[Task]) -> list[Task]:
-        """The first tasks of each job, as many as its budget allows, jobs by "namespace/name"."""
+        """Return the first tasks of each job, as many as its budget allows, jobs by "namespace/name"."""
         by_job: dict[str, list[Task]] = {}
         for task in tasks:
             by_job.setdefault(task.job, []).append(task)

@@ -1,4 +1,4 @@
-"""usage: keeps off nodes that are really busy, and prefers idle ones. Source: Volcano `plugins/usage/usage.go`.
+"""usage: avoid nodes with a high measured load, and prefer idle ones. Source: Volcano `plugins/usage/usage.go`.
 
 Only what was measured counts: what was placed since does not.
 """
@@ -70,18 +70,18 @@ class Loads:
 
 @derived(NODES)
 def _annotated(nodes: NodeSpecs) -> frozenset[str]:
-    """The nodes that say themselves how busy they are."""
+    """Return the nodes whose annotations give their load."""
     return frozenset(spec.name for spec in nodes.specs if ANNOTATION in spec.annotations)
 
 
 @memory(NODES)
 def _read(_nodes: NodeSpecs) -> dict[str, tuple[Object, NodeUsage]]:
-    """By node: the NodeMetrics object that was read last, and what was made of it."""
+    """Read by node the last NodeMetrics object and its load."""
     return {}
 
 
 def measured(session: Session) -> Iterator[tuple[int, NodeUsage]]:
-    """(row, load) of the measured nodes."""
+    """Return (row, load) of the measured nodes."""
     nodes, now = session.nodes, session.clock.now
     handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
     kept = _read(nodes)
@@ -114,7 +114,7 @@ class BusyNodes:
         self._ends_at = float(loads.expires_at[codes != 0].min()) if self._check else 0.0
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """The answer; None when no node is too busy. It holds until the first measurement that refuses is too old."""
+        """Return the answer; None when no node is too busy. It holds until the first refusing measurement is too old."""
         if self._check:
             session.wake(self._ends_at)
         return self._check
@@ -133,12 +133,12 @@ class IdleNodes:
         self._score: Score = ColumnRule(_known(raw))
 
     def prepare(self, session: Session, task: Task) -> Score:
-        """The score."""
+        """Return the score."""
         return self._score
 
 
 class Usage(BuiltInPlugin):
-    """Goes by measured loads. Weights of cpu and memory that cancel out leave the scorer out."""
+    """Filters and scores by measured loads. Weights of cpu and memory that cancel out leave the scorer out."""
 
     name = NAME
     says = "keeps off nodes that are really busy"

@@ -1,4 +1,4 @@
-"""Plugins that users wrote, kept from harming a cycle: what they raise is named and answered for."""
+"""Plugins that users wrote, kept from harming a cycle: their exceptions are caught, named and replaced by an answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class WrongAnswerError(ValueError):
-    """An answer of another shape or range than was asked for."""
+    """An answer of a wrong shape or range."""
 
 
 class Guarded:
@@ -77,7 +77,7 @@ class GuardedFilter(Guarded):
     """A user's NodeFilter. FitFailure is a verdict and passes through."""
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """PreFilter. When it fails: nothing to say, or (`onError: fail`) no node will do."""
+        """Run PreFilter. When it fails: no opinion, or (`onError: fail`) a refusal of every node."""
         failures = self._failures
 
         def ask() -> Check | None:
@@ -116,7 +116,7 @@ class GuardedCodes:
         self._inner, self._failures, self._session = inner, failures, session
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """int32 [len(rows)]. A per-node function fails node by node, others as a whole."""
+        """Return int32 [len(rows)]. A per-node function fails node by node, others as a whole."""
         if isinstance(self._inner.answer, ByNode):
             return np.array([self.one(row) for row in numbers(self._session.nodes.count, rows)], dtype=np.int32)
         count = _count(self._session, rows)
@@ -127,7 +127,7 @@ class GuardedCodes:
         )
 
     def one(self, row: int, /) -> int:
-        """The reason number of one row."""
+        """Return the reason number of one row."""
         ask = _one_of(self._inner)
         return self._failures.attempt(
             "reject_one", lambda: int(self._checked(np.array([ask(row)]), 1)[0]), self._instead, row
@@ -158,7 +158,7 @@ class GuardedScorer(Guarded):
     """A user's NodeScorer."""
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """PreScore. When it fails: no contribution."""
+        """Run PreScore. When it fails: no contribution."""
 
         def ask() -> Score | None:
             given = self._inner.prepare(session, task)
@@ -168,8 +168,8 @@ class GuardedScorer(Guarded):
 
 
 def guarded_score(inner: Score, failures: PluginFailures, session: Session) -> Score:
-    """Return a user's scorer, prepared for a task: 0 in place of what it failed to say, or said with something that is
-    not a finite number.
+    """Return a user's scorer, prepared for a task: 0 in place of a failed answer, or of one that is not a finite
+    number.
     """
     constant, scores = inner.constant, GuardedScores(inner, failures, session)
     rule = ColumnRule(
@@ -188,7 +188,7 @@ class GuardedScores:
         self._inner, self._failures, self._session = inner, failures, session
 
     def __call__(self, rows: Rows, /) -> FloatArray:
-        """float64 [len(rows)], a new array. A per-node function fails node by node, others as a whole."""
+        """Return float64 [len(rows)], a new array. A per-node function fails node by node, others as a whole."""
         if isinstance(self._inner.answer, ByNode):
             return np.array([self.one(row) for row in numbers(self._session.nodes.count, rows)], dtype=np.float64)
         count = _count(self._session, rows)
@@ -197,12 +197,12 @@ class GuardedScores:
         )
 
     def one(self, row: int, /) -> float:
-        """The score of one row."""
+        """Return the score of one row."""
         ask = _one_of(self._inner)
         return self._failures.attempt("score_one", lambda: float(_finite(ask(row), ())), lambda _: 0.0, row)
 
     def finish(self, raw: FloatArray, /) -> FloatArray:
-        """NormalizeScore."""
+        """Run NormalizeScore."""
         finish: Any = self._inner.finish
         return self._failures.attempt("finish", lambda: _finite(finish(raw), raw.shape), lambda _: np.zeros(len(raw)))
 
@@ -232,8 +232,8 @@ Instead = Callable[[str], Any]  # sentence -> answer
 
 
 class Answers(NamedTuple):
-    """`ignored`, `refused`: what stands for the answer of a function that failed: as if not asked, and a refusal
-    (`onError: fail`). `is_one`: whether something is an answer; `expected` says it in words.
+    """The answers that stand in for failures. `ignored`: as if the function were not asked; `refused`: a refusal
+    (`onError: fail`). `is_one`: tells whether a value is an answer; `expected`: its description.
     """
 
     ignored: Instead
@@ -242,7 +242,7 @@ class Answers(NamedTuple):
     is_one: Callable[[Any], bool] = lambda _: True
 
     def checked(self, answer: Any) -> Any:
-        """The answer. Raises WrongAnswerError for what is none."""
+        """Return the answer. Raises WrongAnswerError for a value that is not one."""
         if not self.is_one(answer):
             raise WrongAnswerError(f"expected {self.expected}, was {type(answer).__name__}")
         return answer
@@ -328,7 +328,7 @@ INSTEAD: Final[dict[str, Answers]] = {
 
 
 def guard(point: str, function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
-    """The function with its failures answered for, answers of a wrong kind among them."""
+    """Return the function with its failures replaced, wrong answers among them."""
     answers = INSTEAD[point]
     instead = answers.refused if failures.refuses else answers.ignored
 
@@ -340,7 +340,7 @@ def guard(point: str, function: Callable[..., Any], failures: PluginFailures) ->
 
 
 def guard_check(function: Callable[..., Any], failures: PluginFailures) -> Callable[..., Any]:
-    """PrePredicate: its verdict is an exception."""
+    """Guard PrePredicate, whose verdict is an exception."""
 
     def instead(sentence: str) -> None:
         if failures.refuses:
@@ -353,7 +353,9 @@ def guard_check(function: Callable[..., Any], failures: PluginFailures) -> Calla
 
 
 def plain(rule: JobColumn | TaskKey | QueueKey | Mask[Any] | Callable[..., Any], session: Session) -> Any:
-    """A rule given by columns as one of single jobs and tasks: what a user's plugin says may change at any moment."""
+    """Return a rule given by columns as one of single jobs and tasks: the answers of a user's plugin may change at any
+    moment.
+    """
     match rule:
         case JobColumn():
 
@@ -376,7 +378,7 @@ def plain(rule: JobColumn | TaskKey | QueueKey | Mask[Any] | Callable[..., Any],
 
 
 def guarded_rule(point: str, given: Any, failures: PluginFailures, session: Session) -> Any:
-    """Whatever a plugin registers at a point, guarded."""
+    """Return a guard around any object that a plugin registers at a point."""
     if point == "Predicate":
         return [GuardedFilter(one, failures) for one in lifted_filters(failures.plugin, given)]
     if point in ("NodeOrder", "BatchNodeOrder"):
@@ -399,11 +401,11 @@ class GuardedPoint:
         self._points.register(self._point, rule)
 
     def add_in_columns(self, plugin: str, rule: Any, refusals: object) -> None:
-        """Register the rule alone: who is guarded is asked job by job."""
+        """Register the rule alone: a guarded rule is asked job by job."""
         self.add(plugin, rule)
 
     def __call__(self, *subject: Any, **named: Any) -> Any:
-        """Ask all who are consulted."""
+        """Ask all consulted rules."""
         ask: Any = self._point
         return ask(*subject, **named)
 
@@ -427,7 +429,7 @@ class GuardedPoints:
         self._registrations.append(lambda: point.add(self._failures.plugin, given))
 
     def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
-        """Register event handlers. One that fails refuses nothing: what it heard of has happened. An objection is
+        """Register event handlers. A failing handler refuses nothing, since the event has happened. An objection is
         shown under the plugin's name.
         """
         told = [None if one is None else self._told_of(one) for one in (allocate, deallocate)]
@@ -456,7 +458,9 @@ class GuardedPoints:
 
 
 class GuardedSession:
-    """The session as a user's plugin sees it when it opens: it reads everything, and registers through guards."""
+    """The session as a user's plugin sees it when it opens: the plugin reads everything, and registers through
+    guards.
+    """
 
     def __init__(self, session: Session, failures: PluginFailures) -> None:
         self._session = session
@@ -504,14 +508,14 @@ class UserPlugin:
         self.failures.attempt("on_session_open", open_plugin, instead)
 
     def on_session_close(self, session: Session) -> None:
-        """Tell the plugin; what it fails to do then is only noted."""
+        """Call the plugin; its failure is then only noted."""
         plugin = self._plugin
         if plugin is not None:
             self.failures.attempt("on_session_close", lambda: plugin.on_session_close(session), lambda _: None)
 
 
 class Closed:
-    """Refuses every node, for the reason that its plugin did not open."""
+    """Refuses every node, because its plugin did not open."""
 
     reads = TEMPLATE_ONLY
 
@@ -523,12 +527,12 @@ class Closed:
         self._check: Check = ColumnRule(codes)
 
     def prepare(self, session: Session, task: Task) -> Check:
-        """One check for every task."""
+        """Return one check for every task."""
         return self._check
 
 
 def guarded(
     name: str, builder: PluginBuilder, tell: Tell | None = None, asked: PluginQuestion | None = None
 ) -> PluginBuilder:
-    """A builder of guarded plugins; `tell` hears of failures, `asked` says which plugin is at work."""
+    """Return a builder of guarded plugins; `tell` is called with failures, `asked` holds the plugin at work."""
     return lambda arguments: UserPlugin(name, builder, arguments, tell, asked)

@@ -22,7 +22,9 @@ _LARGEST_INT64: Final = 9.223372036854775807e18
 
 
 class Amounts:
-    """Mutable, as in Volcano: arithmetic changes the left side. ``==`` is exact; the tolerant test is ``equal``."""
+    """Amounts of resources. Mutable, as in Volcano: arithmetic changes the left side. ``==`` is exact; the tolerant
+    test is ``equal``.
+    """
 
     __slots__ = ("memory", "milli_cpu", "scalars")
     __hash__ = None  # type: ignore[assignment]  # mutable
@@ -53,12 +55,12 @@ class Amounts:
         return self.string()
 
     def clone(self) -> Self:
-        """A deep copy."""
+        """Return a deep copy."""
         scalars = self.scalars
         return type(self)(self.milli_cpu, self.memory, None if scalars is None else scalars.copy())
 
     def get(self, name: str) -> float:
-        """The amount of one resource; 0 for an unknown one (Volcano's ``Get``)."""
+        """Return the amount of one resource; 0 for an unknown one (Volcano's ``Get``)."""
         if name == CPU:
             return self.milli_cpu
         if name == MEMORY:
@@ -80,7 +82,7 @@ class Amounts:
         return not any(amount >= MIN_RESOURCE and name != PODS for name, amount in self.scalars.items())
 
     def resource_names(self) -> list[str]:
-        """Names of the dimensions that are at least 0.1: cpu, memory, then scalars in key order."""
+        """Return the names of the dimensions that are at least 0.1: cpu, memory, then scalars in key order."""
         names: list[str] = []
         if self.milli_cpu >= MIN_RESOURCE:
             names.append(CPU)
@@ -91,7 +93,7 @@ class Amounts:
         return names
 
     def string(self) -> str:
-        """The text that Volcano's messages have of a resource: ``cpu 100.00, memory 0.10, nvidia.com/gpu 1000.00``."""
+        """Return a resource as Volcano's messages write it: ``cpu 100.00, memory 0.10, nvidia.com/gpu 1000.00``."""
         parts = [f"cpu {_shown(self.milli_cpu)}", f"memory {_shown(self.memory)}"]
         if self.scalars:
             parts += [f"{name} {_shown(amount)}" for name, amount in sorted(self.scalars.items())]

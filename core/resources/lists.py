@@ -29,7 +29,9 @@ _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 
 
 def is_counted_whole(name: str) -> bool:
-    """Return whether Volcano counts it in pieces: pods and volumes; other scalars, and cpu, are in thousandths."""
+    """Return whether Volcano counts the resource in pieces: pods and volumes; other scalars, and cpu, are in
+    thousandths.
+    """
     return name == PODS or name.startswith(CSI_VOLUMES)
 
 
@@ -40,7 +42,7 @@ def is_count_quota(name: str) -> bool:
 
 @remembers(4096)
 def is_scalar_resource_name(name: str) -> bool:
-    """Extended resources, huge pages, names under kubernetes.io/ and attachable volumes."""
+    """Return whether the name is an extended resource, huge pages, under kubernetes.io/ or attachable volumes."""
     return (
         _NATIVE_PREFIX in name
         or name.startswith(("hugepages-", "attachable-volumes-"))
@@ -49,7 +51,9 @@ def is_scalar_resource_name(name: str) -> bool:
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """A name with a domain that is not Kubernetes' own, and a qualified name with ``requests.`` in front."""
+    """Return whether the name has a domain that is not Kubernetes' own, and is a qualified name with ``requests.`` in
+    front.
+    """
     if "/" not in name or _NATIVE_PREFIX in name or name.startswith(_QUOTA_PREFIX):
         return False
     prefix, _, rest = f"{_QUOTA_PREFIX}{name}".partition("/")
@@ -68,7 +72,9 @@ _EPHEMERAL_STORAGE = "ephemeral-storage"
 def amounts_from_list(
     quantities: Mapping[str, Any] | None, ignored: Collection[str] = ()
 ) -> tuple[float, float, dict[str, float] | None]:
-    """(milli-cpu, bytes of memory, scalars or None); ``ignored`` device names are dropped. Raises QuantityError."""
+    """Return (milli-cpu, bytes of memory, scalars or None); ``ignored`` device names are dropped. Raises
+    QuantityError.
+    """
     milli_cpu = memory = 0.0
     scalars: dict[str, float] | None = None
     for name, value in (quantities or {}).items():
@@ -84,7 +90,7 @@ def amounts_from_list(
 
 
 def list_from_amounts(milli_cpu: float, memory: float, scalars: Mapping[str, float] | None) -> dict[str, str]:
-    """Canonical quantity texts: cpu, memory, then the scalars in key order."""
+    """Return canonical quantity texts: cpu, memory, then the scalars in key order."""
     texts = {CPU: format_milli(to_int64(milli_cpu)), MEMORY: format_bytes(to_int64(memory))}
     for name, amount in sorted((scalars or {}).items()):
         texts[name] = (format_whole if name == PODS else format_milli)(to_int64(amount))
@@ -92,12 +98,12 @@ def list_from_amounts(milli_cpu: float, memory: float, scalars: Mapping[str, flo
 
 
 def milli_of(value: object) -> float:
-    """A quantity (text, number or null) in milli-units, rounded up to a whole one."""
+    """Return a quantity (text, number or null) in milli-units, rounded up to a whole one."""
     return _milli_of_text(value) if type(value) is str else float(quantity_of(value).milli_value())
 
 
 def whole_of(value: object) -> float:
-    """A quantity (text, number or null) in units, rounded up to a whole one."""
+    """Return a quantity (text, number or null) in units, rounded up to a whole one."""
     return _whole_of_text(value) if type(value) is str else float(quantity_of(value).value())
 
 
@@ -120,5 +126,5 @@ def counts_as_scalar(name: str) -> bool:
 
 
 def to_int64(amount: float) -> int:
-    """Go's conversion on amd64: towards zero; what does not fit becomes the smallest int64."""
+    """Convert like Go on amd64: towards zero; a value that does not fit becomes the smallest int64."""
     return int(amount) if -(2.0**63) <= amount < 2.0**63 else -(2**63)

@@ -36,7 +36,7 @@ class OrderedAmounts(Amounts):
     __slots__ = ()
 
     def less(self, other: Amounts, unset: Unset) -> bool:
-        """Every dimension strictly smaller, without tolerance (Volcano's ``Less``)."""
+        """Return whether every dimension is strictly smaller, without tolerance (Volcano's ``Less``)."""
         if not (self.milli_cpu < other.milli_cpu and self.memory < other.memory):
             return False
         mine = self.scalars or NO_SCALARS
@@ -48,7 +48,7 @@ class OrderedAmounts(Amounts):
         return not any(not amount < theirs.get(name, 0.0) for name, amount in mine.items())
 
     def less_equal(self, other: Amounts, unset: Unset) -> bool:
-        """Every dimension smaller or within 0.1 (Volcano's ``LessEqual``).
+        """Return whether every dimension is smaller or within 0.1 (Volcano's ``LessEqual``).
 
         cpu and memory are compared always, so a request of zero does not fit into an idle cpu of -0.1.
         """
@@ -68,7 +68,7 @@ class OrderedAmounts(Amounts):
         return True
 
     def less_equal_with_resources_name(self, other: Amounts, unset: Unset) -> tuple[bool, list[str]]:
-        """``less_equal`` with the names that fail; INFINITY does not mind scalars that only ``other`` has."""
+        """Return ``less_equal`` with the names that fail; INFINITY ignores scalars that only ``other`` has."""
         names: list[str] = []
         if not self.milli_cpu - other.milli_cpu < MIN_RESOURCE:
             names.append(CPU)
@@ -87,7 +87,8 @@ class OrderedAmounts(Amounts):
     def less_equal_with_dimension_and_resources_name(
         self, other: Amounts | None, req: Amounts | None
     ) -> tuple[bool, list[str]]:
-        """Only dimensions that ``req`` asks for, without tolerance, ``pods`` left out; names that fail.
+        """Return whether the dimensions that ``req`` requests are less or equal, without tolerance, ``pods`` left out;
+        with names that fail.
 
         No ``other``: fails with all of one's own names. No ``req``: ``less_equal_with_resources_name`` with ZERO.
         One's own scalars being None, scalars are not looked at.
@@ -106,7 +107,9 @@ class OrderedAmounts(Amounts):
         return not names, names
 
     def equal(self, other: Amounts, unset: Unset = ZERO) -> bool:
-        """Within 0.1 in every dimension that this side has; ``unset`` has no effect (Volcano's ``Equal``)."""
+        """Return whether the sides are within 0.1 in every dimension that this side has; ``unset`` has no effect
+        (Volcano's ``Equal``).
+        """
         if not (_close(self.milli_cpu, other.milli_cpu) and _close(self.memory, other.memory)):
             return False
         theirs = other.scalars or NO_SCALARS
@@ -114,7 +117,9 @@ class OrderedAmounts(Amounts):
 
 
 def exceeding_scalars(mine: Mapping[str, float], theirs: Mapping[str, float], req: Mapping[str, float]) -> list[str]:
-    """Scalars that ``req`` asks for and that exceed the other side, without tolerance; ``pods`` left out; key order."""
+    """Return scalars that ``req`` requests and that exceed the other side, without tolerance; ``pods`` left out; key
+    order.
+    """
     return sorted(
         name
         for name, wanted in req.items()

@@ -17,7 +17,7 @@ class PartlyOrdered(OrderedAmounts):
     __slots__ = ()
 
     def less_partly(self, other: Amounts, unset: Unset) -> bool:
-        """Some dimension strictly smaller (Volcano's ``LessPartly``).
+        """Return whether some dimension is strictly smaller (Volcano's ``LessPartly``).
 
         ZERO: a scalar that only ``other`` has counts as smaller here, whatever its value. INFINITY: so does one that
         only this side has.
@@ -31,7 +31,9 @@ class PartlyOrdered(OrderedAmounts):
         return any(amount < theirs.get(name, 0.0) for name, amount in mine.items())
 
     def less_equal_partly(self, other: Amounts, unset: Unset) -> bool:
-        """Some dimension smaller or within 0.1; one-sided scalars as in ``less_partly`` (``LessEqualPartly``)."""
+        """Return whether some dimension is smaller or within 0.1; one-sided scalars as in ``less_partly``
+        (``LessEqualPartly``).
+        """
         if self.milli_cpu - other.milli_cpu < MIN_RESOURCE or self.memory - other.memory < MIN_RESOURCE:
             return True
         mine = self.scalars or NO_SCALARS
@@ -41,7 +43,9 @@ class PartlyOrdered(OrderedAmounts):
         return any(amount - theirs.get(name, 0.0) < MIN_RESOURCE for name, amount in mine.items())
 
     def less_equal_partly_with_dimension(self, other: Amounts, req: Amounts | None) -> tuple[bool, list[str]]:
-        """Some requested dimension smaller or within 0.1, ``pods`` left out; with the names that hold."""
+        """Return whether some requested dimension is smaller or within 0.1, ``pods`` left out; with the names that
+        hold.
+        """
         if req is None:
             return False, []
         names: list[str] = []
@@ -62,18 +66,22 @@ class PartlyOrdered(OrderedAmounts):
     def less_equal_partly_with_dimension_zero_filtered(
         self, other: Amounts, req: Amounts | None
     ) -> tuple[bool, list[str]]:
-        """``less_equal_partly_with_dimension`` over the dimensions where either side has at least 0.1."""
+        """Return ``less_equal_partly_with_dimension`` over the dimensions where either side has at least 0.1."""
         if req is None:
             return False, []
         return self.less_equal_partly_with_dimension(other, _restricted(req, self, other))
 
     def greater_partly(self, other: Amounts, unset: Unset) -> tuple[bool, list[str]]:
-        """Some dimension larger by at least 0.1, with names: the negation of ``less_equal_with_resources_name``."""
+        """Return whether some dimension is larger by at least 0.1, with names: the negation of
+        ``less_equal_with_resources_name``.
+        """
         holds, names = self.less_equal_with_resources_name(other, unset)
         return not holds, names
 
     def greater_partly_with_dimension(self, other: Amounts | None, req: Amounts | None) -> tuple[bool, list[str]]:
-        """Some requested dimension larger, without tolerance, ``pods`` left out; with names. No ``other``: nothing."""
+        """Return whether some requested dimension is larger, without tolerance, ``pods`` left out; with names. Without
+        ``other``: False.
+        """
         if req is None:
             return False, []
         other = other or NOTHING
@@ -89,7 +97,9 @@ class PartlyOrdered(OrderedAmounts):
     def greater_partly_with_relevant_dimensions(
         self, other: Amounts | None, req: Amounts | None
     ) -> tuple[bool, list[str]]:
-        """Greater in part, over what ``other`` knows: cpu and memory of at least 0.1, and the scalars it has."""
+        """Return whether some dimension that ``other`` has is larger: cpu and memory of at least 0.1, and its
+        scalars.
+        """
         if req is None:
             return False, []
         other = other or NOTHING
@@ -113,7 +123,7 @@ def _one_sided(mine: Mapping[str, float], theirs: Mapping[str, float], unset: Un
 
 
 def _restricted(req: Amounts, left: Amounts, right: Amounts) -> Amounts:
-    """``req`` without the dimensions that are below 0.1 on both sides."""
+    """Return ``req`` without the dimensions that are below 0.1 on both sides."""
 
     def used(name: str) -> bool:
         return not (left.get(name) < MIN_RESOURCE and right.get(name) < MIN_RESOURCE)

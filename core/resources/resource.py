@@ -1,4 +1,4 @@
-"""Volcano's ``api.Resource``: arithmetic on top of the comparisons, and its way in and out of Kubernetes lists."""
+"""Volcano's ``api.Resource``: arithmetic on top of the comparisons, and conversion from and to Kubernetes lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class Resource(PartlyOrdered):
-    """cpu in milli-units, memory in bytes, scalars in milli-units (``pods``: a count); None scalars are Go's nil map.
+    """A resource: cpu in milli-units, memory in bytes, scalars in milli-units (``pods``: a count); None scalars are
+    Go's nil map.
 
     ``MaxTaskNum`` of Volcano is not here: it always equals the scalar ``pods``.
     """
@@ -24,7 +25,7 @@ class Resource(PartlyOrdered):
 
     @classmethod
     def from_list(cls, quantities: Mapping[str, Any] | None, ignored: Collection[str] = ()) -> Self:
-        """Volcano's ``NewResource`` of a Kubernetes resource list (name -> quantity text or number).
+        """Return Volcano's ``NewResource`` of a Kubernetes resource list (name -> quantity text or number).
 
         Dropped: ``count/...``, names that are not scalar resources of Kubernetes, and ``ignored`` devices. Raises
         QuantityError.
@@ -33,11 +34,11 @@ class Resource(PartlyOrdered):
 
     @classmethod
     def infinite(cls) -> Self:
-        """Volcano's ``InfiniteResource``: the largest float for cpu and memory, no scalars."""
+        """Return Volcano's ``InfiniteResource``: the largest float for cpu and memory, no scalars."""
         return cls(LARGEST, LARGEST)
 
     def add(self, other: Amounts) -> Self:
-        """``self += other``; returns self."""
+        """Add in place (``self += other``) and return self."""
         self.milli_cpu += other.milli_cpu
         self.memory += other.memory
         theirs = other.scalars
@@ -50,7 +51,9 @@ class Resource(PartlyOrdered):
         return self
 
     def sub(self, other: Resource) -> Self:
-        """``self -= other``; returns self. ResourceAssertionError when ``other`` is not tolerantly within self."""
+        """Subtract in place (``self -= other``) and return self. ResourceAssertionError when ``other`` is not
+        tolerantly within self.
+        """
         if not other.less_equal(self, ZERO):
             raise ResourceAssertionError(
                 f"resource is not sufficient to do operation: <{self.string()}> sub <{other.string()}>"
@@ -58,7 +61,7 @@ class Resource(PartlyOrdered):
         return self.sub_without_assert(other)
 
     def sub_without_assert(self, other: Amounts) -> Self:
-        """``self -= other``, also below zero; returns self. Where self's scalars are None, the other's are lost."""
+        """Subtract in place, also below zero, and return self. Where self's scalars are None, the other's are lost."""
         self.milli_cpu -= other.milli_cpu
         self.memory -= other.memory
         mine = self.scalars
@@ -68,7 +71,7 @@ class Resource(PartlyOrdered):
         return self
 
     def multi(self, ratio: float) -> Self:
-        """``self *= ratio``; returns self."""
+        """Multiply in place (``self *= ratio``) and return self."""
         self.milli_cpu *= ratio
         self.memory *= ratio
         if self.scalars:
@@ -91,7 +94,7 @@ class Resource(PartlyOrdered):
                 self.scalars[name] = amount
 
     def min_dimension_resource(self, other: Amounts, unset: Unset) -> Self:
-        """Lower each of one's own dimensions to the other's; returns self (``MinDimensionResource``).
+        """Lower each of one's own dimensions to the other's, and return self (``MinDimensionResource``).
 
         A scalar the other lacks becomes 0 under ZERO and stays under INFINITY.
         """
@@ -107,7 +110,7 @@ class Resource(PartlyOrdered):
         return self
 
     def fit_delta(self, req: Amounts) -> Self:
-        """Return what remains after ``req`` and 0.1 more per requested dimension; negative is what is short
+        """Return the rest after ``req`` and 0.1 more per requested dimension; negative values are short
         (``FitDelta``).
         """
         if req.milli_cpu > 0:
@@ -122,7 +125,7 @@ class Resource(PartlyOrdered):
         return self
 
     def diff(self, other: Amounts, unset: Unset) -> tuple[Resource, Resource]:
-        """(how much self exceeds other, how much other exceeds self), per dimension (``Diff``).
+        """Return (how much self exceeds other, how much other exceeds self), per dimension (``Diff``).
 
         Under INFINITY a scalar that one side lacks counts as unlimited there, and the difference is marked with -1.
         """
@@ -149,20 +152,22 @@ def _apart(left: float, right: float) -> tuple[float, float]:
 
 
 def exceeded_part(left: Resource | None, right: Amounts | None) -> Resource:
-    """Return what ``left`` has beyond ``right``, per dimension (``ExceededPart``); no ``right``: ``left`` itself."""
+    """Return the part of ``left`` beyond ``right``, per dimension (``ExceededPart``); ``left`` itself without
+    ``right``.
+    """
     if left is None:
         return Resource()
     return left if right is None else left.diff(right, ZERO)[0]
 
 
 def intersection(left: Amounts, right: Amounts) -> list[str]:
-    """Names where both sides have at least 0.1 (``Intersection``)."""
+    """Return the names where both sides have at least 0.1 (``Intersection``)."""
     mine = frozenset(left.resource_names())
     return [name for name in right.resource_names() if name in mine]
 
 
 def higher(left: Amounts, right: Amounts) -> Resource:
-    """Per-dimension maximum (Volcano's ``helpers.Max``): scalars of both sides that are not negative."""
+    """Return the per-dimension maximum (Volcano's ``helpers.Max``): scalars of both sides that are not negative."""
     scalars: dict[str, float] | None = None
     if left.scalars is not None or right.scalars is not None:
         scalars = {name: amount for name, amount in (left.scalars or NO_SCALARS).items() if amount >= 0}
@@ -173,7 +178,7 @@ def higher(left: Amounts, right: Amounts) -> Resource:
 
 
 def share(part: float, whole: float) -> float:
-    """``part / whole``; of nothing, nothing is 0 and anything is 1 (Volcano's ``helpers.Share``)."""
+    """Return ``part / whole``; with a whole of 0, 0 for a part of 0 and 1 for others (Volcano's ``helpers.Share``)."""
     if whole == 0:
         return 0.0 if part == 0 else 1.0
     return part / whole

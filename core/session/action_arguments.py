@@ -19,7 +19,7 @@ ASKS_AGAIN = "refused-nodes-asked-again"
 
 
 def argument_of(session: Session, action: str, argument: Argument[T]) -> T:
-    """The argument, else what it was the last time it was given (fix action-arguments-follow: else its default)."""
+    """Return the argument, else its last given value (fix action-arguments-follow: else its default)."""
     config = session.config
     kept = {} if FORGETS in config.pumice.fix else session.carry.actions.setdefault(action, {})
     before: T = kept.get(argument.name, argument.default)
@@ -28,7 +28,8 @@ def argument_of(session: Session, action: str, argument: Argument[T]) -> T:
 
 
 def caches_errors(session: Session, action: str) -> bool:
-    """`predicateErrorCacheEnable` of the action (true): a node that was refused to a pod of a role is refused to all.
+    """Return `predicateErrorCacheEnable` of the action (default true): a node that was refused to a pod of a role is
+    refused to all.
 
     What a filter says may change with every pod that is placed, so a gang that has to spread gets nowhere (fix
     refused-nodes-asked-again: whatever the argument says, each pod is tried everywhere).

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Carry:
-    """`start`: index into the node list at which the next search begins (sampling). `actions`: arguments an action was
-    once given stay until a restart, as Volcano's action singletons have them. `plugins`: timers and the like, by
-    plugin.
-    `hyper_nodes`: job -> "" or group id -> the HyperNode it occupies. `nominated`: job -> group id -> the HyperNode in
-    which room was made for it (only under the fix nominated-domains-last).
+    """State that passes to the next cycle. `start`: index into the node list at which the next search begins
+    (sampling). `actions`: arguments an action was once given stay until a restart, as Volcano's action singletons have
+    them. `plugins`: timers and the like, by plugin. `hyper_nodes`: job -> "" or group id -> the HyperNode it occupies.
+    `nominated`: job -> group id -> the HyperNode in which room was made for it (only under the fix
+    nominated-domains-last).
     """
 
     start: int = 0
@@ -29,18 +29,18 @@ class Carry:
     nominated: dict[str, dict[str, str]] = field(default_factory=dict[str, "dict[str, str]"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for messages."""
+        """Return plain data, for messages."""
         plain = {"start": self.start, "actions": self.actions, "plugins": self.plugins, "hyper_nodes": self.hyper_nodes}
         return {**plain, "nominated": self.nominated} if self.nominated else plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Carry:
-        """Back from plain data, which it shares; what is absent starts fresh."""
+        """Return a carry from plain data, which it shares; absent parts start fresh."""
         names = ("actions", "plugins", "hyper_nodes", "nominated")
         return cls(int(data.get("start", 0)), *[data.get(name, dict[str, dict[str, Any]]()) for name in names])
 
     def copy(self) -> Carry:
-        """An independent one."""
+        """Return an independent copy."""
         kept = (self.actions, self.plugins, self.hyper_nodes, self.nominated)
         return Carry(self.start, *[{key: dict(inner) for key, inner in each.items()} for each in kept])
 

@@ -1,5 +1,4 @@
-"""The resources that admitted jobs have not taken yet, what they may give back, and sums by queue: shared by the
-plugins that admit jobs.
+"""The open amounts of admitted jobs, their elastic amounts, and sums by queue: shared by the plugins that admit jobs.
 
 Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElasticResources, DeductSchGatedResources).
 """
@@ -37,7 +36,7 @@ def anybody_asks(session: Session) -> bool:
 
 
 def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
-    """Over job rows:
+    """Return columns over job rows:
 
     Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
     """
@@ -51,19 +50,21 @@ def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
 
 
 def in_job_order(columns: JobColumns, mask: BoolArray) -> JobRows:
-    """The rows of the session's jobs for which a mask over job rows holds."""
+    """Return the rows of the session's jobs for which a mask over job rows holds."""
     rows: JobRows = columns.order[mask.take(columns.order)]
     return rows
 
 
 def outstanding(columns: JobColumns, dims: Dimensions, some: JobRows) -> FloatArray:
-    """max(minResources - allocated, 0) of those jobs less what their gated tasks ask for; [dimension, one of them]."""
+    """Return max(minResources - allocated, 0) of those jobs minus the requests of their gated tasks; [dimension, one of
+    them].
+    """
     left = columns.minimum.take(some, axis=1) - columns.allocated.take(some, axis=1)
     return without_gated(columns, dims, np.maximum(left, 0.0), some)
 
 
 def without_gated(columns: JobColumns, dims: Dimensions, amounts: FloatArray, some: JobRows) -> FloatArray:
-    """Take off what gated tasks of those jobs ask for, never below 0; [dimension, one of them]."""
+    """Subtract the requests of gated tasks of those jobs, never below 0; [dimension, one of them]."""
     rows: list[int] = some.tolist()
     for place in columns.gated.take(some).nonzero()[0].tolist():
         job = columns.handles[rows[place]]
@@ -91,13 +92,13 @@ class QueueDemand:
 
     @cached
     def inqueue(self) -> FloatArray:
-        """Return what admitted jobs have not taken yet. Asked for at admissions, and by readers."""
+        """Return the open amounts of admitted jobs. Computed at admissions, and for readers."""
         some = in_job_order(self._columns, np.logical_or(*admitted(self._columns)))
         return self._padded(self._by_queue.among(some, outstanding(self._columns, self._dims, some)))
 
     @cached
     def elastic(self) -> FloatArray:
-        """max(allocated - minResources, 0) of the jobs (GetElasticResources). Asked for as seldom."""
+        """Return max(allocated - minResources, 0) of the jobs (GetElasticResources). Computed as seldom."""
         columns = self._columns
         some = in_job_order(columns, np.logical_or.reduce(columns.allocated != 0.0))
         beyond = np.maximum(columns.allocated.take(some, axis=1) - columns.minimum.take(some, axis=1), 0.0)
@@ -116,14 +117,14 @@ class QueueDemand:
 
 
 def over_all(session: Session, amounts: FloatArray) -> Resource:
-    """The sum of amounts [dimension, job], job by job."""
+    """Return the sum of amounts [dimension, job], job by job."""
     if not amounts.shape[1]:
         return session.dims.resource([0.0] * len(amounts))
     return session.dims.resource(np.add.accumulate(amounts, axis=1)[:, -1].tolist())
 
 
 def column_of(resource: Resource, dims: Dimensions, height: int) -> FloatArray:
-    """The first `height` dimensions of a resource, float64 [dimension]."""
+    """Return the first `height` dimensions of a resource, float64 [dimension]."""
     column = np.zeros(len(dims))
     for dimension, value in dims.items(resource):
         column[dimension] = value
@@ -131,7 +132,7 @@ def column_of(resource: Resource, dims: Dimensions, height: int) -> FloatArray:
 
 
 def exceeds(wanted: FloatArray, most: FloatArray, asked: FloatArray) -> BoolArray:
-    """Return which columns of `wanted` exceed `most` in a dimension in which `asked` has something, pods left out
+    """Return which columns of `wanted` exceed `most` in a dimension where `asked` is above 0, pods left out
     (less_equal_with_dimension_and_resources_name, for many): all are float64 [dimension, job].
     """
     over = (asked > 0) & (wanted > most)

@@ -27,8 +27,8 @@ FULL = 100.0  # kube-scheduler's MaxNodeScore
 
 
 class FillTerm(NamedTuple):
-    """One resource that counts: `dimension` of the columns, the task's `request`, `weight` (not 0), and whether what
-    stays free counts instead of what is taken.
+    """One resource that counts: `dimension` of the columns, the task's `request`, `weight` (not 0), and whether the
+    free amount counts instead of the used one.
     """
 
     dimension: int
@@ -39,15 +39,16 @@ class FillTerm(NamedTuple):
 
 @derived(ALLOCATABLE)
 def capacity_of(nodes: Allocatable, dimension: int) -> tuple[CellColumn, CellColumn]:
-    """Allocatable of one dimension; and the same with infinity for 0: a share of nothing is 0, and nothing is too much
-    for it.
+    """Return the allocatable of one dimension, and the same with infinity for 0: a share of nothing is 0, and no amount
+    exceeds it.
     """
     amount = nodes.amounts[dimension]
     return cells_of(amount), cells_of(np.where(amount == 0.0, np.inf, amount))
 
 
 class Fill(NamedTuple):
-    """(sum of weight * share over the terms) / `weights` * `factor`; 0 where one term does not fit on the node.
+    """The score (sum of weight * share over the terms) / `weights` * `factor`; 0 where one term does not fit on the
+    node.
 
     A term's share is (used + request) / allocatable, or (allocatable - used - request) / allocatable; 0 where nothing
     is allocatable. `used` holds what is being released, not what is promised. `extra` is added at the end. `weights` of
@@ -60,7 +61,7 @@ class Fill(NamedTuple):
     extra: CellColumn | None
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
-        """(how columns are read) -> (where) -> the score there, its own: no cell of a column."""
+        """Return a function: (reader of columns) -> (rows) -> the score, a new array."""
         terms = [
             (read.of(used), read.of(amount), read.of(room), term.request, term.weight, term.free)
             for term, used, (amount, room) in self.terms
@@ -95,7 +96,7 @@ class Fill(NamedTuple):
 def fill_score(
     session: Session, terms: list[FillTerm], weights: float, factor: float, extra: FloatArray | None = None
 ) -> Score:
-    """The score by columns (`Fill`) of these terms and of `extra`, float64 [N]; without terms `extra` alone."""
+    """Return the score by columns (`Fill`) of these terms and of `extra`, float64 [N]; without terms `extra` alone."""
     nodes = session.nodes
     if not terms:
         return ColumnRule(np.zeros(nodes.count) if extra is None else extra)

@@ -40,9 +40,9 @@ ELASTIC: Final = "beyond the minimums of jobs, which can be had back (elastic)"
 
 
 class TooLittle(NamedTuple):
-    """The amount that a job made too large when it asked to be admitted: with the job `wanted` in all, where `most` is
-    the limit; `queue`: whose limit that is, "" for the cluster's. `parts`: what counts against it before the job, in
-    words; what counts the other way (elastic) is less than nothing.
+    """The amount that a job made too large when it asked for admission: with the job `wanted` in all, where `most` is
+    the limit; `queue`: the limit's queue, "" for the cluster. `parts`: the amounts that count before the job, by
+    description; elastic amounts are negative.
     """
 
     wanted: Resource
@@ -62,13 +62,13 @@ TaskReason = tuple[str, str, str]
 
 
 def histogram(counts: Mapping[str, int]) -> str:
-    """``1 Pending, 4 minAvailable``: sorted as text."""
+    """Return a histogram like ``1 Pending, 4 minAvailable``, sorted as text."""
     return ", ".join(sorted([f"{number} {name}" for name, number in counts.items()]))
 
 
 @lru_cache(maxsize=4096)
 def _state(ready: bool, counts: tuple[int, ...], minimum: int, reasons: tuple[tuple[str, int], ...]) -> str:
-    """Return how far a job is. `counts`: of its tasks by status; `reasons`: how many of the pending ones have which."""
+    """Return the state of a job. `counts`: of its tasks by status; `reasons`: the number of pending ones with each."""
     numbers = {label: number for label, number in zip(LABELS, counts, strict=True) if number}
     numbers["minAvailable"] = minimum
     sentence = f"pod group is {'' if ready else 'not '}ready, {histogram(numbers)}"
@@ -93,18 +93,18 @@ class JobFit:
     # --- during the actions
 
     def record(self, job: Job, sub_job: SubJob | None, task: Task, errors: FitErrors) -> None:
-        """The task found no node."""
+        """Record that the task found no node."""
         self._errors.setdefault(job.row, {})[task.uid] = errors
         self._failed_roles.setdefault((job.row, sub_job.uid if sub_job else job.key), set()).add(task.role)
         self._sentence.pop(job.row, None)
 
     def everywhere(self, reason: Reason) -> FitErrors:
-        """One reason for every node."""
+        """Return one reason for every node."""
         table = self._session.reasons
         return FitErrors(table, np.full(self._session.nodes.count, table.intern(reason), dtype=np.int32))
 
     def of(self, job: Job, task: Task) -> FitErrors | None:
-        """The task's errors, if it has failed."""
+        """Return the task's errors, if it has failed."""
         return self._errors.get(job.row, NOTHING).get(task.uid)
 
     def errors_of(self, job: Job) -> Mapping[str, FitErrors]:
@@ -129,7 +129,7 @@ class JobFit:
             errors.pop(task.uid, None)  # type: ignore[union-attr]
 
     def worth_continuing(self, job: Job, sub_job: SubJob) -> bool:
-        """After a task failed: could the job still be satisfied (NeedContinueAllocating)?"""
+        """Return whether the job could still be satisfied after a task failed (NeedContinueAllocating)."""
         jobs, spec = self._session.jobs, job.pod_group
         least = jobs.min_member[job.row]
         # Every task of the job, or of the group, is needed: the one that failed decides.
@@ -153,7 +153,7 @@ class JobFit:
         self.remarks[job.row] = f"{text}: {listed}" if listed else text
 
     def refuse(self, rows: Sequence[int], plugin: str) -> None:
-        """The plugin rejects the jobs in these rows, as it has noted of the first."""
+        """Record that the plugin rejects the jobs in these rows, with the reason noted of the first."""
         self.not_admitted.update(dict.fromkeys(rows, plugin))
         if len(rows) > 1 and rows[0] in self.remarks:
             self.remarks.update(dict.fromkeys(rows, self.remarks[rows[0]]))
@@ -161,7 +161,7 @@ class JobFit:
             self.too_little.update(dict.fromkeys(rows, self.too_little[rows[0]]))
 
     def events(self) -> list[PodGroupEvent]:
-        """One for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent)."""
+        """Return an event for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent)."""
         told = np.zeros(len(self._session.snapshot.jobs.phase), dtype=np.bool_)
         told[list(self.remarks.keys() & self.not_admitted.keys())] = True
         jobs = self._session.jobs.where(told)
@@ -187,7 +187,7 @@ class JobFit:
         return REASONS[status], "" if errors is None else errors.message(), ""
 
     def job_sentence(self, job: Job) -> str:
-        """``pod group is not ready, 4 Pending, 4 minAvailable; Pending:
+        """Return a sentence like ``pod group is not ready, 4 Pending, 4 minAvailable; Pending:
 
         4 Unschedulable``, and the first failure (FitError).
         """
@@ -203,7 +203,7 @@ class JobFit:
         return sentence
 
     def _tried_jobs(self) -> set[int]:
-        """Return the rows of the jobs whose tasks an action has tried: other jobs need no look at each task."""
+        """Return the rows of the jobs whose tasks an action has tried: the others' tasks need no look."""
         generation = self._session.jobs.generation
         if self._tried[0] != generation:
             of_tasks = self._session.snapshot.tasks.job

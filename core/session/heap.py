@@ -1,4 +1,4 @@
-"""Go's container/heap, step by step: the comparator reads live state, so which pairs are compared decides the order.
+"""Go's container/heap, step by step: the comparator reads live state, so the order depends on which pairs are compared.
 
 Source: Go `container/heap` (algorithm), Volcano `pkg/scheduler/util/priority_queue.go` (use).
 """
@@ -48,7 +48,7 @@ class PriorityQueue(Generic[T]):
             child = parent
 
     def pop(self) -> T:
-        """Remove and return the first item; IndexError when empty."""
+        """Remove and return the first item. Raises IndexError when empty."""
         items = self._items
         last = len(items) - 1
         # Go's container/heap swap by swap: the order of equal items depends on it.
@@ -72,24 +72,24 @@ class PriorityQueue(Generic[T]):
             parent = child
 
     def first(self) -> T:
-        """The item that comes next; IndexError when empty."""
+        """Return the item that comes next. Raises IndexError when empty."""
         return self._items[0]
 
     def in_order(self) -> list[T]:
-        """The items as they would come if nothing changed meanwhile; the heap stays as it is."""
+        """Return the items as they would come without further changes; the heap stays as it is."""
         twin = self.clone()
         return [twin.pop() for _ in range(len(self))]
 
     def clone(self) -> PriorityQueue[T]:
-        """An independent heap in the same arrangement."""
+        """Return an independent heap in the same arrangement."""
         twin: PriorityQueue[T] = PriorityQueue(self._less)
         twin._items = list(self._items)
         return twin
 
 
 class SortedQueue(list[T]):
-    """Items whose order is total and cannot change while they wait: a heap would give just this order, and `bench
-    allocate` would take 7 % more instructions.
+    """Items whose order is total and cannot change while they wait. A heap would give the same order, and take 7 % more
+    instructions of `bench allocate`.
 
     A list from the last to the first, so that its own `pop` takes the first.
     """
@@ -100,13 +100,13 @@ class SortedQueue(list[T]):
         super().__init__(in_order[::-1])
 
     def clone(self) -> SortedQueue[T]:
-        """An independent queue with the same items."""
+        """Return an independent queue with the same items."""
         return SortedQueue(self[::-1])
 
 
 class KeyedQueue(Generic[T]):
-    """Items in the order of keys that cannot change while they wait and never tie: what a heap of live comparisons
-    would give, which costs `bench allocate` 4 % more instructions, a third more where each pod is a job.
+    """Items in the order of keys that cannot change while they wait and never tie. A heap of live comparisons would
+    give the same, and cost `bench allocate` 4 % more instructions, a third more where each pod is a job.
     """
 
     __slots__ = ("_items", "_key")
@@ -124,13 +124,13 @@ class KeyedQueue(Generic[T]):
         heapq.heappush(self._items, (self._key(item), item))
 
     def pop(self) -> T:
-        """Remove and return the first item; IndexError when empty."""
+        """Remove and return the first item. Raises IndexError when empty."""
         return heapq.heappop(self._items)[1]
 
     def first(self) -> T:
-        """The item that comes next; IndexError when empty."""
+        """Return the item that comes next. Raises IndexError when empty."""
         return self._items[0][1]
 
     def in_order(self) -> list[T]:
-        """The items as they come; the queue stays as it is."""
+        """Return the items as they come; the queue stays as it is."""
         return [item for _, item in sorted(self._items)]

@@ -63,8 +63,8 @@ class SubJob:
         self.nominated_hyper_node = ""
 
     def pending(self, jobs: SessionJobs) -> list[Task]:
-        """The tasks that it lists as pending, by uid: those too that are elsewhere by now, while a copy stays listed
-        (see core/session/statement.py).
+        """Return the tasks that it lists as pending, by uid, with those that are elsewhere by now while a copy stays
+        listed (see core/session/statement.py).
         """
         status, listings = jobs.status, jobs.listings
         if not listings:
@@ -73,7 +73,7 @@ class SubJob:
 
     @staticmethod
     def _statuses(jobs: SessionJobs, task: Task) -> Collection[int]:
-        """The statuses under which the group lists a task: one, or several where copies stay listed."""
+        """Return the statuses under which the group lists a task: one, or several where copies stay listed."""
         listing = jobs.listings.get(task.row)
         return (jobs.status[task.row],) if listing is None else listing.by_status
 
@@ -85,17 +85,17 @@ class SubJob:
         return [(task, each) for task in self.tasks for each in self._statuses(jobs, task)]
 
     def ready_count(self, jobs: SessionJobs) -> int:
-        """Ready tasks and pending best-effort ones."""
+        """Return the number of ready tasks and pending best-effort ones."""
         return sum(
             IS_READY[status] or (status == PENDING and task.template.best_effort) for task, status in self._listed(jobs)
         )
 
     def is_ready(self, jobs: SessionJobs) -> bool:
-        """Enough tasks are ready."""
+        """Return whether enough tasks are ready."""
         return self.ready_count(jobs) >= self.min_available
 
     def is_pipelined(self, jobs: SessionJobs) -> bool:
-        """Enough tasks are ready or pipelined."""
+        """Return whether enough tasks are ready or pipelined."""
         promised = sum(status == PIPELINED for _, status in self._listed(jobs))
         return self.ready_count(jobs) + promised >= self.min_available
 
@@ -118,7 +118,7 @@ def _group(job: Job, task: Task) -> tuple[dict[str, Any] | None, list[str]]:
 
 
 def build_sub_jobs(job: Job, least: int) -> dict[str, SubJob]:
-    """The job's groups by id, in id order; every task is in exactly one. `least`: how many tasks the job needs."""
+    """Return the job's groups by id, in id order; every task is in exactly one. `least`: the job's minimum."""
     if not job.pod_group.sub_group_policy:
         return _one_group(job, least)
     found: dict[str, SubJob] = {}
@@ -131,7 +131,7 @@ def build_sub_jobs(job: Job, least: int) -> dict[str, SubJob]:
 
 
 def _one_group(job: Job, least: int) -> dict[str, SubJob]:
-    """The whole job as its default group, where it has a task at all."""
+    """Return the whole job as its default group, if it has a task at all."""
     if not job.tasks:
         return {}
     spec = job.pod_group
@@ -162,7 +162,7 @@ def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, 
 
 
 class ByQueue:
-    """`rows` [J]: the queue row of each job in job order; `count`: how many queues there are."""
+    """Jobs by queue. `rows` [J]: the queue row of each job in job order; `count`: the number of queues."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._order, self._of_job = snapshot.jobs.order, snapshot.jobs.queue
@@ -171,8 +171,8 @@ class ByQueue:
         self._bins: npt.NDArray[np.int64] = np.empty((0, len(self.rows)), dtype=np.int64)
 
     def sums(self, *tables: FloatArray) -> FloatArray:
-        """The sums of each line of tables [line, job row] over the jobs of each queue, added in job order: float64
-        [lines of all tables, queue row].
+        """Return the sums of each line of tables [line, job row] over the jobs of each queue, added in job order:
+        float64 [lines of all tables, queue row].
         """
         every = np.concatenate(tables)
         height = len(every)
@@ -181,11 +181,11 @@ class ByQueue:
         return self._added(every.take(self._order, axis=1), self._bins[:height])
 
     def among(self, some: npt.NDArray[np.intp], amounts: FloatArray) -> FloatArray:
-        """Sums by queue of a table [line, job] in which only the jobs in rows `some` have anything."""
+        """Return sums by queue of a table [line, job], of the jobs in rows `some` alone."""
         return self._added(amounts, self._places(len(amounts), self._of_job.take(some)))
 
     def _places(self, height: int, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Every queue has a bin in every line, so that one pass adds up all tables."""
+        """Return the places of sums: every queue has a bin in every line, so that one pass adds up all tables."""
         return np.arange(height)[:, None] * self.count + rows
 
     def _added(self, amounts: FloatArray, bins: npt.NDArray[np.int64]) -> FloatArray:
@@ -203,7 +203,9 @@ OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
 
 
 def gated_request(job: Job) -> Resource | None:
-    """Sum of the requests of gated tasks, those with only Volcano's own gate left out; None when there is none."""
+    """Return the sum of the requests of gated tasks, without those with only Volcano's own gate; None when no task is
+    gated.
+    """
     gated = [task for task in job.tasks.values() if task.gated and not task.only_volcano_gate]
     if not gated:
         return None
@@ -258,20 +260,20 @@ class SessionJobs:
 
     @cached
     def in_order(self) -> list[Job]:
-        """All of them, in job order; a session that has nothing to place names few."""
+        """Return all jobs, in job order; a session that has nothing to place names few."""
         return self.columns.named(self.columns.order)
 
     def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
-        """The jobs for whose rows a mask holds, in job order."""
+        """Return the jobs for whose rows a mask holds, in job order."""
         return self.columns.named(self.rows_where(mask))
 
     def rows_where(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """Their rows."""
+        """Return the rows for which a mask holds."""
         order = self.columns.order
         return order[mask.take(order)]
 
     def handle(self, row: int) -> Job:
-        """The job in a row that has one."""
+        """Return the job in a row that has one."""
         job = self.columns.handles[row]
         if job is None:
             raise KeyError(row)
@@ -279,8 +281,8 @@ class SessionJobs:
 
     @cached
     def settled(self) -> npt.NDArray[np.bool_]:
-        """True by row for jobs with nothing left to decide or write: Completed, all tasks ended, and all of that is
-        written. A task that has ended does not stir again, so this holds as long as the session.
+        """Return True by row for jobs with nothing left to decide or write: Completed, all tasks ended, and all of that
+        written. An ended task does not run again, so this holds as long as the session.
         """
         columns, counts = self.columns, self.columns.counts
         phase, running, succeeded, failed = columns.reported
@@ -293,12 +295,16 @@ class SessionJobs:
 
     @cached
     def unsettled(self) -> npt.NDArray[np.intp]:
-        """The rows of all others, in job order: after a while most jobs are over. Of few it is not found out."""
+        """Return the rows of all other jobs, in job order: after a while most jobs have ended. Among few jobs none is
+        left out.
+        """
         order = self.columns.order
         return order if len(order) < FEW else order[~self.settled.take(order)]
 
     def counts_of_unsettled(self) -> npt.NDArray[np.int32]:
-        """Return how many tasks of each status each unsettled job has now, [status, unsettled job]; never change it."""
+        """Return how many tasks of each status each unsettled job has now, [status, unsettled job]; the caller must not
+        change it.
+        """
         known = self._unsettled_at
         if known is None or known[0] != self.generation:
             known = self._unsettled_at = self.generation, self.columns.counts.take(self.unsettled, axis=1)
@@ -309,7 +315,8 @@ class SessionJobs:
         return bool(np.count_nonzero(mask.take(self.columns.order)))
 
     def move(self, job: Job | None, task: Task, trigger: TaskTrigger) -> TaskStatus:
-        """Take a task a step on in its life; counts and what is allocated follow (UpdateTaskStatus). Its new status.
+        """Move a task a step on in its life, and return its new status; counts and allocated amounts follow
+        (UpdateTaskStatus).
 
         Nothing but this and `restate` sets a status in a session. Raises InvalidTransition.
         """
@@ -321,7 +328,7 @@ class SessionJobs:
         return change.after
 
     def restate(self, job: Job | None, task: Task, after: TaskStatus) -> None:
-        """Another copy of the task, which is in that status, is the job's from now on (core/session/statement.py)."""
+        """Make another copy of the task, which is in that status, the job's task (core/session/statement.py)."""
         before = self.status[task.row]
         if before != after:
             self._apply(job, task, before, change_between(before, after))
@@ -345,39 +352,41 @@ class SessionJobs:
                 self.allocated_at[dimension][row] += gained * value
 
     def admit(self, job: Job) -> None:
-        """The job waits no longer for admission. Raises InvalidTransition."""
+        """Admit the job. Raises InvalidTransition."""
         phase = pod_group.PodGroupPhase(self.phase[job.row])
         self.phase[job.row] = pod_group.POD_GROUP_LIFE.move(phase, pod_group.PodGroupTrigger.ENQUEUE, job.key)
 
     # --- counts ------------------------------------------------------------------------------------------------------
 
     def ready_count(self, job: Job) -> int:
-        """ReadyTaskNum: bound, binding, running, allocated, succeeded."""
+        """Return ReadyTaskNum: bound, binding, running, allocated, succeeded."""
         return self._ready_tasks[job.row]
 
     def waiting_count(self, job: Job) -> int:
-        """WaitingTaskNum: pipelined."""
+        """Return WaitingTaskNum: pipelined."""
         return int(self.counts[PIPELINED][job.row])
 
     def allocated_count(self, job: Job) -> int:
-        """Tasks of allocated class."""
+        """Return the number of tasks of allocated class."""
         return self._ready_tasks[job.row] - self.counts[SUCCEEDED][job.row]
 
     def valid_count(self, job: Job) -> int:
-        """ValidTaskNum: allocated class, succeeded, pipelined, pending."""
+        """Return ValidTaskNum: allocated class, succeeded, pipelined, pending."""
         return self.ready_count(job) + int(self.counts[PIPELINED][job.row] + self.counts[PENDING][job.row])
 
     def is_ready(self, job: Job) -> bool:
-        """Ready tasks and pending best-effort ones reach minAvailable (IsReady)."""
+        """Return whether ready tasks and pending best-effort ones reach minAvailable (IsReady)."""
         return bool(self._readiness[job.row])
 
     def is_pipelined(self, job: Job) -> bool:
-        """Ready, pipelined and pending best-effort tasks reach minAvailable (IsPipelined)."""
+        """Return whether ready, pipelined and pending best-effort tasks reach minAvailable (IsPipelined)."""
         row = job.row
         return bool(self.waiting_count(job) + self.ready_count(job) + self.best_effort[row] >= self.min_member[row])
 
     def is_starving(self, job: Job) -> bool:
-        """Ready and pipelined tasks stay below minAvailable; best-effort ones do not count here (IsStarving)."""
+        """Return whether ready and pipelined tasks stay below minAvailable; best-effort ones do not count here
+        (IsStarving).
+        """
         return bool(self.waiting_count(job) + self.ready_count(job) < self.min_member[job.row])
 
     def is_pending(self, job: Job) -> bool:
@@ -391,7 +400,7 @@ class SessionJobs:
     # --- tasks -------------------------------------------------------------------------------------------------------
 
     def tasks_in(self, job: Job, status: int) -> list[Task]:
-        """The job's tasks of a status, by uid (TaskStatusIndex in the documented order)."""
+        """Return the job's tasks of a status, by uid (TaskStatusIndex in the documented order)."""
         if not self.counts[status][job.row]:
             return []
         of = self.status
@@ -412,7 +421,7 @@ class SessionJobs:
         return roles
 
     def allocated_roles(self, job: Job) -> Counter[str]:
-        """Role -> tasks that are ready or pending without a request (getJobAllocatedRoles)."""
+        """Return role -> tasks that are ready or pending without a request (getJobAllocatedRoles)."""
         return self._roles(job, pipelined=False, valid=False)
 
     def _roles_suffice(self, job: Job, *, pipelined: bool, valid: bool) -> bool:
@@ -423,23 +432,23 @@ class SessionJobs:
         return all(roles[role] >= number for role, number in minimum.items())
 
     def check_task_valid(self, job: Job) -> bool:
-        """Every role has its minimum of valid tasks; not asked when minAvailable is below the roles' sum
+        """Return whether every role has its minimum of valid tasks; True when minAvailable is below the roles' sum
         (CheckTaskValid).
         """
         return self._roles_suffice(job, pipelined=True, valid=True)
 
     def check_task_ready(self, job: Job) -> bool:
-        """Every role has its minimum of ready tasks (CheckTaskReady)."""
+        """Return whether every role has its minimum of ready tasks (CheckTaskReady)."""
         return self._roles_suffice(job, pipelined=False, valid=False)
 
     def check_task_pipelined(self, job: Job) -> bool:
-        """Every role has its minimum of ready or pipelined tasks (CheckTaskPipelined)."""
+        """Return whether every role has its minimum of ready or pipelined tasks (CheckTaskPipelined)."""
         return self._roles_suffice(job, pipelined=True, valid=False)
 
     # --- resources ---------------------------------------------------------------------------------------------------
 
     def allocated(self, job: Job) -> Resource:
-        """Sum of the requests of allocated-class tasks."""
+        """Return the sum of the requests of allocated-class tasks."""
         return self.dimensions.resource([float(line[job.row]) for line in self.allocated_at])
 
     def gated_resources(self, job: Job) -> Resource | None:
@@ -447,7 +456,7 @@ class SessionJobs:
         return gated_request(job) if self.columns.gated[job.row] else None
 
     def without_gated(self, job: Job, resource: Resource) -> Resource:
-        """`resource` less what gated tasks ask for, never below 0 (DeductSchGatedResources)."""
+        """Return `resource` minus the requests of gated tasks, never below 0 (DeductSchGatedResources)."""
         gated = self.gated_resources(job)
         if gated is None:
             return resource

@@ -1,4 +1,4 @@
-"""Nodes as a session sees them: the snapshot's columns, changed by what the session tries.
+"""Nodes as a session sees them: the snapshot's columns with the session's trial changes.
 
 Accounting: Volcano `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2); `future` is FutureIdle = idle +
 releasing - pipelined.
@@ -73,7 +73,7 @@ class SessionNodes:
         return task.key in self._residents.get(self.names[row], ()) and task.key not in self._removed.get(row, ())
 
     def tasks_on(self, row: int) -> list[Task]:
-        """The tasks on a node in namespace/name order."""
+        """Return the tasks on a node in namespace/name order."""
         tasks = dict(self._residents.get(self.names[row], {}))
         for key in self._removed.get(row, ()):
             tasks.pop(key, None)
@@ -82,7 +82,7 @@ class SessionNodes:
         return [tasks[key] for key in sorted(tasks)]
 
     def add(self, row: int, task: Task, status: int) -> bool:
-        """Put a task on a node with that status. False (and nothing changes) when it is there already."""
+        """Put a task on a node with that status. False, without a change, when it is there already."""
         key = task.key
         if key in self._residents.get(self.names[row], NO_TASKS):
             # A task that the snapshot has here may come back only after it was taken off.
@@ -141,7 +141,7 @@ class SessionNodes:
                 future[dimension][row] += amount
 
     def fits_idle(self, row: int, task: Task) -> bool:
-        """InitResreq <= Idle, tolerant, absent scalars count as 0."""
+        """Return whether InitResreq <= Idle, tolerant, absent scalars count as 0."""
         idle = self.idle_at
         for dimension, value in task.template.items:  # noqa: SIM110 - asked for every task that is placed
             if not value - idle[dimension][row] < MIN_RESOURCE:
@@ -149,12 +149,12 @@ class SessionNodes:
         return True
 
     def fits_future(self, row: int, task: Task) -> bool:
-        """InitResreq <= FutureIdle, tolerant."""
+        """Return whether InitResreq <= FutureIdle, tolerant."""
         future = self.future_at
         return all(value - future[dimension][row] < MIN_RESOURCE for dimension, value in task.template.items)
 
     def insufficient(self, row: int, task: Task) -> int:
-        """The first dimension (cpu, memory, scalars by name) that FutureIdle lacks, or ABSENT."""
+        """Return the first dimension (cpu, memory, scalars by name) that FutureIdle lacks, or ABSENT."""
         future = self.future_at
         for dimension, value in task.template.items:
             if value - future[dimension][row] >= MIN_RESOURCE:
@@ -163,7 +163,7 @@ class SessionNodes:
 
 
 class KubeNodes:
-    """kube-scheduler's NodeInfo as columns: what Volcano's predicates and nodeorder read through NodeMap.
+    """kube-scheduler's NodeInfo as columns, which Volcano's predicates and nodeorder read through NodeMap.
 
     `pods` int32 [N]; `requested` float64 [R, N]; `nonzero` float64 [2, N] (milli-cores, bytes). Every pod on the node
     counts, terminating and pipelined ones too; it is kept up by the predicates plugin's event handlers. `placed`: see
@@ -180,7 +180,7 @@ class KubeNodes:
         self.placed: Placed | None = None
 
     def add(self, task: Task, row: int) -> None:
-        """AddPod."""
+        """Add a task (AddPod)."""
         template = task.template
         self._pods_at[row] += 1
         self._cpu_at[row] += template.nonzero_cpu
@@ -189,7 +189,7 @@ class KubeNodes:
             self._requested_at[dimension][row] += value
 
     def remove(self, task: Task, row: int) -> None:
-        """RemovePod."""
+        """Remove a task (RemovePod)."""
         template = task.template
         self._pods_at[row] -= 1
         self._cpu_at[row] -= template.nonzero_cpu

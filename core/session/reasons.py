@@ -1,4 +1,4 @@
-"""The reasons why nodes were refused, as data: interned codes in an int32 column, texts only when a reader asks.
+"""The reasons for refused nodes, as data: interned codes in an int32 column, with texts only on demand.
 
 Sources: Volcano `api/unschedule_info.go` (FitErrors) and kube-scheduler's status codes.
 """
@@ -13,7 +13,7 @@ IntArray = npt.NDArray[np.int32]
 
 
 class Code(IntEnum):
-    """The kind of a filter's refusal. Plain Unschedulable may be cured by evicting pods, Unresolvable may not."""
+    """The kind of a filter's refusal. Evictions may cure plain Unschedulable, but not Unresolvable."""
 
     SUCCESS = 0
     ERROR = 1
@@ -25,7 +25,7 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One status: who says it (a filter's name), its code, and Kubernetes' or Volcano's text to the letter."""
+    """One status: its filter's name, its code, and Kubernetes' or Volcano's text to the letter."""
 
     plugin: str
     code: Code
@@ -33,7 +33,7 @@ class Reason:
 
     @property
     def words(self) -> str:
-        """For people: there are such as say nothing."""
+        """Return the text for people: some reasons have an empty one."""
         return self.text or f"{self.plugin} gives no reason"
 
 
@@ -50,7 +50,7 @@ class ReasonTable:
         self._terminal: list[bool] = [False]
 
     def intern(self, *reasons: Reason) -> int:
-        """The number of this list of reasons."""
+        """Return the number of this list of reasons."""
         number = self._index.get(reasons)
         if number is None:
             number = self._index[reasons] = len(self._tuples)
@@ -59,7 +59,7 @@ class ReasonTable:
         return number
 
     def reasons(self, number: int) -> tuple[Reason, ...]:
-        """The reasons behind a number."""
+        """Return the reasons behind a number."""
         return self._tuples[number]
 
     def is_terminal(self, number: int) -> bool:
@@ -71,14 +71,14 @@ class ReasonTable:
         return np.array(self._terminal, dtype=np.bool_)[numbers]
 
     def join(self, first: int, second: int) -> int:
-        """Both lists, in order: a later filter adds to an earlier plain Unschedulable."""
+        """Return both lists, in order: a later filter adds to an earlier plain Unschedulable."""
         return self.intern(*self._tuples[first], *self._tuples[second])
 
 
 @dataclass(slots=True)
 class FitErrors:
     """The reasons why a task found no node. `codes`: int32 over the session's node rows (0: not refused or not looked
-    at); `text` replaces the counts where no node is to blame; `hyper_node` names the domain that was tried.
+    at); `text` replaces the counts where no single node is the reason; `hyper_node` names the domain that was tried.
     """
 
     table: ReasonTable
@@ -88,7 +88,7 @@ class FitErrors:
     _message: str = ""
 
     def histogram(self) -> dict[str, int]:
-        """Reason text -> number of nodes that gave it."""
+        """Return reason text -> number of nodes that gave it."""
         counts: dict[str, int] = {}
         # Counted by number first: texts are read once a reason, not once a node.
         for number, nodes in enumerate([] if self.codes is None else np.bincount(self.codes).tolist()):
@@ -98,7 +98,7 @@ class FitErrors:
         return counts
 
     def message(self) -> str:
-        """Kubernetes' one-line summary:
+        """Return Kubernetes' one-line summary:
 
         ``0/4 nodes are unavailable: 3 Insufficient cpu, 1 node(s) were unschedulable.``
         """
@@ -116,7 +116,7 @@ class FitErrors:
         return f"In hyperNode {self.hyper_node}: {body}" if self.hyper_node else body
 
     def unresolvable_rows(self) -> npt.NDArray[np.bool_]:
-        """Mask over node rows that no eviction can help."""
+        """Return the mask over node rows of the nodes that no eviction can free."""
         assert self.codes is not None
         # Asked once for each reason number, then spread over the nodes by index.
         hopeless = [

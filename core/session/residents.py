@@ -1,5 +1,5 @@
-"""The tasks of nodes as rows, and what never changes of a task as columns; both filled in on demand, and kept:
-without the columns `bench preempt` takes twice as long, without the rows or what plugins say of tasks 1.2 times each.
+"""The tasks of nodes as rows, and their constant facts as columns; both are filled on demand and kept: without the
+columns `bench preempt` takes twice as long, without the rows or the plugins' facts of tasks 1.2 times each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ PREFIX = 7  # bytes of a uid that fit a signed 64-bit number
 
 
 class Residents:
-    """Over task rows: `job` (row, -1 for one that is not in the session) and `status` as the session has it now.
+    """Tasks of nodes, over task rows: `job` (row, -1 for one that is not in the session) and `status` as the session
+    has it now.
 
     Of tasks on a node that was asked about: `preemptable`, `best_effort`, `priority`, `pod_priority`, `index` (-1:
     none), `created`, `started`, `uid` (the number its first bytes make) and `template`. `requests` float64 [template,
@@ -52,7 +53,7 @@ class Residents:
         self._numbers: dict[str, FloatArray] = {}
 
     def on(self, nodes: Iterable[int]) -> TaskBatch:
-        """The tasks on these nodes as they are now."""
+        """Return the tasks on these nodes as they are now."""
         self._forget_touched()
         found = [self._rows_of(node) for node in nodes]
         lengths = np.fromiter(map(len, found), dtype=np.intp, count=len(found))
@@ -61,13 +62,13 @@ class Residents:
         return TaskBatch(self, rows, np.repeat(np.arange(len(found)), lengths), len(found))
 
     def batch(self, tasks: Sequence[Task]) -> TaskBatch:
-        """These tasks, as if all were on one node."""
+        """Return these tasks as a batch on one node."""
         rows = np.array([task.row for task in tasks], dtype=np.intp)
         self.learn(rows)
         return TaskBatch(self, rows, np.zeros(len(rows), dtype=np.intp), 1)
 
     def static(self, name: str, rows: RowArray, test: Callable[[Task], bool]) -> BoolArray:
-        """A question about tasks whose answer never changes, asked once a task. [len(rows)]"""
+        """Return a constant fact of tasks, computed once a task. [len(rows)]"""
         known = self._static.get(name)
         if known is None:
             # 0: not asked yet, 1: no, 2: yes.
@@ -79,7 +80,7 @@ class Residents:
         return yes
 
     def number(self, name: str, rows: RowArray, key: Callable[[Task], Any]) -> FloatArray:
-        """A number of tasks that never changes, asked once a task. [len(rows)]"""
+        """Return a constant number of tasks, computed once a task. [len(rows)]"""
         known = self._numbers.get(name)
         if known is None:
             # NaN: not asked yet.
@@ -90,7 +91,7 @@ class Residents:
         return known[rows]
 
     def tasks(self, rows: RowArray) -> list[Task]:
-        """The tasks themselves."""
+        """Return the tasks themselves."""
         listed: list[int] = rows.tolist()
         return [task for row in listed if (task := self.handles[row]) is not None]
 

@@ -60,7 +60,7 @@ class Nominations:
         self._recall()
 
     def _recall(self) -> None:
-        """Recall what an earlier cycle nominated, for groups and domains that still exist."""
+        """Recall an earlier cycle's nominations for groups and domains that still exist."""
         known = self._session.carry.nominated
         if not (known and self._lasts):
             return
@@ -69,7 +69,7 @@ class Nominations:
                 self.set(job, known[job.key])
 
     def set(self, job: Job, domains: dict[str, str]) -> None:
-        """Domains by group id."""
+        """Set the nominated domains by group id."""
         groups = self._session.sub_jobs(job)
         for uid, name in domains.items():
             if uid in groups and name in self._session.topology.tree.domains:
@@ -77,11 +77,11 @@ class Nominations:
         self._jobs[job.row] = job
 
     def rows(self) -> frozenset[int]:
-        """Rows of the jobs that are to go first."""
+        """Return rows of the jobs that are to go first."""
         return frozenset(self._jobs) if self._lasts else frozenset()
 
     def remember(self) -> None:
-        """Write what was not redeemed, and did not turn out to be void, into the carry."""
+        """Write into the carry the nominations that were neither redeemed nor void."""
         kept: dict[str, dict[str, str]] = {}
         for job in self._jobs.values() if self._lasts else ():
             groups = self._session.sub_jobs(job)
@@ -178,28 +178,28 @@ class Session:
     # --- lookups -----------------------------------------------------------------------------------------------------
 
     def job_of(self, task: Task) -> Job | None:
-        """The task's job, None when it is not in this session."""
+        """Return the task's job, None when it is not in this session."""
         row = self.jobs.of_task[task.row]
         return self.snapshot.jobs.handles[row] if row >= 0 and self.jobs.known[row] else None
 
     def job_row(self, task: Task) -> int:
-        """Row of the task's job, -1 when it is not in this session."""
+        """Return the row of the task's job, -1 when it is not in this session."""
         row = self.jobs.of_task[task.row]
         return row if row >= 0 and self.jobs.known[row] else -1
 
     def queue_of(self, job: Job) -> Queue:
-        """The job's queue; every job in a session has one."""
+        """Return the job's queue; every job in a session has one."""
         return self.queues[job.pod_group.queue]
 
     def sub_jobs(self, job: Job) -> dict[str, SubJob]:
-        """The job's groups by id."""
+        """Return the job's groups by id."""
         found = self._sub_jobs.get(job.row)
         if found is None:
             found = self._sub_jobs[job.row] = build_sub_jobs(job, self.jobs.min_member[job.row])
         return found
 
     def sub_job_of(self, job: Job, task: Task) -> SubJob:
-        """The group a task is in."""
+        """Return the task's group."""
         groups = self.sub_jobs(job)
         # Most jobs have one group: no search through its tasks.
         if len(groups) == 1:
@@ -211,7 +211,9 @@ class Session:
         return bool(job.pod_group.sub_group_policy)
 
     def wake(self, at: float, *, every_s: float = 0.0) -> None:
-        """A plugin's answer changes at that moment without any event; `every_s`: and again after each such time."""
+        """Note the moment at which a plugin's answer changes without any event; `every_s`: and again after each such
+        time.
+        """
         # The session recurs only while every wake-up does: one single moment makes the next cycle differ.
         alone = self.wake_at is None or self.recurs is not None
         if every_s and alone:
@@ -225,7 +227,7 @@ class Session:
     # --- nodes -------------------------------------------------------------------------------------------------------
 
     def search_for(self, task: Task, *, room: bool = True) -> NodeSearch:
-        """PrePredicate, and the search of the task's template; raises FitFailure when no node can do."""
+        """Run PrePredicate and return the search of the task's template. Raises FitFailure when no node fits."""
         self.pre_filtered.add(task.row)
         try:
             self.points.pre_predicate(task)
@@ -238,7 +240,7 @@ class Session:
         return search
 
     def _count(self, task: Task, search: NodeSearch) -> None:
-        """Keep what PreFilter counts now: preempt goes by that when it asks about the task's nominated node.
+        """Keep PreFilter's present counts: preempt uses them when it asks about the task's nominated node.
 
         Source: Volcano `actions/preempt` (taskEligibleToPreempt) asks PredicateFn without a PrePredicate before it.
         """
@@ -247,26 +249,26 @@ class Session:
             self.counted[task.row] = search.filters.as_pre_filtered(row)
 
     def nominated_node(self, task: Task) -> str:
-        """The node that an earlier cycle made room on for the task, "" for none."""
+        """Return the node that an earlier cycle made room on for the task, "" for none."""
         return "" if task.row in self._voided else task.nominated
 
     def forget_nomination(self, task: Task) -> None:
-        """The task's nomination is void for the rest of this session."""
+        """Drop the task's nomination for the rest of this session."""
         self._voided[task.row] = task
 
     @property
     def voided(self) -> Collection[Task]:
-        """The tasks whose nomination did not hold."""
+        """Return the tasks whose nomination did not hold."""
         return self._voided.values()
 
     # --- what statements do
 
     def statement(self) -> Statement:
-        """An empty statement."""
+        """Return an empty statement."""
         return Statement(self, [])
 
     def place(self, task: Task, node: int, status: TaskStatus, *, evicted: bool = False) -> bool:
-        """Set status and node, tell the event handlers. False: a handler refused; the caller rolls back."""
+        """Set status and node, and call the event handlers. False when a handler refused; the caller rolls back."""
         job, jobs, row = self.job_of(task), self.jobs, task.row
         trigger = TaskTrigger.ALLOCATE if status is TaskStatus.ALLOCATED else TaskTrigger.PIPELINE
         jobs.move(job, task, trigger)
@@ -295,13 +297,13 @@ class Session:
         self.topology.heading.pop(task.row, None)
 
     def release(self, task: Task) -> None:
-        """A running or bound task becomes Releasing; its room is room to come."""
+        """Set a running or bound task to Releasing; its room becomes future room."""
         self._shift(task, TaskTrigger.EVICT)
         for handler in self.points.on_deallocate:
             handler(task, self.jobs.node[task.row])
 
     def unrelease(self, task: Task, *, bound: bool = False) -> None:
-        """Not evicted after all: Running again (`bound`: Bound)."""
+        """Undo an eviction: the task is Running again (`bound`: Bound)."""
         self._shift(task, TaskTrigger.UNEVICT_BOUND if bound else TaskTrigger.UNEVICT)
         for handler in self.points.on_allocate:
             handler(task, self.jobs.node[task.row])
@@ -332,7 +334,7 @@ class Session:
         self.bound.append(task)
 
     def emit_evict(self, task: Task, reason: str, preemptor: str = "", score: float = 0.0) -> None:
-        """An eviction is final."""
+        """Record a final eviction."""
         node = self.nodes.names[self.jobs.node[task.row]]
         who = (task.namespace, task.name, task.uid, node, task.job)
         self.evicts.append(Evict(*who, reason, preemptor, self.action, score))
@@ -352,27 +354,27 @@ class Session:
     # --- merged answers
 
     def job_ready(self, job: Job) -> bool:
-        """JobReady."""
+        """Return JobReady."""
         return self.points.job_ready(job)
 
     def job_pipelined(self, job: Job) -> bool:
-        """JobPipelined."""
+        """Return JobPipelined."""
         return self.points.job_pipelined(job)
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
-        """SubJobReady; without a policy the job's own answer."""
+        """Return SubJobReady; without a policy the job's own answer."""
         if not sub_job.job.pod_group.sub_group_policy:
             return self.points.job_ready(sub_job.job)
         return self.points.sub_job_ready(sub_job)
 
     def sub_job_pipelined(self, sub_job: SubJob) -> bool:
-        """SubJobPipelined; without a policy the job's own answer."""
+        """Return SubJobPipelined; without a policy the job's own answer."""
         if not sub_job.job.pod_group.sub_group_policy:
             return self.points.job_pipelined(sub_job.job)
         return self.points.sub_job_pipelined(sub_job)
 
     def job_is_valid(self, job: Job) -> bool:
-        """JobValid found nothing."""
+        """Return whether JobValid has no objection."""
         verdict = self.points.job_valid(job)
         if verdict is not None:
             self.trail.job_ended(job, Ending.NOT_VALID, verdict.message)

@@ -34,7 +34,7 @@ PENDING: Final = TaskStatus.PENDING
 
 @dataclass(slots=True, eq=False)
 class TaskCopy:
-    """One copy of a task, with what was true of it when the job last had it."""
+    """One copy of a task, with its state when the job last had it."""
 
     status: int
     node: int
@@ -57,7 +57,7 @@ class TaskEntries:
     is_new: bool = False  # the current copy is listed nowhere yet
 
     def move(self, before: int, after: int) -> None:
-        """The current copy goes from one status to another."""
+        """Move the current copy from one status to another."""
         # Volcano takes out the entry under the clone's status, where there is none: the old entry stays (see above).
         if not self.is_new:
             self.by_status.pop(before, None)
@@ -66,25 +66,25 @@ class TaskEntries:
 
 
 class TaskCopies:
-    """The copies of one session's tasks. There are none before an operation is replayed."""
+    """The copies of one session's tasks. None exists before an operation is replayed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._listings = session.jobs.listings
 
     def current(self, task: Task) -> TaskCopy | None:
-        """The copy that the job has now; None for a task without copies."""
+        """Return the copy that the job has now; None for a task without copies."""
         listing = self._listings.get(task.row)
         return listing.current if listing else None
 
     def saved(self, task: Task) -> TaskCopy:
-        """A clone of the task as it is now."""
+        """Return a clone of the task as it is now."""
         jobs, row = self._session.jobs, task.row
         last = self._session.last_transaction.get(row)
         return TaskCopy(jobs.status[row], jobs.node[row], row in self._session.evicted_for, last)
 
     def replace(self, task: Task, clone: TaskCopy) -> None:
-        """The clone is to be the job's task: the operation that is replayed next puts it where it belongs."""
+        """Make the clone the job's task: the operation that is replayed next sets its place."""
         listing = self._listings.get(task.row)
         if listing is None:
             original = self.saved(task)
@@ -95,7 +95,7 @@ class TaskCopies:
         self._recall(task, clone)
 
     def act(self, task: Task, copy: TaskCopy | None) -> None:
-        """Let this copy be the job's task (None: the original): an operation goes by the state of its own copy."""
+        """Make this copy the job's task (None: the original): an operation reads the state of its own copy."""
         listing = self._listings.get(task.row)
         if listing is None:
             return
@@ -110,19 +110,19 @@ class TaskCopies:
         self._recall(task, wanted)
 
     def hold(self, task: Task) -> None:
-        """An action lists the group's pending tasks, this one among them."""
+        """Note that an action lists the group's pending tasks, this one among them."""
         listing = self._listings.get(task.row)
         if listing is not None:
             listing.held = listing.by_status[PENDING]
 
     def act_as_held(self, task: Task) -> None:
-        """Let the copy that the action has listed be the job's task."""
+        """Make the copy that the action has listed the job's task."""
         listing = self._listings.get(task.row)
         if listing is not None:
             self.act(task, listing.held)
 
     def waiting_jobs(self) -> set[int]:
-        """Rows of the jobs that have a task which its group lists as pending."""
+        """Return rows of the jobs that have a task which its group lists as pending."""
         of_task = self._session.jobs.of_task
         return {of_task[row] for row, listing in self._listings.items() if PENDING in listing.by_status}
 
@@ -151,8 +151,8 @@ class OperationKind(IntEnum):
 
 
 class Operation(Struct, frozen=True):
-    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: what chose it;
-    `bound`: an evicted task was Bound, not Running; `copy`: the copy of the task that it is about, if there are any.
+    """One step. `node` is the node's row; `evicted`: room had to be made for a pipelined task; `score`: the score that
+    chose the node; `bound`: an evicted task was Bound, not Running; `copy`: the copy of the task, if one exists.
     """
 
     kind: OperationKind
@@ -167,7 +167,7 @@ class Operation(Struct, frozen=True):
 
 
 class LastTransaction(NamedTuple):
-    """The step that a task had reached in a transaction that was discarded: it explains why the task is pending."""
+    """The step that a task had reached in a discarded transaction: it explains why the task is pending."""
 
     status: int
     node: int
@@ -193,7 +193,7 @@ class Statement:
         return True
 
     def pipeline(self, task: Task, node: int, *, evicted: bool) -> bool:
-        """Promise the task room that is being freed. False: refused, rolled back."""
+        """Pipeline the task on a node whose room is being freed. False: refused, rolled back."""
         if not self.session.place(task, node, TaskStatus.PIPELINED, evicted=evicted):
             self.session.unplace(task)
             return False
@@ -213,7 +213,7 @@ class Statement:
         self.session.unplace(task)
 
     def discard(self) -> None:
-        """Undo everything, last first; each task remembers what it had reached.
+        """Undo everything, last first; each task remembers the step that it had reached.
 
         A bound victim becomes Running, as in Volcano (fix unevict-restores-bound: Bound).
         """
@@ -248,7 +248,7 @@ class Statement:
             other.operations = []
 
     def recover(self, saved: list[Operation]) -> bool:
-        """Do saved operations again. False: one was refused; what was done before it stays in the statement."""
+        """Do saved operations again. False when one was refused; the earlier ones stay in the statement."""
         for operation in saved:
             if operation.copy is not None:
                 self.session.copies.replace(operation.task, operation.copy)
@@ -263,7 +263,7 @@ class Statement:
 
 
 def save(*statements: Statement) -> list[Operation]:
-    """The operations of statements as a value, each with a copy of its task as it is now.
+    """Return the operations of statements as a value, each with a copy of its task as it is now.
 
     Fix groups-list-tasks-once: without copies.
     """

@@ -1,4 +1,5 @@
-"""Network topology within a session: what jobs ask for, and where they are. Source: Volcano `framework/session.go`.
+"""Network topology within a session: the domains that jobs request, and those that they occupy. Source: Volcano
+`framework/session.go`.
 
 Soft mode is hard mode up to the top of the tree, so that there is one way to search; a tier's name becomes its number.
 """
@@ -26,19 +27,19 @@ KIND = "HyperNode"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A topology that is asked for. `highest_tier`: None where it names no tier that exists (then it binds nothing)."""
+    """A requested topology. `highest_tier`: None where it names no tier that exists (then it limits nothing)."""
 
     hard: bool
     highest_tier: int | None
 
     @property
     def limit(self) -> int | None:
-        """The highest tier a hard wish allows; None when it is not a hard wish with a tier."""
+        """Return the highest tier that a hard topology allows; None for a soft one or one without a tier."""
         return self.highest_tier if self.hard else None
 
 
 class SessionTopology:
-    """The tree, the jobs' wishes, and the HyperNodes that jobs and groups occupy."""
+    """The tree, the jobs' requested topologies, and the HyperNodes that jobs and groups occupy."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -58,13 +59,13 @@ class SessionTopology:
     # --- wishes -------------------------------------------------------------------------------------------------------
 
     def of_job(self, job: Job) -> Wish | None:
-        """Return what the job itself asks for."""
+        """Return the topology that the job itself requests."""
         if job.row not in self._wishes:
             self._wishes[job.row] = self._wish(job.pod_group.network_topology, self.tree.top.tier)
         return self._wishes[job.row]
 
     def of_sub_job(self, sub_job: SubJob) -> Wish | None:
-        """Return what a group asks for; a soft group stays below what its job allows."""
+        """Return the topology that a group requests; a soft group stays below its job's limit."""
         wish = self.of_job(sub_job.job)
         widest = self.tree.top.tier if wish is None or wish.highest_tier is None else wish.highest_tier
         return self._wish(sub_job.network_topology, widest)
@@ -102,7 +103,7 @@ class SessionTopology:
     # --- where jobs are -----------------------------------------------------------------------------------------------
 
     def _restore(self) -> None:
-        """Forget what is not true any more, and find out from the nodes of allocated tasks what is not known."""
+        """Drop outdated domains, and derive unknown ones from the nodes of allocated tasks."""
         if not self.is_ready:
             return
         kept = self._session.carry.hyper_nodes
@@ -135,7 +136,7 @@ class SessionTopology:
             self.occupied[job.row] = common
 
     def _lowest_around(self, sub_job: SubJob) -> str:
-        """The lowest HyperNode that holds all nodes of the group's allocated tasks."""
+        """Return the lowest HyperNode that holds all nodes of the group's allocated tasks."""
         jobs = self._session.jobs
         rows = {jobs.node[t.row] for t in sub_job.tasks if IS_ALLOCATED[jobs.status[t.row]] and jobs.node[t.row] >= 0}
         if not rows:
@@ -144,7 +145,7 @@ class SessionTopology:
         return min(around, key=lambda domain: (domain.tier, domain.name)).name if around else ""
 
     def remember(self) -> None:
-        """Write what is occupied into the carry."""
+        """Write the occupied domains into the carry."""
         kept: dict[str, dict[str, str]] = {}
         for job in self._candidates:
             if not self.is_asked_for(job):
@@ -156,7 +157,7 @@ class SessionTopology:
         self._session.carry.hyper_nodes = kept
 
     def after(self, task: Task, row: int, occupied: str) -> str:
-        """The HyperNode a group occupies once the task is on that node (getNewAllocatedHyperNode)."""
+        """Return the HyperNode that a group occupies once the task is on that node (getNewAllocatedHyperNode)."""
         return self.tree.lowest_common(self.tree.lowest_of(row), occupied)
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def victim_queue(session: Session, victims: Iterable[Task], preemptor: Task) -> PriorityQueue[Task]:
-    """The victims, least important first: by queue (VictimQueueOrder), by reversed job order, then by reversed task
-    order.
+    """Return the victims, least important first: by queue (VictimQueueOrder), by reversed job order, then by reversed
+    task order.
 
     Tasks whose job has left the session come first. When the preemptor's has, queues do not count.
     """
@@ -48,14 +48,15 @@ def victim_queue(session: Session, victims: Iterable[Task], preemptor: Task) -> 
 
 
 def victim_queue_before(session: Session, left: Queue, right: Queue, preemptor: Queue) -> bool:
-    """VictimQueueOrder: the first plugin that tells the two apart decides, else the reverse of QueueOrder."""
+    """Return VictimQueueOrder: the first plugin that tells the two apart decides, else the reverse of QueueOrder."""
     order = session.points.victim_queue_order(left, right, preemptor)
     return order < 0 if order else not session.points.queue_order.before(left, right)
 
 
 def removal_order(points: Points, batch: TaskBatch) -> RowArray | None:
-    """Indices into a batch of one queue's tasks: node after node, on each in the order of `victim_queue`; None where
-    numbers cannot say it; then each node is tried by itself, and `bench preempt` takes ten times as long.
+    """Return the order of a batch of one queue's tasks as indices: node after node, on each in the order of
+    `victim_queue`; None where numbers cannot express it. Then each node is tried by itself, and `bench preempt` takes
+    ten times as long.
     """
     jobs, tasks = points.job_order.columns, points.task_order.numbers(batch)
     if jobs is None or tasks is None:

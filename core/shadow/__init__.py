@@ -1,1 +1,1 @@
-"""A cycle beside that of another scheduler on the same state: what the two did alike, and what otherwise."""
+"""A cycle beside that of another scheduler on the same state, and the differences of the two."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class OtherChoice(NamedTuple):
-    """A node was taken here where another one was wished for. `scores`: of both, where both could be had; `tie`: they
-    are equal, and the wish was granted. `against`: why the other one would not do here, "" where it would.
+    """A node taken here where the other scheduler took another one. `scores`: of both, where both are known; `tie`:
+    they are equal, and the other's node was taken. `against`: why the other node would not do here, "" where it would.
     """
 
     node: str
@@ -44,19 +44,21 @@ class OtherChoice(NamedTuple):
 
 
 class GuidedSearch(NodeSearch):
-    """A NodeSearch that asks the session's guide which of the best is to be taken."""
+    """A NodeSearch that asks the session's guide which of the best nodes to take."""
 
     _group: BoolArray | None = None  # the candidates of the last choice, where it was by `best_of`
 
     def choose(self) -> tuple[int, IntArray]:
-        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused."""
+        """Return the best node's row (-1 without one) and the reason numbers of the nodes that were looked at and
+        refused.
+        """
         self._group = None
         node, codes = super().choose()
         return node if self._group is not None else self._instead(node, self.idle), codes
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or has no
-        scores, a single one unscored.
+        """Return the best of a group of candidates without kept scores; -1 when it is empty or has no scores; a single
+        candidate is not scored.
         """
         self._group = group
         return self._instead(super().best_of(group), group)
@@ -88,8 +90,9 @@ class GuidedSearch(NodeSearch):
 
 
 class Guide(NullTrail):
-    """`wishes`: by uid of a pod, the node that was taken there. `choices`: by uid, where it would have been another one
-    here; `endings`: where the last action that said so ended, by "namespace/name" of a pod or its job.
+    """Follows another scheduler's choices. `wishes`: by uid of a pod, the node that was taken there. `choices`: by uid,
+    where another node would have been taken here; `endings`: where the last action with a reason ended, by
+    "namespace/name" of a pod or its job.
     """
 
     search = GuidedSearch
@@ -101,24 +104,24 @@ class Guide(NullTrail):
         self._session: Session | None = None
 
     def begin(self, session: Session) -> None:
-        """The session opens."""
+        """Note that the session opens."""
         self._session = session
 
     def end(self) -> None:
-        """The last action is over."""
+        """Note that the last action has ended."""
         self._session = None
 
     def row(self, task: Task) -> int:
-        """The row of the node that is wished for the task; -1: there is none."""
+        """Return the row of the node that the other scheduler chose for the task; -1 without one."""
         assert self._session is not None
         return self._session.nodes.row.get(self.wishes.get(task.uid, ""), -1)
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """The action is done with the job for now, or with one HyperNode for it."""
+        """Note that the action is done with the job for now, or with one HyperNode for it."""
         self._ended(job.key, ending, detail)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """The action is done with the task, or with one node for it."""
+        """Note that the action is done with the task, or with one node for it."""
         if node < 0 and task.uid in self.wishes:
             self._ended(task.key, ending, detail)
 

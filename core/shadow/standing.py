@@ -1,5 +1,5 @@
-"""The differences between two schedulers while nothing is decided: phases and reasons that one would write otherwise,
-and decisions that one would make and the other does not.
+"""The differences between two schedulers while nothing is decided: phases and reasons that one would write differently,
+and decisions that only one would make.
 
 A scheduler needs time to write what it found. So only what is there look after look, unchanged, is a difference. Nor is
 what Volcano leaves to chance: which of equally good nodes a pod is held for (`SelectBestNodeAndScore`), and whose words
@@ -32,8 +32,8 @@ Deed = tuple[bool, str]
 
 
 class DeedDifference(NamedTuple):
-    """A pod that one of the two binds or evicts and the other does not (None), or puts on another node: then `choice`
-    says why, where a guide was there to hear it.
+    """A pod that only one of the two binds or evicts (None for the other), or that they put on different nodes: then
+    `choice` says why, where a guide recorded it.
     """
 
     there: Decision | None
@@ -54,13 +54,13 @@ def deed_of(decision: Decision) -> Deed:
 
 
 def wishes_of(decisions: Iterable[Decision]) -> dict[str, str]:
-    """By uid, the nodes that a guide goes by."""
+    """Return the nodes that a guide follows, by uid."""
     return {each.uid: each.node for each in decisions if isinstance(each, Bind)}
 
 
 def differing(decisions: Iterable[Decision], result: CycleResult, guide: Guide | None = None) -> list[DeedDifference]:
-    """`decisions` were made there, `result` came out here. Where a guide went along with another node, the node that
-    would have been taken here counts.
+    """Return the differences between the other's `decisions` and the `result` here. Where a guide followed another
+    node, the node that would have been taken here counts.
     """
     here: tuple[Decision, ...] = (*result.binds, *result.evicts)
     theirs, ours = ({deed_of(each): each for each in some} for some in (decisions, here))
@@ -87,8 +87,8 @@ ORIGIN: Final = ". Origin reason is "
 
 
 class WrittenThere(NamedTuple):
-    """The other cluster's words when a session begins, by "namespace/name": the phase and conditions of PodGroups, the
-    words about pods that wait; by uid, the nodes that these could have once their gang fits.
+    """The other cluster's written state when a session begins, by "namespace/name": the phase and conditions of
+    PodGroups, the conditions of waiting pods; by uid, the nodes that these could have once their gang fits.
     """
 
     phases: dict[str, str]
@@ -98,7 +98,7 @@ class WrittenThere(NamedTuple):
 
 
 def standing_of(snapshot: Snapshot) -> WrittenThere:
-    """To be asked before a session takes the snapshot over."""
+    """Return the written state; to be called before a session takes the snapshot over."""
     jobs = _jobs(snapshot)
     waits = [task for task in snapshot.tasks.handles if task is not None and _waits(snapshot, task)]
     return WrittenThere(
@@ -119,7 +119,7 @@ def _waits(snapshot: Snapshot, task: Task) -> bool:
 
 
 def differences(there: WrittenThere, result: CycleResult) -> list[ShadowDifference]:
-    """All that the cycle would decide or write, and that is not so there."""
+    """Return all decisions and writes of the cycle that differ from the written state."""
     decisions: tuple[Decision, ...] = (*result.binds, *result.evicts)
     decided = {f"{each.namespace}/{each.name}" for each in decisions}
     return [*_decided(there, decisions), *_groups(there, result), *_pods(there, result, decided)]
@@ -152,14 +152,14 @@ def _groups(there: WrittenThere, result: CycleResult) -> Iterator[ShadowDifferen
 
 
 def _words(there: WrittenThere, result: CycleResult) -> dict[str, str]:
-    """Return what is said of pods here, by "namespace/name": where nothing new is, what is written there."""
+    """Return the conditions of pods here, by "namespace/name": where nothing new is written, the written ones."""
     words = {name: message for name, (_, message) in there.waiting.items()}
     return words | {f"{each.namespace}/{each.name}": each.message for each in result.pod_conditions if each.message}
 
 
 def _alike(there: tuple[str, str], here: tuple[str, str], namespace: str, words: Mapping[str, str]) -> bool:
-    """Return whether reason and message are the same, or those there name another pod of the gang as the origin, with
-    what is said of that one here.
+    """Return whether reason and message are equal, or those there name another pod of the gang as the origin, with that
+    pod's words here.
     """
     if there == here or there[0] != here[0]:
         return there == here
@@ -180,37 +180,37 @@ def _pods(there: WrittenThere, result: CycleResult, decided: set[str]) -> Iterat
 
 
 def of_group(there: WrittenThere, job: str) -> str:
-    """Return what was written on a PodGroup last."""
+    """Return the newest condition of a PodGroup."""
     return latest(there.conditions.get(job, ()))
 
 
 def latest(conditions: Iterable[PodGroupCondition]) -> str:
-    """The words of the last one."""
+    """Return the reason and message of the newest condition."""
     found = [said((each.reason, each.message)) for each in conditions]
     return found[-1] if found else ""
 
 
 def said(told: tuple[str, str]) -> str:
-    """Reason and message as one."""
+    """Return reason and message as one text."""
     return ": ".join(filter(None, told))
 
 
 class Persistence:
-    """Differences of look after look."""
+    """Differences of consecutive looks."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[str, str], tuple[str, str]] = {}
         self._told: dict[tuple[str, str], tuple[str, str]] = {}
 
     def confirmed(self, found: Sequence[ShadowDifference]) -> list[ShadowDifference]:
-        """Those that were there at the look before already."""
+        """Return those that the look before had already."""
         now = _keyed(found)
         stays = [each for each in found if self._before.get(_key(each)) == now[_key(each)]]
         self._before = now
         return stays
 
     def new(self, confirmed: Sequence[ShadowDifference]) -> list[ShadowDifference]:
-        """Of those that are confirmed, the ones that were not reported yet."""
+        """Return the confirmed differences that were not reported yet."""
         now = _keyed(confirmed)
         found = [each for each in confirmed if self._told.get(_key(each)) != now[_key(each)]]
         self._told = now
@@ -226,7 +226,7 @@ def _keyed(found: Iterable[ShadowDifference]) -> dict[tuple[str, str], tuple[str
 
 
 def counted(differences: Iterable[ShadowDifference]) -> Mapping[str, int]:
-    """Return how many there are of each sort; several of one name count once."""
+    """Return the number of each sort; several of one name count once."""
     names: dict[str, set[str]] = {}
     for each in differences:
         names.setdefault(each.what, set()).add(each.name)

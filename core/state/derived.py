@@ -54,14 +54,14 @@ class Source(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Like(Generic[T]):
-    """An argument that counts by its `content`: any subject of that content gives the same value."""
+    """An argument that counts by its `content`: any subject of equal content gives the same value."""
 
     content: Hashable
     subject: T = field(compare=False)
 
 
 def itself(subject: T) -> Like[T]:
-    """An argument that counts by identity."""
+    """Return an argument that counts by identity."""
     return Like(id(subject), subject)
 
 
@@ -76,7 +76,7 @@ class Column(Generic[Given, P, T]):
         self.__name__ = build.__name__
 
     def __call__(self, holder: Holder, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The value, built when there is none yet. Arguments are given by position."""
+        """Return the value, built on first use. Arguments are given by position."""
         assert not kwargs
         columns = holder.derived
         table = columns.tables.get(self)
@@ -94,15 +94,15 @@ def derived(
 def memory(
     source: Source[Given],
 ) -> Callable[[Callable[Concatenate[Given, P], T]], Column[Given, P, T]]:
-    """Make a column of something that learns: it compares what it is asked about, item by item, with what it has seen,
-    so nothing that it says can be out of date. The source says when all of it is worth nothing any more.
+    """Make a column of a cache that compares every asked item with what it has seen, so that no answer is out of date.
+    The source says when the whole cache becomes worthless.
     """
     return lambda build: Column(source, build, BOUND, memory=True)
 
 
 @dataclass(slots=True)
 class Material:
-    """The material that columns are derived from, as it is in one snapshot."""
+    """The material from which columns are derived, as it is in one snapshot."""
 
     nodes: NodeColumns
     queues: list[Queue]
@@ -136,19 +136,19 @@ class DerivedColumns:
 
     @property
     def derived(self) -> DerivedColumns:
-        """Itself: a holder."""
+        """Return itself, as a holder."""
         return self
 
     @property
     def material(self) -> Material:
-        """For sources. Raises DerivedError when the session is over."""
+        """Return the material for sources. Raises DerivedError after the session."""
         if self._material is None:
             raise DerivedError("a column is asked for after its session was closed")
         return self._material
 
     def make(self, column: Column[Given, P, T], args: tuple[Any, ...]) -> T:
-        """Build and keep. Raises DerivedError for a column asked for by the builder of one that is derived from less:
-        it would outlive what it is made of.
+        """Build a value and keep it. Raises DerivedError for a column requested by the builder of one that is derived
+        from less: it would outlive its sources.
         """
         source, building = column.source, self._building
         if building and not source.parts <= building[-1]:
@@ -170,16 +170,16 @@ class DerivedColumns:
         return value
 
     def values(self) -> Iterator[tuple[Column[Any, Any, Any], tuple[Any, ...], Any]]:
-        """All there is: (column, arguments, value)."""
+        """Yield all values: (column, arguments, value)."""
         for column, table in self.tables.items():
             yield from ((column, args, value) for args, value in table.items())
 
     def afresh(self) -> DerivedColumns:
-        """For another session on the same material: nothing has been worked out, and nothing is given back."""
+        """Return empty columns for another session on the same material; they are not given back."""
         return DerivedColumns(Loan(self._loan.versions), {}, self.material)
 
     def give_back(self) -> None:
-        """The session is over."""
+        """Give the columns back at the end of the session."""
         if self._material is not None:
             self._loan.returned, self.tables, self._material = self.tables, {}, None
             self._read.clear()
@@ -192,7 +192,9 @@ class Keeper:
         self._loan = Loan({})
 
     def lend(self, material: Material, versions: Versions) -> DerivedColumns:
-        """For a session on a snapshot: what the last one gave back, less what has changed since."""
+        """Return columns for a session on a snapshot: those that the last session gave back, without those that have
+        changed since.
+        """
         # A session that never gave its columns back leaves none: this one then starts without.
         before, self._loan = self._loan, Loan(versions)
         returned = before.returned or {}

@@ -1,4 +1,4 @@
-"""Columns that grow, and which row of one stands for which resource."""
+"""Columns that grow, and the index of each resource in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def grown(array: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
-    """A copy with at least `rows` entries on the last axis; new entries are zero."""
+    """Return a copy with at least `rows` entries on the last axis; new entries are zero."""
     # Doubled: the cost of all copying stays in proportion to the number of rows.
     capacity = max(rows, 2 * array.shape[-1], 16)
     wider = np.zeros((*array.shape[:-1], capacity), dtype=array.dtype)
@@ -25,14 +25,14 @@ def grown(array: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
 
 
 def heightened(array: npt.NDArray[np.generic], dimensions: int) -> npt.NDArray[np.generic]:
-    """A copy with at least `dimensions` entries on the first axis; new entries are zero."""
+    """Return a copy with at least `dimensions` entries on the first axis; new entries are zero."""
     higher = np.zeros((max(dimensions, 2 * array.shape[0]), array.shape[1]), dtype=array.dtype)
     higher[: array.shape[0]] = array
     return higher
 
 
 class Rows:
-    """Hands out row numbers; freed ones come back first."""
+    """Hands out row numbers; freed ones come first."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -46,7 +46,7 @@ class Rows:
         return self.used - 1
 
     def give_back(self, row: int) -> None:
-        """The row may be taken again."""
+        """Free the row."""
         self._free.append(row)
 
 
@@ -62,27 +62,27 @@ class CellColumn(NamedTuple):
 
 
 def cells_of(array: npt.NDArray[Any]) -> CellColumn:
-    """A contiguous one-dimensional array as such a column; changes of the array are seen."""
+    """Return a contiguous one-dimensional array as such a column; changes of the array show in it."""
     return CellColumn(array, memoryview(array))  # type: ignore[arg-type]
 
 
 def floats(column: npt.NDArray[np.float64]) -> MutableSequence[float]:
-    """A one-dimensional float64 column, number by number."""
+    """Return a one-dimensional float64 column, number by number."""
     return memoryview(column)  # type: ignore[return-value,arg-type]
 
 
 def integers(column: npt.NDArray[np.integer | np.bool_]) -> MutableSequence[int]:
-    """A one-dimensional integer or boolean column, number by number."""
+    """Return a one-dimensional integer or boolean column, number by number."""
     return memoryview(column)  # type: ignore[return-value,arg-type]
 
 
 def lines(table: npt.NDArray[np.float64]) -> list[MutableSequence[float]]:
-    """The lines of a float64 table, each number by number."""
+    """Return the lines of a float64 table, each number by number."""
     return list(map(memoryview, table))  # type: ignore[arg-type]
 
 
 def integer_lines(table: npt.NDArray[np.integer]) -> list[MutableSequence[int]]:
-    """The lines of an integer table, each number by number."""
+    """Return the lines of an integer table, each number by number."""
     return list(map(memoryview, table))  # type: ignore[arg-type]
 
 
@@ -100,7 +100,7 @@ class Dimensions:
         self._index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
 
     def copy(self) -> Dimensions:
-        """Equal names at equal places, free to grow by itself."""
+        """Return an independent registry with equal names at equal places."""
         twin = Dimensions()
         twin.names, twin._index = list(self.names), dict(self._index)
         return twin
@@ -109,7 +109,7 @@ class Dimensions:
         return len(self.names)
 
     def index(self, name: str) -> int:
-        """Row of `name`, added at the end when it is new."""
+        """Return the row of `name`, added at the end when it is new."""
         found = self._index.get(name)
         if found is None:
             found = self._index[name] = len(self.names)
@@ -117,7 +117,7 @@ class Dimensions:
         return found
 
     def items(self, resource: Resource) -> tuple[tuple[int, float], ...]:
-        """(row, value) of cpu, memory, and each scalar the resource names, scalars in name order."""
+        """Yield (row, value) of cpu, memory, and each scalar that the resource names, scalars in name order."""
         scalars = resource.scalars or {}
         return (
             (CPU, resource.milli_cpu),
@@ -126,6 +126,6 @@ class Dimensions:
         )
 
     def resource(self, values: list[float]) -> Resource:
-        """Back from a column's values; scalars that are 0 are left out."""
+        """Return a resource from a column's values; scalars that are 0 are left out."""
         scalars = {self.names[i]: v for i, v in enumerate(values) if i >= PODS and v != 0.0}
         return Resource(values[CPU], values[MEMORY], scalars)

@@ -1,4 +1,4 @@
-"""The changes since a cycle, compared with what that cycle said: a cycle that only hears itself is a no-op."""
+"""The changes since a cycle, compared with that cycle's own writes: a cycle that sees only its own writes is a no-op."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Recurrence:
-    """Follows cycles, and tells when a whole round of what recurs has gone by without any effect.
+    """Follows cycles, and tells when a whole round of recurring changes has passed without any effect.
 
     Another round would be a no-op as well: so a system that only waits for that is idle.
     """
@@ -39,8 +39,8 @@ WAITING: Final[int] = TaskStatus.PENDING.value
 
 
 class Echoes:
-    """`stirred`: a change has come that no cycle writes; `said`: the PodGroups ("namespace/name") and queues where
-    only what cycles write has changed.
+    """Changes since a cycle. `stirred`: a change has come that no cycle writes; `said`: the PodGroups
+    ("namespace/name") and queues in which only cycles' writes have changed.
     """
 
     __slots__ = ("said", "stirred")
@@ -50,7 +50,9 @@ class Echoes:
         self.said: set[str] = set()
 
     def heard(self, name: str | None) -> None:
-        """Only what cycles say has changed of that one; "": more has; None: not even that."""
+        """Return "" when more than a cycle's writes has changed in the object, its name when only these have, and None
+        when not even these have.
+        """
         if name:
             self.said.add(name)
         elif name is not None:
@@ -66,14 +68,14 @@ def waits(view: ViewTables) -> bool:
 
 
 def _waits_alone(tasks: TaskTable) -> bool:
-    """Return whether a pod of no job has no place yet."""
+    """Return whether a pod without a job has no place yet."""
     used = slice(tasks.rows.used)
     alone = (tasks.status[used] == WAITING) & (tasks.job[used] == NOWHERE)
     return any(tasks.handles[row] is not None for row in alone.nonzero()[0].tolist())
 
 
 def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
-    """Return whether all changes are words of a cycle that did nothing else, all have come, and no task waits."""
+    """Return whether all changes are writes of a cycle that did nothing else, all have arrived, and no task waits."""
     if not said.alone or echoes.stirred:
         return False
     names = {f"{each.namespace}/{each.name}" for each in said.pod_groups}.union([each.name for each in said.queues])

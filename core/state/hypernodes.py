@@ -1,4 +1,4 @@
-"""The tree of HyperNodes over the nodes there are. Source: Volcano `api/hyper_node_info.go`, session
+"""The tree of HyperNodes over the existing nodes. Source: Volcano `api/hyper_node_info.go`, session
 `addClusterTopHyperNode`.
 
 A HyperNode with two parents and a cycle make the tree unfit: jobs that ask for a topology wait then, and `problem`
@@ -52,7 +52,7 @@ class Domain:
 
 
 class HyperNodeTree:
-    """Domains by name (in name order), the virtual top above all roots included.
+    """Domains by name (in name order), with the virtual top above all roots.
 
     `tiers`: ascending, the top's included; `by_tier`: names of each tier, in name order. `problem`: why the tree is
     unfit, or "".
@@ -74,12 +74,12 @@ class HyperNodeTree:
 
     @property
     def top(self) -> Domain:
-        """The virtual HyperNode above all roots: the whole cluster."""
+        """Return the virtual HyperNode above all roots: the whole cluster."""
         return self.domains[TOP]
 
     @property
     def is_trivial(self) -> bool:
-        """No real HyperNode exists."""
+        """Return whether no real HyperNode exists."""
         return len(self.domains) == 1
 
     def _at_tier(self, tier: int, count: int) -> list[str]:
@@ -93,24 +93,24 @@ class HyperNodeTree:
         return found
 
     def lowest_of(self, row: int) -> str:
-        """The HyperNode of the lowest tier that holds a node, "" for none (FindHyperNodeForNode)."""
+        """Return the HyperNode of the lowest tier that holds a node, "" for none (FindHyperNodeForNode)."""
         return self._lowest[row]
 
     @property
     def orphans(self) -> list[str]:
-        """Members that no HyperNode describes: they hold no node."""
+        """Return members that no HyperNode describes: they hold no node."""
         described = {name for names in self.by_tier.values() for name in names}
         return [name for name in self.domains if name not in described]
 
     def ancestors(self, name: str) -> list[str]:
-        """The HyperNode itself, its parent, and so on up."""
+        """Return the HyperNode itself, its parent, and so on up."""
         path = [name]
         while (domain := self.domains.get(path[-1])) is not None and domain.parent and domain.parent not in path:
             path.append(domain.parent)
         return path
 
     def lowest_common(self, name: str, other: str) -> str:
-        """The lowest HyperNode above both; "" counts as no opinion (GetLCAHyperNode)."""
+        """Return the lowest HyperNode above both; "" counts as unknown (GetLCAHyperNode)."""
         if not name or not other:
             return name or other
         above = set(self.ancestors(name))
@@ -125,7 +125,7 @@ class MatchedNames:
         self._found: dict[str, set[str]] = {}
 
     def found(self, patterns: Iterable[str], names: Set[str]) -> dict[str, set[str]]:
-        """By pattern; an invalid pattern matches nothing."""
+        """Return the nodes by pattern; an invalid pattern matches nothing."""
         wanted = {text: _pattern(text) for text in patterns}
         known, added = self._found.keys() & wanted.keys(), names - self._names
         gone = bool(self._names - names)
@@ -157,7 +157,7 @@ def _match(wanted: dict[str, Pattern | None], names: Set[str], found: dict[str, 
 def build_tree(
     hyper_nodes: Sequence[HyperNode], nodes: Sequence[NodeSpec], matched: MatchedNames | None = None
 ) -> HyperNodeTree:
-    """The tree of these HyperNodes; of two of one name the later counts. `matched`: from the trees before."""
+    """Return the tree of these HyperNodes; of two of one name the later counts. `matched`: from the trees before."""
     by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
     domains = {h.name: Domain(h.name, h.tier, h.tier_name, length=h.length) for h in by_name.values()}
     by_tier: dict[int, list[str]] = {}
@@ -175,8 +175,8 @@ def replaced_tree(
     leaves: dict[str, list[str]],
     row_of: dict[str, int],
 ) -> HyperNodeTree:
-    """A tree whose tiers and leaves are given; which HyperNodes exist and their parents come from the objects, if
-    there are any.
+    """Return a tree with the given tiers and leaves; the HyperNodes and their parents come from the objects, if any
+    exist.
     """
     by_name = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
     tier_of = {name: tier for tier, names in by_tier.items() for name in names}
@@ -200,7 +200,7 @@ def _rows(rows: Iterable[int]) -> RowArray:
 
 
 def _link(domains: dict[str, Domain], by_name: dict[str, HyperNode]) -> str:
-    """Set parents and children; the problem that makes the tree unfit, or ""."""
+    """Set parents and children, and return the problem that makes the tree unusable, or ""."""
     for name in sorted(by_name):
         for child in by_name[name].children:
             domain = domains.setdefault(child, Domain(child, 0))

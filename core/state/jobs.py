@@ -31,7 +31,7 @@ FEW = 8
 
 
 class Job:
-    """A job and its tasks. Never changed once a snapshot has seen it: the table replaces it by a copy then.
+    """A job and its tasks. It does not change once a snapshot has seen it: the table replaces it by a copy then.
 
     `spec` is None while only pods have been seen. `pod_group` is the same without the doubt, and not there before the
     first specification: only jobs that have one are in a session. `tasks`: by pod uid.
@@ -50,7 +50,7 @@ class Job:
         self._sorted: list[Task] | None = None
 
     def in_uid_order(self) -> list[Task]:
-        """The tasks by pod uid: the documented order of a job's tasks."""
+        """Return the tasks by pod uid: the documented order of a job's tasks."""
         if self._sorted is None:
             self._sorted = [self.tasks[uid] for uid in sorted(self.tasks)]
         return self._sorted
@@ -66,7 +66,7 @@ class Job:
         self._sorted = None
 
     def copy(self, epoch: int) -> Job:
-        """An equal job, free to change."""
+        """Return an equal job that may be changed."""
         twin = Job(self.row, self.key, epoch)
         if self.spec is not None:
             twin.spec = twin.pod_group = self.spec
@@ -127,7 +127,7 @@ class JobTable:
         self._by_number()
 
     def _by_number(self) -> None:
-        """The columns that change most: by status or dimension, number by number."""
+        """Return the columns that change most, by status or dimension, number by number."""
         self._counts_at = [integers(line) for line in self.counts]
         self._best_effort_at, self._gated_at = integers(self.best_effort), integers(self.gated)
         self._allocated_at = [floats(line) for line in self.allocated]
@@ -144,7 +144,7 @@ class JobTable:
             self._by_number()
 
     def writable(self, key: str) -> Job:
-        """The job of that key, created when new, copied first when a snapshot has seen it."""
+        """Return the job of that key, created when new, copied first when a snapshot has seen it."""
         job = self.by_key.get(key)
         if job is None:
             return self._create(key)
@@ -179,7 +179,7 @@ class JobTable:
         return job
 
     def in_key_order(self) -> npt.NDArray[np.intp]:
-        """Rows of all jobs by "namespace/name", except those that are aside."""
+        """Return the rows of all jobs by "namespace/name", except those that were laid aside."""
         if self._stale > FEW:
             self._order = np.array(self._rows_by_key, dtype=np.intp)
         self._stale = 0
@@ -198,7 +198,7 @@ class JobTable:
         self.by_key[key] = Job(self.aside, key, self.epoch)
 
     def release_if_empty(self, job: Job) -> None:
-        """A job with neither PodGroup nor tasks is forgotten."""
+        """Forget a job with neither PodGroup nor tasks."""
         if job.spec is not None or job.tasks:
             return
         del self.by_key[job.key]
@@ -244,7 +244,7 @@ class JobTable:
         running[row], succeeded[row], failed[row] = spec.running, spec.succeeded, spec.failed
 
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
-        """Add (sign 1) or take off (-1) a task of that status in counts and sums."""
+        """Add (sign 1) or remove (-1) a task of that status in counts and sums."""
         row, template = job.row, task.template
         if task.gated:
             self._gated_at[row] += sign
@@ -253,7 +253,7 @@ class JobTable:
         self._count_status(row, template, status, sign)
 
     def move(self, job: Job, task: Task, before: int, status: int) -> None:
-        """A task's status changed from `before`."""
+        """Count a task whose status changed from `before`."""
         # From one allocated status to another (Bound to Running) no sum changes.
         if IS_ALLOCATED[before] and IS_ALLOCATED[status]:
             self._counts_at[before][job.row] -= 1
@@ -273,7 +273,7 @@ class JobTable:
                 columns[dimension][row] += sign * value
 
     def columns(self) -> JobColumns:
-        """Copies for a session; `order` has the jobs with a PodGroup whose queue is known."""
+        """Return copies for a session; `order` has the jobs with a PodGroup whose queue is known."""
         count, height, rows = self.rows.used, len(self.dimensions), self.in_key_order()
         return JobColumns(
             handles=list(self.handles),

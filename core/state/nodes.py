@@ -1,4 +1,4 @@
-"""Nodes of the view: specs, and what is idle, used and releasing on each, as columns.
+"""Nodes of the view: specs, and the idle, used and releasing amounts of each, as columns.
 
 Accounting follows Volcano's `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2).
 """
@@ -25,7 +25,7 @@ RELEASING = TaskStatus.RELEASING
 
 
 class NodeListing(NamedTuple):
-    """The nodes: names by row, rows by name, and rows as the nodes came (Volcano's NodeList). Never changed."""
+    """The nodes: names by row, rows by name, and rows in order of arrival (Volcano's NodeList). It does not change."""
 
     names: list[str]
     row: dict[str, int]
@@ -84,7 +84,7 @@ class NodeTable:
             self._by_number()
 
     def add(self, spec: NodeSpec) -> int:
-        """A new node at the end, nothing on it."""
+        """Add a new empty node at the end."""
         row = self.count
         self.specs.append(spec)
         self.row[spec.name] = row
@@ -103,7 +103,7 @@ class NodeTable:
         return row
 
     def update(self, row: int, spec: NodeSpec) -> None:
-        """A changed node: what is on it stays."""
+        """Update a changed node; its tasks stay."""
         before, self.specs[row] = self.specs[row], spec
         self.versions[SPECS] += 1
         # Labels and taints leave the amounts alone, so columns that are derived from amounts stay.
@@ -150,7 +150,7 @@ class NodeTable:
             column[dimension, row] = value
 
     def place(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
-        """Add (sign 1) or take off (-1) a task of that status."""
+        """Add (sign 1) or remove (-1) a task of that status."""
         # kube-scheduler's NodeInfo counts terminating pods, too.
         self.pod_count_at[row] += sign
         self.nonzero_at[0][row] += sign * template.nonzero_cpu
@@ -168,14 +168,14 @@ class NodeTable:
                 releasing[dimension][row] += amount
 
     def restate(self, row: int, template: PodTemplate, before: int, status: int) -> None:
-        """A task on it changed its status: only what is being released can differ."""
+        """Count a task that changed its status on the node: only the releasing amounts can differ."""
         sign = (status == RELEASING) - (before == RELEASING)
         if sign:
             for dimension, value in template.items:
                 self.releasing_at[dimension][row] += sign * value
 
     def compact(self) -> npt.NDArray[np.int32] | None:
-        """Bring the rows into name order. Returns old row -> new row (int32), or None when they were."""
+        """Bring the rows into name order, and return old row -> new row (int32), or None when they were in order."""
         if self.sorted:
             return None
         order = sorted(range(self.count), key=lambda r: self.specs[r].name)
@@ -193,7 +193,7 @@ class NodeTable:
         return moved
 
     def listing(self) -> NodeListing:
-        """Shared by all snapshots between two changes of the list of nodes."""
+        """Return the listing, which all snapshots between two changes of the list of nodes share."""
         if self._listing is None:
             order = np.argsort(self.arrival[: self.count], kind="stable")
             # All snapshots until the next change share it.
@@ -202,7 +202,7 @@ class NodeTable:
         return self._listing
 
     def columns(self) -> NodeColumns:
-        """Copies for a session; rows must be in name order."""
+        """Return copies for a session; rows must be in name order."""
         count, height, listing = self.count, len(self.dimensions), self.listing()
         return NodeColumns(
             names=listing.names,

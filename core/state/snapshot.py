@@ -27,16 +27,14 @@ if TYPE_CHECKING:
 
 
 class Promised(NamedTuple):
-    """The promise to a pod that is being bound to `node`, and the annotations its bind writes."""
+    """The volumes and devices of a pod that is being bound to `node`, and the annotations that its bind writes."""
 
     node: str
     pre_bind: BindContext
 
 
 class AssumedPods(dict[str, str]):
-    """By "namespace/name" of the pod: its node. A dict itself, for of every pod that changes it is asked whether it is
-    here.
-    """
+    """The node of each assumed pod by "namespace/name". A dict itself, since every changed pod is looked up here."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,18 +42,18 @@ class AssumedPods(dict[str, str]):
         self._shared = False
 
     def hold(self, pod: str, node: str, pre_bind: BindContext | None) -> None:
-        """The bind is on its way."""
+        """Note that the bind is in flight."""
         self[pod] = node
         if pre_bind is not None:
             self._own()[pod] = Promised(node, pre_bind)
 
     def drop(self, pod: str) -> None:
-        """It has arrived, or never will."""
+        """Note that the bind has arrived, or never will."""
         if self.pop(pod, None) is not None and pod in self._promised:
             del self._own()[pod]
 
     def check(self) -> list[str]:
-        """Promises to pods that are not in flight, each as a sentence."""
+        """Return a sentence for each promise to a pod that is not in flight."""
         return [f"{pod} is promised something, and not in flight" for pod in self._promised if pod not in self]
 
     def share(self) -> dict[str, Promised]:
@@ -64,14 +62,14 @@ class AssumedPods(dict[str, str]):
         return self._promised
 
     def _own(self) -> dict[str, Promised]:
-        """To be changed: a copy where a snapshot has it."""
+        """Return the dict for changes: a copy where a snapshot has it."""
         if self._shared:
             self._promised, self._shared = dict(self._promised), False
         return self._promised
 
 
 class TaskColumns(Struct, frozen=True):
-    """Over task rows: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
+    """Tasks by row: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
 
     status: npt.NDArray[np.int8]
     node: npt.NDArray[np.int32]
@@ -80,7 +78,7 @@ class TaskColumns(Struct, frozen=True):
 
 
 class NodeColumns(Struct, frozen=True):
-    """Over node rows in name order; vectors float64 [dimension, node].
+    """Nodes by row in name order; vectors float64 [dimension, node].
 
     `arrival`: rows as the nodes came.
     """
@@ -99,8 +97,8 @@ class NodeColumns(Struct, frozen=True):
 
 
 class JobColumns(Struct, frozen=True):
-    """Over job rows (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays what
-    it was when the session opened.
+    """Jobs by row (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays as it
+    was when the session opened.
     """
 
     handles: list[Job | None]
@@ -123,12 +121,12 @@ class JobColumns(Struct, frozen=True):
     created: FloatArray
 
     def named(self, rows: npt.NDArray[np.intp]) -> list[Job]:
-        """The jobs of these rows."""
+        """Return the jobs of these rows."""
         handles, wanted = self.handles, cast("list[int]", rows.tolist())
         return [job for row in wanted if (job := handles[row]) is not None]
 
     def as_they_are(self) -> JobColumns:
-        """Columns that stay as these are now: a copy of what a session changes."""
+        """Return columns that stay as these are now: a copy of those that a session changes."""
         return JobColumns(
             self.handles, self.order, self.allocated.copy(), self.pending, self.total, self.minimum,
             self.counts.copy(), self.best_effort.copy(), self.gated, self.min_member, self.phase.copy(), self.priority,
@@ -139,7 +137,7 @@ class JobColumns(Struct, frozen=True):
 
 class ResidentChanges(Struct, frozen=True):
     """The nodes whose dictionary of tasks differs from that of an earlier snapshot of the view. `number`: of this one;
-    `recent`: the names that each of the last snapshots found changed, this one's last.
+    `recent`: the changed names of each of the last snapshots, this one's last.
     """
 
     number: int
@@ -174,17 +172,17 @@ class Snapshot(Struct, frozen=True):
     derived: DerivedColumns
 
     def as_it_is(self) -> Snapshot:
-        """A copy for another session, later on, whatever phases this one's may end in."""
+        """Return a copy for another, later session, independent of the phases in which this one's jobs end."""
         return replace(self, jobs=replace(self.jobs, phase=self.jobs.phase.copy()), derived=self.derived.afresh())
 
     def annotations_of(self, task: Task) -> Mapping[str, str]:
-        """The pod's annotations; while its bind is on its way, with what that will write."""
+        """Return the pod's annotations; while its bind is in flight, with those that the bind writes."""
         promised = self.promised.get(task.key)
         return task.annotations if promised is None else {**task.annotations, **promised.pre_bind.written}
 
 
 def with_task_minimums(snapshot: Snapshot) -> Snapshot:
-    """Return it with every job's minimum raised to the sum of its roles' minimums (fix). Volcano passes over the roles'
+    """Return it with every job's minimum raised to the sum of its roles' minimums (fix). Volcano ignores the roles'
     minimums where the job's is below their sum (job_info.go, CheckTaskReady).
     """
     jobs = snapshot.jobs

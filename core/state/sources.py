@@ -1,4 +1,4 @@
-"""The sources of derived columns: parts of the view, and what a builder sees of them."""
+"""The sources of derived columns: parts of the view, and the form in which a builder sees them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIMITS, NAMES = "limits", "names"
 
 @dataclass(frozen=True, slots=True)
 class NodeSpecs:
-    """The nodes in name order, and all that is said of them except heartbeats."""
+    """The nodes in name order, and all their facts except heartbeats."""
 
     names: list[str]
     specs: list[NodeSpec]
@@ -57,32 +57,32 @@ class LimitedQueue(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return its name."""
         ...
 
     @property
     def weight(self) -> int:
-        """Its weight."""
+        """Return its weight."""
         ...
 
     @property
     def parent(self) -> str:
-        """Its parent's name, "" for the root."""
+        """Return its parent's name, "" for the root."""
         ...
 
     @property
     def capability(self) -> Resource | None:
-        """At most so much."""
+        """Return the most that the queue may have."""
         ...
 
     @property
     def deserved(self) -> Resource | None:
-        """The amount that it keeps against others."""
+        """Return the amount that others cannot reclaim from the queue."""
         ...
 
     @property
     def guarantee(self) -> Resource | None:
-        """The amount that is held free for it."""
+        """Return the amount that is held free for the queue."""
         ...
 
 
@@ -90,13 +90,13 @@ _LIMITS: Final = tuple(name for name, part in vars(LimitedQueue).items() if isin
 
 
 def limits_of(queue: LimitedQueue) -> tuple[object, ...]:
-    """All that limits a queue, to be compared."""
+    """Return all limits of a queue, for comparisons."""
     return tuple([getattr(queue, name) for name in _LIMITS])
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """The queues in name order, the cluster's total, and the resources, among them all that these name."""
+    """The queues in name order, the cluster's total, and the resources, with all that these name."""
 
     queues: Sequence[LimitedQueue]
     total: Resource
@@ -138,7 +138,7 @@ QUEUE_LIMITS: Final = Source(frozenset({ROWS, AMOUNTS, LIMITS, NAMES}), _queue_l
 
 @lru_cache(maxsize=64)
 def objects_and_nodes(kind: str) -> Source[PlacedObjects]:
-    """Objects of a kind that only some plugin reads, and the nodes; the part is called as the kind."""
+    """Return objects of a kind that only some plugin reads, and the nodes; the part is called as the kind."""
 
     def read(columns: DerivedColumns) -> PlacedObjects:
         return PlacedObjects(columns.material.objects.get(kind, {}), _node_specs(columns))
@@ -148,7 +148,7 @@ def objects_and_nodes(kind: str) -> Source[PlacedObjects]:
 
 @derived(ALLOCATABLE)
 def total(nodes: Allocatable) -> Resource:
-    """Sum of the nodes' allocatable in name order."""
+    """Return the sum of the nodes' allocatable in name order."""
     # accumulate adds node after node, as Go does; numpy's sum adds in pairs and may differ in the last bits.
     sums = [float(np.add.accumulate(line)[-1]) if len(line) else 0.0 for line in nodes.amounts]
     # A scalar of 0 is named all the same: Volcano's comparisons tell it from an absent one.

@@ -1,4 +1,4 @@
-"""The tables of the view, and tasks entered in them: each task is counted with its job and on its node."""
+"""The tables of the view, and their tasks: each task is counted with its job and on its node."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 
 class Touched:
-    """`rows` of tasks and `jobs` by key, each once, in the order in which they were touched first; `everything`: nodes
-    came, went or changed their rows. Nodes whose tasks changed are `unshared` in `NodeTasks`.
+    """Changes since a snapshot. `rows` of tasks and `jobs` by key, each once, in the order in which they were touched
+    first; `everything`: nodes came, went or changed their rows. Nodes whose tasks changed are `unshared` in
+    `NodeTasks`.
     """
 
     __slots__ = ("everything", "jobs", "rows")
@@ -43,7 +44,7 @@ class Touched:
         self.jobs: dict[str, None] = {}
 
     def add(self, task: Task) -> None:
-        """The task is counted elsewhere, or no more."""
+        """Note that the task is counted elsewhere, or no more."""
         self.rows[task.row] = self.jobs[task.job] = None
 
 
@@ -54,13 +55,13 @@ class Touched:
 
 
 class PriorityClasses:
-    """Name -> (value, True for the default of the cluster)."""
+    """Priority classes: name -> (value, True for the default of the cluster)."""
 
     def __init__(self) -> None:
         self._classes: dict[str, tuple[int, bool]] = {}
 
     def apply(self, obj: Object, *, deleted: bool) -> bool:
-        """Take over one object; whether anything has changed."""
+        """Apply one object, and return whether anything has changed."""
         name = section(obj, "metadata").get("name") or ""
         if deleted:
             return self._classes.pop(name, None) is not None
@@ -69,14 +70,14 @@ class PriorityClasses:
         return told != known
 
     def value(self, name: str) -> int:
-        """The class's value; for an unknown or no name the default class's, 0 without one."""
+        """Return the class's value; for an unknown or no name the default class's, 0 without one."""
         if name in self._classes:
             return self._classes[name][0]
         return next((value for value, is_default in self._classes.values() if is_default), 0)
 
 
 class Groups:
-    """Each event is taken over as a whole or, with QuantityError, not at all.
+    """PodGroups and queues. Each event is applied as a whole or, with QuantityError, not at all.
 
     `limits_version` rises when queues come or go, or what limits one of them changes: their status does so in nearly
     every cycle, and a thousand queues are not to be gone through again for that.
@@ -92,12 +93,12 @@ class Groups:
         self._uncounted: frozenset[str] = frozenset()
 
     def in_name_order(self) -> list[Queue]:
-        """The queues; jobs know theirs by its place."""
+        """Return the queues in name order; a job holds its queue's index."""
         return [self.queues[name] for name in self._queue_rows]
 
     def apply_pod_group(self, obj: Object, deleted: bool) -> str:
-        """A PodGroup makes a job, or makes one of what were only pods. Its key when only its status has changed, ""
-        else.
+        """Apply a PodGroup: it makes a job, also of pods that had none. Return its key when only its status has
+        changed, "" otherwise.
         """
         key = object_key(obj)
         known = self._jobs.by_key.get(key)
@@ -118,7 +119,7 @@ class Groups:
         return ""
 
     def uncount(self, names: frozenset[str]) -> None:
-        """Resources of these names count nothing from now on."""
+        """Ignore resources of these names from now on."""
         self._uncounted |= names
         for key, known in list(self._jobs.by_key.items()):
             spec = known.spec
@@ -130,8 +131,8 @@ class Groups:
                 self._resolve(job, renewed)
 
     def apply_queue(self, obj: Object, deleted: bool) -> str | None:
-        """Jobs find their queue when it comes, and lose it when it goes. Its name when only what is allocated has
-        changed; None when only what its status counts; "" else.
+        """Apply a queue: jobs find it when it comes, and lose it when it goes. Return its name when only the allocated
+        has changed; None when only the counts of its status have; "" otherwise.
         """
         queue = read_queue(obj)
         known = self.queues.get(queue.name)
@@ -176,8 +177,8 @@ RECENT: Final = 8
 
 
 class NodeTasks:
-    """`node_tasks`: node name -> pod key -> task, nodes not yet seen included; a node's tasks in the order in which
-    they last changed. A dict that a snapshot has seen is never changed again: it is copied first.
+    """Tasks by node. `node_tasks`: node name -> pod key -> task, nodes not yet seen included; a node's tasks in the
+    order in which they last changed. A dict that a snapshot has seen is copied before it changes.
     """
 
     def __init__(self, tasks: TaskTable, nodes: NodeTable) -> None:
@@ -189,7 +190,7 @@ class NodeTasks:
         self._shared: dict[str, dict[str, Task]] = {}
 
     def share(self) -> dict[str, dict[str, Task]]:
-        """For a snapshot; never change it. `changes` says from now on what is new in it."""
+        """Return the tasks for a snapshot, which must not change them. `changes` lists the later changes."""
         if self.unshared:
             self._shared = dict(self.node_tasks)
         before = self.changes
@@ -212,7 +213,7 @@ class NodeTasks:
             self._nodes.place(node, task.template, status, 1)
 
     def leave(self, task: Task, status: int) -> None:
-        """The reverse of :meth:`enter`."""
+        """Undo :meth:`enter`."""
         name = self._tasks.resides[task.row]
         if name:
             del self._residents(name)[task.key]
@@ -222,7 +223,9 @@ class NodeTasks:
                 self._nodes.place(node, task.template, status, -1)
 
     def move(self, task: Task, before: int, status: TaskStatus, node_name: str) -> None:
-        """A task that was counted with status `before`: what it asks for has not changed, its status or node may."""
+        """Move a task that was counted with status `before`: its request has not changed, its status or node may
+        have.
+        """
         name = self._tasks.resides[task.row]
         if name != (node_name if status not in COMPLETED_STATUSES else ""):
             self.leave(task, before)
@@ -239,13 +242,15 @@ class NodeTasks:
             self._nodes.restate(node, task.template, before, status)
 
     def with_node(self, name: str, row: int) -> None:
-        """A node has come: what is counted on it already takes its room."""
+        """Count the tasks of a node that has come."""
         for task in self.node_tasks.get(name, {}).values():
             self._tasks.node_at[task.row] = row
             self._nodes.place(row, task.template, self._tasks.status_at[task.row], 1)
 
     def without_node(self, name: str, row: int) -> None:
-        """A node is about to go: its tasks stay counted on it by name, and the last node's row becomes `row`."""
+        """Remove a node that is about to go: its tasks stay counted on it by name, and the last node's row becomes
+        `row`.
+        """
         # Columns stay dense: NodeTable.remove moves the last row into the free one.
         last = self._nodes.count - 1
         for task in self.node_tasks.get(name, {}).values():
@@ -266,8 +271,8 @@ class NodeTasks:
 
 
 class OtherObjects:
-    """`by_kind`: kind -> "namespace/name" (or name) -> object. A dict that a snapshot has seen is copied before it is
-    changed. `versions`: by kind, how often it has changed.
+    """Objects of all other kinds. `by_kind`: kind -> "namespace/name" (or name) -> object. A dict that a snapshot has
+    seen is copied before it is changed. `versions`: by kind, how often it has changed.
     """
 
     def __init__(self) -> None:
@@ -276,7 +281,7 @@ class OtherObjects:
         self._unshared: set[str] = set()
 
     def share(self) -> dict[str, dict[str, Object]]:
-        """For a snapshot."""
+        """Return the objects for a snapshot."""
         self._unshared.clear()
         return dict(self.by_kind)
 
@@ -297,7 +302,7 @@ class OtherObjects:
 
 
 class ViewTables:
-    """The tables of :class:`pumice.core.state.view.View`; it says when a task comes, changes or goes."""
+    """The tables of :class:`pumice.core.state.view.View`, which calls them when a task comes, changes or goes."""
 
     def __init__(self, default_queue: str = "default") -> None:
         self.version: int = 0
@@ -318,12 +323,12 @@ class ViewTables:
 
     @property
     def node_tasks(self) -> dict[str, dict[str, Task]]:
-        """Node name -> pod key -> task, nodes not yet seen included."""
+        """Return node name -> pod key -> task, nodes not yet seen included."""
         return self.residents.node_tasks
 
     @property
     def queues(self) -> dict[str, Queue]:
-        """Queues by name."""
+        """Return the queues by name."""
         return self.groups.queues
 
     @property
@@ -381,8 +386,8 @@ class ViewTables:
         self.jobs.count(job, task, task.status, 1)
 
     def _lay_aside(self, key: str) -> None:
-        """A job whose PodGroup has gone and whose pods have ended is in no session: it takes no room in the columns
-        that every session copies. There it stays until its PodGroup comes again or its last pod has gone.
+        """Lay a job aside whose PodGroup has gone and whose pods have ended: it is in no session, and takes no room in
+        the columns that every session copies, until its PodGroup comes again or its last pod has gone.
         """
         job = self.jobs.by_key.get(key)
         if job is not None and self.jobs.is_over(job):
@@ -393,7 +398,7 @@ class ViewTables:
                 self._put_in(replace(task))  # its row is known to snapshots
 
     def _take_back(self, key: str) -> None:
-        """A job that was laid aside may be in a session again."""
+        """Take back a laid-aside job that may be in a session again."""
         job = self.jobs.by_key.get(key)
         if job is not None and job.row == self.jobs.aside:
             tasks = list(job.tasks.values())
@@ -428,7 +433,7 @@ class ViewTables:
         self.residents.enter(task, status, node_name)
 
     def _leave(self, task: Task) -> None:
-        """The reverse of :meth:`_enter`."""
+        """Undo :meth:`_enter`."""
         self.touched.add(task)
         status = self.tasks.status_at[task.row]
         if task.job:

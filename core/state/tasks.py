@@ -44,7 +44,7 @@ class TaskTable:
         self.status_at, self.node_at, self.job_at = integers(self.status), integers(self.node), integers(self.job)
 
     def take_row(self) -> int:
-        """A row for a new task; the columns reach that far afterwards."""
+        """Return a row for a new task; the columns reach that far afterwards."""
         row = self.rows.take()
         if row >= len(self.handles):
             self.handles.append(None)
@@ -57,12 +57,12 @@ class TaskTable:
         return row
 
     def renew(self, task: Task) -> None:
-        """A task in the place of the one before it, in the same row; the latest change comes last."""
+        """Put a task in the row of the one before it; the latest change comes last."""
         del self.by_key[task.key]
         self.by_key[task.key] = self.handles[task.row] = task
 
     def lay_aside(self, task: Task, status: int, job: int) -> None:
-        """Enter a task that has ended in the row of its like; `job` is the row of their jobs."""
+        """Enter an ended task in the row of its like; `job` is the row of their jobs."""
         row = self.aside.get(status)
         if row is None:
             row = self.aside[status] = self.take_row()
@@ -83,7 +83,7 @@ class TaskTable:
         self.rows.give_back(task.row)
 
     def columns(self) -> TaskColumns:
-        """Copies for a session."""
+        """Return copies for a session."""
         used = self.rows.used
         return TaskColumns(
             self.status[:used].copy(), self.node[:used].copy(), self.job[:used].copy(), list(self.handles)

@@ -44,14 +44,16 @@ RELEASING = int(TaskStatus.RELEASING)
 
 
 def check_view(view: View) -> list[str]:
-    """Every broken invariant as a sentence."""
+    """Return every broken invariant as a sentence."""
     tasks = view.tasks
     broken = [*_check_jobs(view, view.jobs.by_key.values()), *_check_nodes(view, range(view.nodes.count))]
     return [*broken, *_check_places(view, range(len(tasks.handles)))]
 
 
 def check_touched(view: View) -> list[str]:
-    """Broken invariants among what was touched since the last snapshot: the rest was whole then, and still is."""
+    """Return broken invariants among the rows touched since the last snapshot: the others were whole then, and still
+    are.
+    """
     touched, by_key, rows = view.touched, view.jobs.by_key, view.nodes.row
     if touched.everything:
         return check_view(view)
@@ -154,9 +156,9 @@ LATELY = 4096
 
 
 class PodReader:
-    """Remembers the last pods as they were read, by key. What it remembers counts only for the very task that was made
-    of it, so whatever else happens to a task cannot make it stale. `resized`: pods that count for other than their spec
-    says, by key; `counts_status`: whether they do (`pumice.core.objects.pod_template`).
+    """Remembers the last pods as they were read, by key. An entry counts only for the very task that was made of it, so
+    it cannot become stale. `resized`: pods that count for another amount than their spec's, by key; `counts_status`:
+    whether they do (`pumice.core.objects.pod_template`).
     """
 
     def __init__(self, templates: TemplateTable) -> None:
@@ -166,7 +168,8 @@ class PodReader:
         self._lately: OrderedDict[str, tuple[Task, Object]] = OrderedDict()
 
     def read(self, pod: Object, known: Task | None) -> Task:
-        """The pod's task; `known`: the task of that key so far, which is returned when it was made of this very object.
+        """Return the pod's task; `known`: the last task of that key, which is returned when it was made of this very
+        object.
 
         Raises QuantityError for a malformed request.
         """
@@ -192,7 +195,7 @@ class PodReader:
         self._lately.pop(key, None)
 
     def _counted(self, pod: Object) -> tuple[Object | None, bool]:
-        """The spec that counts if it is not the pod's own, and True if that is new."""
+        """Return the spec that counts if it is not the pod's own, and True if that is new."""
         key, asks = object_key(pod), counted_spec(pod)
         before = self.resized.pop(key, None)
         if asks is (pod.get("spec") or asks):
@@ -214,7 +217,7 @@ def _asks_as(asked: Object, asks: Object) -> bool:
 
 
 class View(ViewTables):
-    """Tasks, jobs, nodes and queues as the API last said, plus what is in flight (assumed binds, evictions).
+    """Tasks, jobs, nodes and queues by the API's last events, plus decisions in flight (assumed binds, evictions).
 
     `version` rises with every change that could alter a decision.
     """
@@ -229,7 +232,7 @@ class View(ViewTables):
     # --- events ------------------------------------------------------------------------------------------------------
 
     def apply(self, event: str, obj: Object) -> None:
-        """Take over a watch event: "ADDED", "MODIFIED", "DELETED". Raises QuantityError (then nothing changes)."""
+        """Apply a watch event: "ADDED", "MODIFIED", "DELETED". Raises QuantityError (then nothing changes)."""
         kind, deleted = obj.get("kind"), event == "DELETED"
         heard: str | None = ""
         if kind == "Pod":
@@ -250,7 +253,7 @@ class View(ViewTables):
         self.version += 1
 
     def _follow(self, kind: str, obj: Object) -> None:
-        """An object that says what pods or nodes count as has come, changed or gone."""
+        """Follow an object that determines the amounts of pods or nodes, and that has come, changed or gone."""
         if kind in READ_BY_CLAIMS:
             self._volumes.changed(kind, obj)
         elif kind == "CSINode":
@@ -291,7 +294,7 @@ class View(ViewTables):
             self._lay_aside(task.job)
 
     def _renew(self, known: Task, task: Task) -> None:
-        """The pod is in the same row of the same job: only what differs is counted anew."""
+        """Renew a pod in the same row of the same job: only differing parts are counted anew."""
         task.row = known.row
         self.tasks.renew(task)
         if task.job and task is not known:
@@ -362,7 +365,7 @@ class View(ViewTables):
         return read_node(spec.node, attachable_on(csi_node), self.uncounted)
 
     def _uncount(self, names: frozenset[str]) -> None:
-        """Resources of these names count nothing from now on, wherever they are named."""
+        """Ignore resources of these names from now on, wherever they are named."""
         # Names join and never leave, so mostly there is nothing to do.
         if names <= self.uncounted:
             return
@@ -380,7 +383,7 @@ class View(ViewTables):
                 self._see_node(row, spec.node)
 
     def _with_volumes(self, task: Task) -> Task:
-        """The task asking for its volumes, too; another one when it did not ask for just these."""
+        """Return the task with the requests of its volumes; another one when its requests differed."""
         template = self.templates.asking_for(task.template, self._volumes.of_task(task))
         return task if template is task.template else replace(task, template=template)
 
@@ -410,7 +413,9 @@ class View(ViewTables):
     def assume(
         self, namespace: str, name: str, node: str, pre_bind: BindContext | None = None, uid: str | None = None
     ) -> bool:
-        """A bind is on its way: Binding on that node, which need not exist. False when the pod is placed or gone."""
+        """Note that a bind is in flight: Binding on that node, which need not exist. False when the pod is placed or
+        gone.
+        """
         task = self._known(namespace, name, uid)
         if task is None or TASK_LIFE.step(STATUSES[self.tasks.status_at[task.row]], TaskTrigger.ASSUME) is None:
             return False
@@ -419,7 +424,7 @@ class View(ViewTables):
         return True
 
     def forget(self, namespace: str, name: str, uid: str | None = None) -> bool:
-        """The bind failed: back to what the API last said. False when none of this pod was on its way."""
+        """Note that the bind failed: return to the API's last state. False when no bind of this pod was in flight."""
         task = self._known(namespace, name, uid)
         if task is None or task.key not in self._assumed:
             return False
@@ -428,7 +433,7 @@ class View(ViewTables):
         return True
 
     def evicting(self, namespace: str, name: str, uid: str | None = None) -> None:
-        """An eviction is on its way: Releasing. Nothing happens to a pod of another `uid`."""
+        """Note that an eviction is in flight: Releasing. A pod of another `uid` is left alone."""
         task = self._known(namespace, name, uid)
         if task is None or task.key in self._evicting or TASK_LIFE.step(task.status, TaskTrigger.EVICT) is None:
             return
@@ -436,7 +441,9 @@ class View(ViewTables):
         self._recount(task)
 
     def unevict(self, namespace: str, name: str, uid: str | None = None) -> bool:
-        """The eviction failed: back to what the API last said. False when none of this pod was on its way."""
+        """Note that the eviction failed: return to the API's last state. False when no eviction of this pod was in
+        flight.
+        """
         task = self._known(namespace, name, uid)
         if task is None or task.key not in self._evicting:
             return False
@@ -447,7 +454,9 @@ class View(ViewTables):
     # --- snapshots
 
     def snapshot(self, volumes: VolumeRules = USUAL) -> Snapshot:
-        """Copies of the columns beside the shared specs; later events do not show in it. `volumes`: how they count."""
+        """Return copies of the columns beside the shared specs; later events do not show in it. `volumes`: how they
+        count.
+        """
         self.count_volumes(volumes)
         # Before columns are copied: claims that came or changed since count from this snapshot on.
         self._recount_volumes(self._volumes.take_stale())
@@ -485,9 +494,9 @@ class View(ViewTables):
         return {**self.others.versions, **self.nodes.versions, **own}
 
     def check(self) -> list[str]:
-        """Broken invariants, each named; empty when the view is whole."""
+        """Return broken invariants, each named; empty when the view is whole."""
         return [*check_view(self), *self._assumed.check()]
 
     def check_touched(self) -> list[str]:
-        """Broken invariants where anything has changed since the last snapshot, of a view that was whole then."""
+        """Return broken invariants where anything has changed since the last snapshot, of a view that was whole then."""
         return [*check_touched(self), *self._assumed.check()]

@@ -1,4 +1,4 @@
-"""Volumes as a resource: what the claims of pods ask for, and what the CSINodes have.
+"""Volumes as a resource: the requests of pods' claims, and the capacity of CSINodes.
 
 Source: Volcano `cache/event_handlers.go` (addPodCSIVolumesToTask, getCSIDriverInfo, setCSIResourceOnNode). Volcano
 reads the claims whenever the pod changes, and again while one is missing; here the count follows claims, volumes and
@@ -43,8 +43,8 @@ _PLENTY: Final = 2**31 - 1
 
 
 class VolumeRules(NamedTuple):
-    """The rules whether claims count as a resource, and whose do not; `chips`: the ConfigMap that says which NPUs'
-    memory does not count as one, "" for none; `resized`: whether a pod counts for what its status says while it is
+    """The rules whether claims count as a resource, and whose do not; `chips`: the ConfigMap that lists the NPUs whose
+    memory does not count as one, "" for none; `resized`: whether a pod counts for its status' amounts while it is
     resized.
     """
 
@@ -58,14 +58,14 @@ USUAL: Final = VolumeRules()
 
 
 def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> VolumeRules:
-    """The rules of a configuration; `ignored`: provisioners whose claims count nothing, beside those it names."""
+    """Return the rules of a configuration; `ignored`: provisioners whose claims do not count, besides those it names."""
     settings = config.pumice
     passed_over = DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored)
     return VolumeRules(FIX not in settings.fix, passed_over, hami_config_map(config), RESIZES not in settings.fix)
 
 
 def attach_limit_key(driver: str) -> str:
-    """The resource that stands for a driver's volumes (GetCSIAttachLimitKey)."""
+    """Return the resource that stands for a driver's volumes (GetCSIAttachLimitKey)."""
     # Kubernetes limits resource names to 63 characters: a longer one is cut and hashed.
     if len(CSI_VOLUMES) + len(driver) < _LONGEST:
         return CSI_VOLUMES + driver
@@ -74,7 +74,7 @@ def attach_limit_key(driver: str) -> str:
 
 
 def attachable_on(csi_node: Object | None) -> dict[str, float]:
-    """Return what a node has of each driver, in milli-units; a claim takes one."""
+    """Return a node's capacity of each driver, in milli-units; a claim takes one."""
     found: dict[str, float] = {}
     for driver in section(csi_node or {}, "spec").get("drivers") or ():
         most = section(driver, "allocatable").get("count")
@@ -83,7 +83,7 @@ def attachable_on(csi_node: Object | None) -> dict[str, float]:
 
 
 def driver_of(storage: Storage, claim: Object) -> str:
-    """The driver that a claim's volume comes from, "" where none is known."""
+    """Return the driver of a claim's volume, "" where none is known."""
     volume = storage.of_kind("PersistentVolume").get(volume_name(claim)) if volume_name(claim) else None
     if volume is not None:
         return str(section(section(volume, "spec"), "csi").get("driver") or "")
@@ -95,7 +95,7 @@ def driver_of(storage: Storage, claim: Object) -> str:
 
 
 class VolumeCounts:
-    """The users of each claim, and whose count may have changed since it was last asked for.
+    """The users of each claim, and the pods whose count may have changed since the last call.
 
     `objects`: the objects by kind, as they are now.
     """
@@ -109,11 +109,11 @@ class VolumeCounts:
 
     @property
     def readers(self) -> Iterable[str]:
-        """The pods that use claims."""
+        """Return the pods that use claims."""
         return self._claims
 
     def of_task(self, task: Task) -> tuple[tuple[str, float], ...]:
-        """(resource, amount) of all that a pod's claims ask for, by name; nothing while one of them is missing."""
+        """Return (resource, amount) of all requests of a pod's claims, by name; empty while one of them is missing."""
         if not uses_claims(task.template):
             return ()
         counts: Counter[str] = Counter()
@@ -131,7 +131,7 @@ class VolumeCounts:
         return tuple((name, float(count)) for name, count in sorted(counts.items())) if self.rules.counted else ()
 
     def note(self, task: Task) -> None:
-        """A pod is in the view: its claims are its own to follow."""
+        """Note that a pod is in the view, and follow its claims."""
         if task.template.volumes and uses_claims(task.template):
             claims = tuple(key_of(task.namespace, name) for name, _ in claim_names(task))
             self._claims[task.key] = claims
@@ -139,7 +139,7 @@ class VolumeCounts:
                 self._users.setdefault(claim, set()).add(task.key)
 
     def drop(self, task: Task) -> None:
-        """A pod has left the view."""
+        """Note that a pod has left the view."""
         for claim in self._claims.pop(task.key, ()):
             users = self._users[claim]
             users.discard(task.key)
@@ -149,7 +149,7 @@ class VolumeCounts:
         self._stale.discard(task.key)
 
     def changed(self, kind: str, obj: Object) -> None:
-        """A claim, volume or class has come, changed or gone."""
+        """Note that a claim, volume or class has come, changed or gone."""
         if kind == "PersistentVolumeClaim":
             self._stale |= self._users.get(object_key(obj), set())
             return
@@ -161,6 +161,6 @@ class VolumeCounts:
                 self._stale |= users
 
     def take_stale(self) -> list[str]:
-        """The pods to be read again, in name order; they count as read from here on."""
+        """Return the pods to be read again, in name order; they count as read from here on."""
         stale, self._stale = sorted(self._stale), set()
         return stale

@@ -1,4 +1,4 @@
-"""The kinds of objects that a scheduler's view is made of."""
+"""The kinds of objects in a scheduler's view."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Room for whole gangs at the cost of others."""
+"""Actions that make room for whole gangs by evicting others."""

@@ -1,4 +1,4 @@
-"""The tasks of a job that may be evicted together: its surplus, or all of the job that stands in a domain.
+"""The tasks of a job that may be evicted together: its surplus, or all of the job's tasks in a domain.
 
 Source: Volcano `actions/utils/bundle.go` (reference section 1.8).
 """
@@ -35,7 +35,7 @@ class Cost(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Tasks of one job in one domain, least important first.
+    """Return the part of the bundle that remains when only those uids may go; a whole bundle goes whole or not at all.
 
     `lost`: what the job loses in the whole cluster; for a safe bundle nothing.
     """
@@ -63,17 +63,19 @@ class Bundle:
         return share_of(self.freed, need, cap=True) / lost if lost else FREE
 
     def score(self, need: Amounts) -> float:
-        """The gain as the journal has it: of a bundle that costs its job nothing, how much of the need it meets."""
+        """Return the gain as the journal records it: for a bundle that costs its job nothing, how much of the need it
+        meets.
+        """
         gain = self.gain(need)
         return share_of(self.freed, need, cap=True) if gain == FREE else gain
 
     def identity(self) -> tuple[str, str, int]:
-        """Settles ties."""
+        """Return the key that breaks ties."""
         return self.job.key, self.tasks[0].uid, len(self.tasks)
 
 
 def requests(tasks: Iterable[Task]) -> Amounts:
-    """The sum of what tasks ask for, by dimension."""
+    """Return the sum of the tasks' requests, by dimension."""
     total: Amounts = {}
     for task in tasks:
         for dimension, value in task.template.items:
@@ -82,7 +84,9 @@ def requests(tasks: Iterable[Task]) -> Amounts:
 
 
 def share_of(amounts: Amounts, need: Amounts, *, cap: bool) -> float:
-    """The sum of the shares of a need that amounts meet; with `cap` no share is above 1 (scoreAgainstNeed)."""
+    """Return the sum of the shares of a need that the amounts meet; with `cap` no share is above 1
+    (scoreAgainstNeed).
+    """
     score = 0.0
     # Sorted, so that the sum of floats has one order.
     for dimension, wanted in sorted(need.items()):
@@ -110,7 +114,9 @@ def bundles_of(session: Session, job: Job, tasks: Iterable[Task]) -> list[Bundle
 
 
 class Surplus:
-    """The tasks that a ready job can spare: above its minimum, above each role's, and groups above each policy's."""
+    """The tasks that a ready job can spare: those above its minimum, above each role's minimum, and groups above each
+    policy's minimum.
+    """
 
     def __init__(self, session: Session, job: Job) -> None:
         jobs, spec = session.jobs, job.pod_group
@@ -145,7 +151,9 @@ class Surplus:
         return True
 
     def _spares(self, group: SubJob | None) -> bool:
-        """A group that lacks a task already costs nothing more; others only while the policy has one too many."""
+        """Return whether the task can be spared in its group. A group that lacks a task already costs nothing more; a
+        whole group only goes while the policy has one too many.
+        """
         return group is None or group.uid in self._broken or self._groups[group.gid] > 0
 
 

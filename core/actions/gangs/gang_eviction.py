@@ -1,4 +1,4 @@
-"""Room for a whole gang: in which domain, at whose cost, and where each task would go.
+"""Room for a whole gang: in which domain, by whose eviction, and where each task would go.
 
 Shared by gangpreempt and gangreclaim, which differ in their candidates. Source: Volcano `actions/gangpreempt`,
 `actions/gangreclaim`, `actions/utils` (reference section 1.8).
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class GangTrial:
-    """`victims`: who goes, and the score that chose it.
+    """A trial of one domain. `victims`: the tasks to evict, and the score that chose them.
 
     After a successful `run`: `operations` to do again, and `domains` by group; after another one `trouble`: what was in
     the way last. The session itself is as before.
@@ -67,7 +67,7 @@ class GangTrial:
         self.trouble = ""
 
     def run(self) -> bool:
-        """Return whether the job is whole in the end; all operations are undone either way."""
+        """Return whether the job is whole at the end; all operations are undone either way."""
         session, chain = self._session, [self._session.statement()]
         for victim, score in self._victims:
             chain[0].evict(victim, self._reason, self._job.key, score)
@@ -80,7 +80,7 @@ class GangTrial:
         return works
 
     def _place_groups(self, chain: list[Statement]) -> bool:
-        """Group by group until the job is whole; of a job that runs already only the first group."""
+        """Place group by group until the job is whole; of a job that already runs only the first group."""
         session, job = self._session, self._job
         was_ready, worksheet = session.job_ready(job), organize(self._session, self._job, ungated)
         while len(worksheet.sub_jobs):
@@ -108,7 +108,7 @@ class GangTrial:
         return None
 
     def _in_domain(self, sub_job: SubJob, tasks: PopSource[Task], domain: Domain) -> Statement | None:
-        """All of the group's tasks on the domain's nodes, or nothing."""
+        """Return all of the group's tasks on the domain's nodes, or nothing."""
         session, statement = self._session, self._session.statement()
         candidates = CandidateNodes(session, cache_errors=self._cache_errors)
         placed = True
@@ -127,7 +127,7 @@ class GangTrial:
         return None
 
     def _find(self, candidates: CandidateNodes, task: Task, rows: RowArray) -> int:
-        """The best node, those with idle room first, then those with room to come; -1: none."""
+        """Return the best node, nodes with idle room first, then nodes with future room; -1 without one."""
         session = self._session
         if not session.points.allocatable(session.queue_of(self._job), task):
             self.trouble = f"its queue has no room for {task.key}"
@@ -172,7 +172,7 @@ class EvictionForGang:
 
 
 class GangEviction:
-    """One execution of one of the two actions.
+    """One execution of gangpreempt or gangreclaim.
 
     `accepts(job, task, victim_job)`: whether the task may be asked to go for the job; `order(job, bundles, need)`: who
     is asked first.
@@ -197,7 +197,7 @@ class GangEviction:
         self._cache_errors = caches_errors(session, "allocate")
 
     def pending(self, job: Job) -> list[Task]:
-        """Return the tasks that need room: all waiting tasks; of a job that runs already, those of its first group."""
+        """Return the tasks that need room: all waiting tasks; of a job that already runs, those of its first group."""
         session = self._session
         worksheet = organize(session, job, ungated)
         groups: list[SubJob] = []
@@ -232,7 +232,7 @@ class GangEviction:
             session.nominations.set(job, placed)
 
     def _domains(self, job: Job) -> list[Domain]:
-        """The first few domains that the topology suggests; the whole cluster where it has nothing to say."""
+        """Return the first few domains that the topology suggests; the whole cluster where it suggests none."""
         topology = self._session.topology
         gradients = self._session.points.hyper_node_gradient_for_job(job, topology.tree.top, "evict")
         found = list({domain.name: domain for gradient in gradients for domain in gradient}.values())
@@ -270,19 +270,19 @@ class GangEviction:
         return None
 
     def _parts(self, bundle: Bundle) -> Iterable[Sequence[Task]]:
-        """Return what is added to the victims at once: all of a bundle, as in Volcano (gangpreempt.go,
-        preemptJobInDomains); under the fix of what a job can spare one pod after the other.
+        """Return the steps in which a bundle is added to the victims: the whole bundle, as in Volcano (gangpreempt.go,
+        preemptJobInDomains), or under the fix one pod after the other of a job's surplus.
         """
         one_by_one = FEWEST in self._session.config.pumice.fix and bundle.cost is Cost.SAFE
         return ((task,) for task in bundle.tasks) if one_by_one else (bundle.tasks,)
 
     def _room(self, domain: Domain, need: Amounts) -> Amounts:
-        """Idle and releasing, summed over the domain, in the dimensions that are needed."""
+        """Return idle and releasing amounts, summed over the domain, in the dimensions that are needed."""
         nodes, rows = self._session.nodes, domain.rows
         return {d: float(np.sum(nodes.idle[d][rows]) + np.sum(nodes.releasing[d][rows])) for d in need}
 
     def _bundles(self, job: Job, domain: Domain, need: Amounts) -> tuple[list[Bundle], Ending]:
-        """Those the plugins agree to, in the order in which they are asked to go; why there are none, if so."""
+        """Return the bundles that the plugins agree to, in the order of eviction, or why there are none."""
         bundles = self._order(job, self._candidates(job, domain), need)
         tasks = [task for bundle in bundles for task in bundle.tasks]
         if not tasks:
@@ -296,7 +296,7 @@ class GangEviction:
         return kept, Ending.WOULD_BREAK if ordered else Ending.NO_VICTIMS
 
     def _candidates(self, job: Job, domain: Domain) -> list[Bundle]:
-        """The tasks in the domain that may be asked to go, bundled by job, jobs by name."""
+        """Return the tasks in the domain that may be evicted, bundled by job, jobs by name."""
         session = self._session
         found: dict[str, tuple[Job, list[Task]]] = {}
         for node in domain.rows.tolist():
@@ -310,5 +310,5 @@ class GangEviction:
 
 
 def _short(need: Amounts, room: Amounts) -> list[int]:
-    """The dimensions that are short."""
+    """Return the dimensions that are short."""
     return [dimension for dimension, value in need.items() if value - room[dimension] >= MIN_RESOURCE]

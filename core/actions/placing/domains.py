@@ -1,4 +1,4 @@
-"""A job over performance domains: try each, keep the best, do it again for real.
+"""A job over performance domains: try each, keep the best, and place it there for real.
 
 A trial leaves no trace but its fit errors: what it placed is saved as a value and undone. Domains come in gradients
 (nearest first), and the first gradient with a solution wins; within it the highest score, then the lowest name. Source:
@@ -32,8 +32,8 @@ LISTING: Final = frozenset(("allocate", "gangpreempt", "gangreclaim"))
 
 @dataclass(slots=True)
 class Decisions:
-    """The places where jobs and groups would go, by the domain tried for the job; committed places become the domains
-    that they occupy.
+    """The places chosen for jobs and groups, by the domain tried for the job; committed places become the domains that
+    they occupy.
     """
 
     session: Session
@@ -41,15 +41,15 @@ class Decisions:
     _sub_jobs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict[tuple[int, str], "dict[str, str]"])
 
     def job(self, job: Job, domain: str) -> None:
-        """The job goes to that domain."""
+        """Note that the job goes to that domain."""
         self._job[job.row] = domain
 
     def sub_job(self, sub_job: SubJob, tried: str, domain: str) -> None:
-        """A group goes to that domain while the job is tried in `tried`."""
+        """Note that a group goes to that domain while the job is tried in `tried`."""
         self._sub_jobs.setdefault((sub_job.job.row, tried), {})[sub_job.uid] = domain
 
     def apply(self, job: Job) -> None:
-        """The job's statement was committed."""
+        """Note that the job's statement was committed."""
         topology, domain = self.session.topology, self._job.get(job.row)
         if not domain:
             return
@@ -62,7 +62,7 @@ class Decisions:
 
 @dataclass(slots=True)
 class DomainTrial:
-    """A solution found in one domain: what was placed, what is left to place, and how good it is."""
+    """A solution found in one domain: the placed tasks, the tasks left to place, and its score."""
 
     operations: list[Operation]
     left: Worksheet
@@ -91,7 +91,9 @@ class DomainAllocator:
     # -----------------------------------------------------------------------------------------------------------
 
     def allocate(self, job: Job, worksheet: Worksheet) -> Statement | None:
-        """The job in the best domain of the first gradient that has a solution; None when none has."""
+        """Place the job in the best domain of the first gradient that has a solution, and return it; None when no
+        gradient has one.
+        """
         if worksheet.empty:
             return None
         before = {uid: self._session.sub_jobs(job)[uid].allocated_hyper_node for uid in worksheet.tasks}
@@ -121,8 +123,8 @@ class DomainAllocator:
     # ---------------------------------------------------------------------
 
     def _is_simple(self, job: Job, gradient: Sequence[Domain]) -> bool:
-        """One group, all of whose tasks are needed, over lowest domains: then a domain's score does not hang on the
-        trial.
+        """Return whether the job is one group, all of whose tasks are needed, over lowest domains: then a domain's
+        score does not depend on the trial.
         """
         return (
             not self._replays_show

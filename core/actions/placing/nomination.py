@@ -1,4 +1,4 @@
-"""Placing a group where an earlier action made room for it.
+"""Placing a group in the room that an earlier action made for it.
 
 Source: Volcano `allocateFromNomination`, `validateNomination`.
 """
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def allocate_as_nominated(
     session: Session, sub_job: SubJob, tasks: PopSource[Task], *, cache_errors: bool
 ) -> Statement | None:
-    """All of the group's tasks on their nominated nodes; None: the nomination is void, the usual way is taken."""
+    """Place all of the group's tasks on their nominated nodes and return the statement; None when the nomination is
+    void and the usual search follows.
+    """
     statement = _try(session, sub_job, tasks.clone(), ErrorCache(cache_errors))
     if statement is None:
         _invalidate(session, sub_job, tasks.clone())
@@ -61,7 +63,7 @@ def _try(session: Session, sub_job: SubJob, tasks: PopSource[Task], cache: Error
 def _plan(
     session: Session, sub_job: SubJob, tasks: PopSource[Task], inside: set[int], cache: ErrorCache
 ) -> list[tuple[Task, int]] | None:
-    """Every task with its nominated node, checked as if it were alone; None at the first that misses."""
+    """Return every task with its nominated node, each checked alone; None at the first that does not fit."""
     queue = session.queue_of(sub_job.job)
     plan: list[tuple[Task, int]] = []
     while len(tasks):

@@ -1,5 +1,5 @@
-"""Gangs that plainly cannot start and are not worth a try: all nodes together have too little room, or an equal gang
-has failed since the last placement.
+"""Gangs that plainly cannot start and are not tried: all nodes together have too little room, or an equal gang has
+failed since the last placement.
 
 Only where the reasons for waiting are not read (`SessionOptions.wordless`): a failed try decides nothing, but says
 where it failed. Room only shrinks while tasks are placed, so what has none as the action begins has none later. Without
@@ -25,7 +25,7 @@ PLENTY = 1 << 30
 
 
 class PlainRoom:
-    """For how many pods of each kind the nodes have room, each node by itself and each kind alone."""
+    """The number of pods of each kind that the nodes have room for, each node by itself and each kind alone."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -37,18 +37,18 @@ class PlainRoom:
         return bool(self._failed) and self._likeness(job) in self._failed
 
     def failed(self, job: Job) -> None:
-        """It was tried, and all was undone."""
+        """Note that the job was tried and that all was undone."""
         likeness = self._likeness(job)
         if likeness is not None:
             self._failed.add(likeness)
 
     def placed(self) -> None:
-        """Something has changed."""
+        """Note that something was placed, so equal jobs may be tried again."""
         self._failed.clear()
 
     def has_none(self, job: Job) -> bool:
         """Return whether fewer of the job's tasks find room than its minimum lacks; for a job that has its minimum,
-        whether none does. Always False for jobs that are placed by domains or groups.
+        whether no task does. Always False for jobs that are placed by domains or groups.
         """
         session, jobs = self._session, self._session.jobs
         if session.has_sub_job_policy(job) or session.topology.is_asked_for(job):
@@ -65,8 +65,8 @@ class PlainRoom:
         return sum(min(count, self._of(templates[number])) for number, count in kinds.items()) < needed
 
     def _likeness(self, job: Job) -> tuple[object, ...] | None:
-        """Return what makes a job equal to this one: as many of the same pods wait in the same queue for the same
-        minimum, and all wait. None: no other is known to be equal.
+        """Return the key that equal jobs share: as many of the same pods wait in the same queue for the same minimum,
+        and all of them wait. None when no other job is known to be equal.
         """
         session, spec, waiting = self._session, job.pod_group, job.in_uid_order()
         first = waiting[0]

@@ -1,4 +1,4 @@
-"""The task loop: the tasks of one group, one after the other, onto a set of nodes. Source: Volcano
+"""The task loop: place the tasks of one group, one after the other, on a set of nodes. Source: Volcano
 `allocateResourcesForTasks`.
 """
 
@@ -32,7 +32,7 @@ UNSCORED = -2
 def allocate_tasks(
     session: Session, sub_job: SubJob, tasks: PopSource[Task], domain: Domain, *, cache_errors: bool
 ) -> Statement | None:
-    """Place tasks on a domain's nodes until the group is ready or nothing goes on.
+    """Place tasks on a domain's nodes until the group is ready or no further task can be placed.
 
     None: it failed and was undone.
     """
@@ -46,7 +46,7 @@ def allocate_tasks(
 
 
 class TaskLoop:
-    """One pass over the tasks of a group. `occupied`: the HyperNode the group occupies as it grows."""
+    """One pass over the tasks of a group. `occupied`: the HyperNode that the group occupies as it grows."""
 
     def __init__(self, session: Session, sub_job: SubJob, domain: Domain, cache: ErrorCache) -> None:
         self._session = session
@@ -91,7 +91,7 @@ class TaskLoop:
         return session.sub_job_ready(self._sub_job)
 
     def _may_grow(self, task: Task) -> bool:
-        """Return whether the queue has room for the task; for an equal task the last answer stands."""
+        """Return whether the queue has room for the task; an equal task gets the last answer."""
         points, template = self._session.points, task.template
         if template is self._no_room_for:
             return False
@@ -101,7 +101,7 @@ class TaskLoop:
         return allowed
 
     def result(self) -> Statement | None:
-        """The statement when the group is ready or promised, else nothing and all is undone."""
+        """Return the statement when the group is ready or pipelined; otherwise undo all and return None."""
         session = self._session
         if session.sub_job_ready(self._sub_job) or session.sub_job_pipelined(self._sub_job):
             return self._statement
@@ -109,7 +109,7 @@ class TaskLoop:
         return None
 
     def _find(self, task: Task) -> int:
-        """The best node's row; NO_NODE after recording why there is none; UNSCORED."""
+        """Return the best node's row; NO_NODE after recording the reason; UNSCORED."""
         session = self._session
         try:
             search = session.search_for(task)
@@ -145,7 +145,9 @@ class TaskLoop:
         self._session.fit.record(self._job, self._sub_job, task, errors)
 
     def _nominated(self, search: NodeSearch, task: Task) -> int:
-        """The node that evictions of an earlier cycle made room on is tried alone, before all others."""
+        """Return the row of the node that evictions of an earlier cycle made room on: it is tried alone, before all
+        others.
+        """
         session = self._session
         row = session.nodes.row.get(session.nominated_node(task), NO_NODE)
         if row == NO_NODE or not (self._everywhere or row in self._domain.rows):

@@ -1,4 +1,4 @@
-"""The tasks of a job that are to be placed: its groups in order, and each group's tasks in order. Source: Volcano
+"""The tasks of a job to place: its groups in order, and each group's tasks in order. Source: Volcano
 `organizeJobWorksheet`.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Worksheet:
-    """`sub_jobs`: groups that still have tasks; `tasks`: by group id."""
+    """The groups and tasks that are left to place. `sub_jobs`: groups that still have tasks; `tasks`: by group id."""
 
     sub_jobs: PriorityQueue[SubJob]
     tasks: dict[str, PopSource[Task]]
@@ -33,16 +33,16 @@ class Worksheet:
         return not any(self.tasks.values())
 
     def take_over(self, other: Worksheet) -> None:
-        """Take over what is left after a trial that was chosen."""
+        """Take over the tasks that the chosen trial left."""
         self.sub_jobs, self.tasks = other.sub_jobs, other.tasks
 
     def clone(self) -> Worksheet:
-        """An independent one, for a trial."""
+        """Return an independent copy for a trial."""
         return Worksheet(self.sub_jobs.clone(), {uid: tasks.clone() for uid, tasks in self.tasks.items()})
 
 
 def wanted(session: Session, sub_job: SubJob) -> list[Task]:
-    """Pending tasks that ask for something and are gated by Volcano at most, by uid."""
+    """Return pending tasks that have requests and no gate except Volcano's, by uid."""
     return [
         task
         for task in sub_job.pending(session.jobs)
@@ -51,12 +51,12 @@ def wanted(session: Session, sub_job: SubJob) -> list[Task]:
 
 
 def ungated(session: Session, sub_job: SubJob) -> list[Task]:
-    """The tasks of the group without any gate: a task that may not start evicts no other."""
+    """Return the tasks of the group without any gate: a task that may not start evicts no other task."""
     return [task for task in wanted(session, sub_job) if not task.gated]
 
 
 def organize(session: Session, job: Job, wants: Callable[[Session, SubJob], list[Task]] = wanted) -> Worksheet:
-    """Groups that are needed for the job's minimum first, then by SubJobOrder."""
+    """Sort groups: those that the job's minimum needs first, then by SubJobOrder."""
     groups = session.sub_jobs(job)
     required = _required(session, job, groups) if session.has_sub_job_policy(job) else set[str]()
 
@@ -77,7 +77,7 @@ def organize(session: Session, job: Job, wants: Callable[[Session, SubJob], list
 
 
 def _required(session: Session, job: Job, groups: dict[str, SubJob]) -> set[str]:
-    """The first groups of each policy that, with those already ready, make minSubGroups."""
+    """Return the first groups of each policy that, with the ready ones, make up minSubGroups."""
     minimum = {
         f"{job.key}/{p.get('name') or ''}": int(p.get("minSubGroups") or 0) for p in job.pod_group.sub_group_policy
     }

@@ -1,1 +1,1 @@
-"""Candidates for eviction for a task, and the nodes on which it is worth asking."""
+"""Candidates for eviction for a task, and the nodes to try."""

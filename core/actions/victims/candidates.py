@@ -1,4 +1,5 @@
-"""Candidate nodes of a preemptor: all that eviction could help, as far as sampling goes, one's own shard first.
+"""Candidate nodes of a preemptor: all nodes where eviction could help, as far as sampling goes, nodes of its own shard
+first.
 
 Source: Volcano `FilterOutUnschedulableAndUnresolvableNodesForTask`, `PredicateForPreemptAction`
 (`framework/session.go`), `PredicateNodes`, `GetPredicatedNodeByShard` (`pkg/scheduler/util`).
@@ -40,8 +41,8 @@ def worth_trying(
     *,
     with_tasks: bool,
 ) -> Iterator[int]:
-    """Places in `nodes` that are worth a try, in order. `point`: where plugins are asked about those that are accepted;
-    `with_tasks`: only nodes with tasks on them.
+    """Yield places in `nodes` that are worth a try, in order. `point`: where plugins are asked about the accepted
+    candidates; `with_tasks`: only nodes with tasks.
     """
     yield from range(min(TRIED_FIRST, len(nodes)))
     first, size = TRIED_FIRST, LOOKED_AT_FIRST
@@ -61,7 +62,9 @@ def worth_trying(
 def _makes_room(
     session: Session, task: Task, nodes: RowArray, batch: TaskBatch, point: TieredIntersection[Task]
 ) -> BoolArray:
-    """All of the batch first; where these would do and plugins can be asked by columns, those that they let go."""
+    """Return whether evicting all candidates makes room, node by node; where it does and plugins can answer by columns,
+    whether the approved ones do.
+    """
     passes = _fits(session, task, nodes, batch)
     if point.by_columns and np.count_nonzero(passes):
         batch = batch.only(passes[batch.node])
@@ -87,8 +90,9 @@ def _fits(session: Session, task: Task, nodes: RowArray, batch: TaskBatch) -> Bo
 
 
 class Attempt(NamedTuple):
-    """All that the outcome hangs on: what plugins read of the task (the search stands for its template and whatever
-    filters and scorers read beside), whose tasks may go, the candidate nodes, and the state of the session.
+    """Everything that an attempt's outcome depends on: what plugins read of the task (the search stands for its
+    template and for what filters and scorers read besides), whose tasks may be evicted, the candidate nodes, and the
+    state of the session.
     """
 
     search: NodeSearch
@@ -104,8 +108,8 @@ class Attempt(NamedTuple):
 
 
 class InVain:
-    """Remembers the last attempt that failed. Where a user's plugin may tell any two tasks apart, and for tasks with
-    claims of their own, nothing is foreseen.
+    """Remembers the last attempt that failed. Nothing is predicted where a user's plugin may tell any two tasks apart,
+    or for tasks with claims of their own.
     """
 
     def __init__(self, session: Session) -> None:
@@ -113,7 +117,7 @@ class InVain:
         self._last: Attempt | None = None
 
     def attempt(self, task: Task, search: NodeSearch, nodes: RowArray, *, own_job: bool = False) -> Attempt | None:
-        """The attempt that is about to be made; None for one that is like no other."""
+        """Return the attempt that is about to be made; None when it cannot equal another one."""
         session = self._session
         if session.points.unforeseeable or task.template.resource_claims:
             return None
@@ -127,7 +131,7 @@ class InVain:
         return attempt is not None and attempt == self._last
 
     def note(self, attempt: Attempt | None) -> None:
-        """It failed."""
+        """Note that the attempt failed."""
         self._last = attempt
 
 
@@ -147,13 +151,13 @@ class CandidateNodes:
         self._refused: dict[tuple[str, str], BoolArray] = {}
 
     def find(self, task: Task, search: NodeSearch) -> list[RowArray]:
-        """Rows in name order: one group, or under soft sharding one's own nodes and then the others'."""
+        """Return rows in name order: one group, or under soft sharding the shard's own nodes and then the others'."""
         return [np.flatnonzero(group) for group in self._session.searches.by_shard(self.feasible(task, search))]
 
     def feasible(
         self, task: Task, search: NodeSearch, inside: BoolArray | None = None, lacking: BoolArray | None = None
     ) -> BoolArray:
-        """The mask of the nodes taken: only those `inside`, and none that is `lacking`, when these are given."""
+        """Return the mask of the chosen nodes: only those `inside`, and none that is `lacking`, when these are given."""
         session = self._session
         search.refresh(NO_CACHE)
         refused = session.reasons.are_terminal(search.codes)
@@ -175,7 +179,7 @@ class CandidateNodes:
         return taken
 
     def _listed(self, task: Task) -> RowArray:
-        """Node rows in the order in which they are looked at: without those that were hopeless already in allocate."""
+        """Return node rows in search order, without those that were hopeless in allocate."""
         session = self._session
         job = session.job_of(task)
         errors = None if job is None else session.fit.of(job, task)
@@ -187,7 +191,9 @@ class CandidateNodes:
         return session.nodes.arrival
 
     def _look(self, listed: RowArray, feasible: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """Return which nodes are taken and which were looked at; looking stops at the first feasible node too many."""
+        """Return which nodes were taken and which were looked at; the search stops at the first feasible node beyond
+        the limit.
+        """
         sampling, carry, count = self._session.searches.sampling, self._session.carry, len(listed)
         taken, seen = np.zeros_like(feasible), np.zeros_like(feasible)
         if not count:

@@ -1,4 +1,4 @@
-"""Victims on one node: whether they make room enough, and the tasks that may have victims.
+"""Victims on one node: whether they make enough room, and the tasks that may have victims.
 
 Source: Volcano `util.ValidateVictims`, `actions/preempt` (taskEligibleToPreempt).
 """
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
-    """Bound or running preemptable tasks of other jobs in the preemptor's queue, or with `own_job` of its own job; for
-    a best-effort preemptor only best-effort ones.
+    """Return bound or running preemptable tasks of other jobs in the preemptor's queue, or with `own_job` of its own
+    job; for a best-effort preemptor only best-effort ones.
     """
     own, queues = session.job_row(preemptor), session.snapshot.jobs.queue
 
@@ -55,7 +55,7 @@ def movable(session: Session, preemptor: Task, *, own_job: bool) -> BatchFilter:
 
 
 def reclaimable(session: Session, reclaimer: Task) -> BatchFilter:
-    """Running preemptable tasks of other queues that may be reclaimed from."""
+    """Return running preemptable tasks of other queues that allow reclaim."""
     own, queues = session.job_row(reclaimer), session.snapshot.jobs.queue
     gives = np.array([queue.reclaimable for queue in session.snapshot.queues], dtype=np.bool_)
 
@@ -81,7 +81,7 @@ NEVER = "Never"
 
 
 def make_room(session: Session, task: Task, node: int, victims: Iterable[Task]) -> bool:
-    """Return whether the task fits once all these victims have gone (ValidateVictims); there may be none."""
+    """Return whether the task fits after all these victims have gone (ValidateVictims); `victims` may be empty."""
     return fits(task, available(session, task, node, victims))
 
 
@@ -94,7 +94,7 @@ def end_in_vain(session: Session, task: Task, node: int) -> None:
 
 
 def available(session: Session, task: Task, node: int, victims: Iterable[Task]) -> dict[int, float]:
-    """FutureIdle of the node with the victims' requests added, in the dimensions the task asks for."""
+    """Return FutureIdle of the node plus the victims' requests, in the dimensions that the task requests."""
     future = session.nodes.future_at
     room = {dimension: float(future[dimension][node]) for dimension, _ in task.template.items}
     for victim in victims:
@@ -103,14 +103,14 @@ def available(session: Session, task: Task, node: int, victims: Iterable[Task]) 
 
 
 def add_request(room: dict[int, float], victim: Task) -> None:
-    """The victim's request becomes room."""
+    """Add the victim's request to the room."""
     for dimension, value in victim.template.items:
         if dimension in room:
             room[dimension] += value
 
 
 def fits(task: Task, room: dict[int, float]) -> bool:
-    """InitResreq <= room, tolerant."""
+    """Return whether InitResreq <= room, within Volcano's tolerance."""
     return all(value - room[dimension] < MIN_RESOURCE for dimension, value in task.template.items)
 
 
@@ -145,7 +145,7 @@ def is_eligible(session: Session, preemptor: Task) -> bool:
 
 
 def _reasons_at(session: Session, task: Task, row: int) -> tuple[Reason, ...]:
-    """Return why the filters refuse a node; empty also where PreFilter fails (the action will find that out itself).
+    """Return why the filters refuse a node; empty also where PreFilter fails, since the action finds that out itself.
 
     PreFilter is not asked for this: what it counts is as it was when the task was last searched for, though others may
     have been placed or taken back since (`Session.counted`).

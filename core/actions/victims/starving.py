@@ -1,5 +1,6 @@
-"""The jobs that may evict others: they starve, queue by queue, with the pending tasks they would place. Shared by the
-actions that evict. Source: Volcano `actions/preempt`, `actions/reclaim`, `actions/gang*` (the first loop of Execute).
+"""The starving jobs, which may evict others, queue by queue, with the pending tasks that they would place. Shared by
+the actions that evict. Source: Volcano `actions/preempt`, `actions/reclaim`, `actions/gang*` (the first loop of
+Execute).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Starving:
-    """`queues` by QueueOrder; `jobs`: starving jobs by queue name, in JobOrder; `found`: the same, in job order."""
+    """Starving jobs by queue. `queues` by QueueOrder; `jobs`: starving jobs by queue name, in JobOrder; `found`: the
+    same jobs, in job order.
+    """
 
     queues: PriorityQueue[Queue]
     jobs: dict[str, PriorityQueue[Job]] = field(default_factory=dict[str, "PriorityQueue[Job]"])
@@ -31,7 +34,7 @@ class Starving:
 
 
 def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job], bool] | None = None) -> Starving:
-    """Admitted, valid, starving jobs. `every_queue`: queues with any valid job take part, starving or not."""
+    """Return the admitted, valid, starving jobs. `every_queue`: queues with any valid job take part, starving or not."""
     starving = Starving(PriorityQueue(session.points.queue_order.before))
     seen: set[str] = set()
     for job in session.jobs.in_order:
@@ -65,5 +68,5 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
 
 
 def pending_tasks(session: Session, job: Job) -> PopSource[Task]:
-    """The job's pending tasks without gates, in TaskOrder; best-effort ones too."""
+    """Return the job's pending tasks without gates, in TaskOrder, best-effort ones included."""
     return session.points.task_order.queue([t for t in session.jobs.tasks_in(job, TaskStatus.PENDING) if not t.gated])

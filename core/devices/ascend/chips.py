@@ -45,7 +45,7 @@ _TOLD: Final = (
 
 class Chip(NamedTuple):
     """A chip: how many may share it (`sharers`), its MiB and cores; `network`: the group of chips that it is wired to,
-    None without a number for it; `wired`: the node names one at all; `told`: what the node says of it, as Volcano's
+    None without a number; `wired`: whether the node names a network; `told`: what the node reports of it, as Volcano's
     struct encodes to JSON.
     """
 
@@ -60,8 +60,8 @@ class Chip(NamedTuple):
 
 @dataclass(frozen=True)
 class Chips(NodeCards):
-    """`count`, `memory`, `cores` int64 [N, C], `there` bool [N, C]; `chips`: of each node, `alike`: the same number for
-    nodes that differ by their chips' names only.
+    """Chips of all nodes. `count`, `memory`, `cores` int64 [N, C], `there` bool [N, C]; `chips`: of each node; `alike`:
+    the same number for nodes that differ only in the names of their chips.
     """
 
     count: IntArray
@@ -73,7 +73,7 @@ class Chips(NodeCards):
 
 
 def chips_of(specs: Sequence[NodeSpec], model: ChipModel) -> Chips:
-    """The chips of one model on nodes, in their order."""
+    """Return the chips of one model on nodes, in their order."""
     registered_ = [_of_node(spec, model) for spec in specs]
     chips = [each[:MOST_CARDS] for each in registered_]
     return Chips(
@@ -94,13 +94,17 @@ def _of_node(spec: NodeSpec, model: ChipModel) -> tuple[Chip, ...]:
 
 
 def memories(spec: NodeSpec, models: Sequence[ChipModel]) -> frozenset[str]:
-    """The resources that stand for the memory of a node's chips: they are not counted (GetIgnoredDevices)."""
+    """Return the resources that stand for the memory of a node's chips; Volcano does not count them
+    (GetIgnoredDevices).
+    """
     return frozenset(model.memory for model in models if model.memory and _of_node(spec, model))
 
 
 @lru_cache(maxsize=16384)
 def registered(text: str) -> tuple[Chip, ...]:
-    """The chips that a node registered; none when the text cannot be read. Of two with one name the last counts."""
+    """Return the chips that a node registered; none when the text cannot be read. Of two chips with one name the last
+    counts.
+    """
     try:
         listed: Any = msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -131,7 +135,7 @@ def _chip(said: object) -> Chip | None:
 
 
 def _told(fields: dict[str, object]) -> bytes:
-    """`DeviceInfo`: what is empty is left out, except the scores of pairs."""
+    """Return the JSON of `DeviceInfo`: empty fields are left out, except the scores of pairs."""
     said = {name: fields[name] for name in _TOLD if fields.get(name)}
     pairs = fields.get("devicepairscore")
     return msgspec.json.encode({**said, "devicepairscore": pairs if isinstance(pairs, dict) else {}})

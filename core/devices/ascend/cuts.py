@@ -16,14 +16,14 @@ ASCEND_310P: Final = "Ascend310P"
 
 
 class Part(NamedTuple):
-    """AI cores and AI CPUs, and what becomes of the image processing units (DVPP): had, left, or shared as it comes."""
+    """AI cores, AI CPUs, and the state of the image processing units (DVPP): taken, left, or shared."""
 
     cores: int = 0
     cpus: int = 0
     dvpp: str = ""
 
     def plus(self, other: Part, sign: int = 1) -> Part:
-        """Together with another one; what of the image processing units stays."""
+        """Add another part to this one; the state of the image processing units stays."""
         return self._replace(cores=self.cores + sign * other.cores, cpus=self.cpus + sign * other.cpus)
 
     def covers(self, other: Part) -> bool:
@@ -82,7 +82,7 @@ CPUS: Final = (
 
 
 def template_for(cores: int, level: str, dvpp: str) -> Part:
-    """Return the part for a pod that asks for so many cores of a chip; nothing where chips are not cut so."""
+    """Return the part for a pod that requests so many cores of a chip; None where chips are not cut so."""
     if cores == 1:
         return _OF_310P["vir01"]
     if cores == 2:
@@ -95,12 +95,12 @@ def template_for(cores: int, level: str, dvpp: str) -> Part:
 
 
 def name_of(part: Part) -> str | None:
-    """The template of just that; None: there is none."""
+    """Return the template of exactly that part; None without one."""
     return next((name for name, each in _OF_310P.items() if each == part), None)
 
 
 def lesser(part: Part) -> Part | None:
-    """A template of as many cores with fewer CPUs, for where there are not as many; None: it is not had with fewer."""
+    """Return a template of as many cores with fewer CPUs, for chips that lack CPUs; None without one."""
     if part.cores == part.cpus == 2:
         return part._replace(cpus=1)
     if part.cores == part.cpus == 4 and part.dvpp != ON:
@@ -118,8 +118,8 @@ _FEW_LEFT: Final = {3: 4, 4: 2}
 
 @dataclass(slots=True)
 class VirtualChip:
-    """`unstable`: a pod's part of it is not made yet; `cut`: it is had in parts; `parts`: real names of what is had;
-    `pods`: by uid, those that the session found on it.
+    """A chip with its parts. `unstable`: a pod's part of it is not made yet; `cut`: it is used in parts; `parts`: real
+    names of the parts in use; `pods`: the session's pods on it, by uid.
     """
 
     number: int
@@ -132,7 +132,7 @@ class VirtualChip:
     pods: list[str] = field(default_factory=list[str])
 
     def copy(self) -> VirtualChip:
-        """An independent one."""
+        """Return an independent copy."""
         twin = copy(self)
         twin.parts, twin.pods = list(self.parts), list(self.pods)
         return twin
@@ -146,7 +146,7 @@ class VirtualChip:
         self.used, self.free = self.used.plus(part, -1), self.free.plus(part)
 
     def use_dvpp(self, said: str) -> None:
-        """The image processing units as a pod takes them (UpdateDVPP)."""
+        """Take the image processing units for a pod (UpdateDVPP)."""
         if said == ON:
             self._dvpp(ON, OFF)
         elif said == OFF and self.used.dvpp == OFF:
@@ -155,7 +155,7 @@ class VirtualChip:
             self._dvpp(NULL, NULL)
 
     def leave_dvpp(self, said: str) -> None:
-        """The image processing units as a pod leaves them (ResetDVPP)."""
+        """Free the image processing units of a pod (ResetDVPP)."""
         if said == ON:
             self._dvpp(OFF, ON)
 
@@ -163,7 +163,7 @@ class VirtualChip:
         self.used, self.free = self.used._replace(dvpp=used), self.free._replace(dvpp=free)
 
     def has(self, part: Part) -> bool:
-        """Return whether such a part could be had of the chip (isChipMeetResReq)."""
+        """Return whether the chip has room for the part (isChipMeetResReq)."""
         if not self.free.covers(part):
             return False
         if self.kind == ASCEND_310P and self.cut and part.cores >= _FEW_LEFT.get(len(self._groups()), 1 << 30):
@@ -179,6 +179,6 @@ class VirtualChip:
         return found or [f"no part of {part.cores} AI cores (image processing: {part.dvpp}) can be cut off it"]
 
     def _groups(self) -> set[int]:
-        """The groups in use: a real name is like Ascend310P-2c.1cpu-105-0_3."""
+        """Return the groups in use: a real name looks like Ascend310P-2c.1cpu-105-0_3."""
         numbers = [whole_number(name.split("_")[-1]) for name in self.parts if "_" in name]
         return {number for number in numbers if number is not None}

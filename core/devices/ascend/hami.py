@@ -57,8 +57,8 @@ class ChipUsage(NamedTuple):
 
 
 def liking(policy: str, chip: Chip, usage: ChipUsage, *, likes_unused: bool) -> float:
-    """Return how well the policy likes a chip (CalScore). Spread likes chips with one sharer in v1.15.1, and chips
-    without any where `likes_unused` (a fix).
+    """Return the policy's score of a chip (CalScore). Spread prefers chips with one sharer in v1.15.1, and unused chips
+    with `likes_unused` (a fix).
     """
     if policy == BINPACK:
         return FULL * (usage.memory / chip.memory) if chip.memory else 0.0
@@ -81,7 +81,7 @@ def chip_against(chip: Chip, usage: ChipUsage, memory: int) -> list[str]:
 
 
 def memory_asked(asked: CardRequest, model: ChipModel, whole: int) -> int:
-    """MiB that a container takes of each chip; `whole`: the MiB of the chip that is looked at first."""
+    """Return the MiB that a container takes of each chip; `whole`: the MiB of the chip that is looked at first."""
     memory = asked.memory or (whole * asked.percent // FULL if asked.percent else 0)
     return model.trimmed(memory).memory if memory > 0 else memory
 
@@ -100,7 +100,7 @@ def choose(
     *,
     likes_unused: bool = False,
 ) -> list[list[tuple[int, Assigned]]] | str:
-    """(chip, what is had of it) by container; a text: why it does not fit. A chip serves one container of a pod."""
+    """Return (chip, its part) by container, or why the pod does not fit. A chip serves one container of a pod."""
     if not chips:
         return NONE
     liked = [liking(policy, chip, used, likes_unused=likes_unused) for chip, used in zip(chips, usage, strict=True)]
@@ -168,21 +168,20 @@ GIVEN: Final = re.compile(r"hami\.io/.*-devices-allocated")
 
 
 def of_model(word: str) -> tuple[str, str, str]:
-    """The annotations of a pod's chips of a model: to allocate, allocated, and how the runtime is to cut them."""
+    """Return the annotations of a pod's chips of a model: to allocate, allocated, and how the runtime cuts them."""
     return f"hami.io/{word}-devices-to-allocate", f"hami.io/{word}-devices-allocated", f"huawei.com/{word}"
 
 
 def held(text: str) -> tuple[Assigned, ...]:
-    """Return what a pod has by its annotation. The first chip of every later container has a name that no chip has, as
-    in Volcano, which does not tell containers apart here.
+    """Return what a pod holds by its annotation. The first chip of every later container gets a name that no chip has,
+    as in Volcano, which does not tell containers apart here.
     """
     listed = [*fields_in(text)]
     return tuple(map(part_of, listed)) if all(len(fields) >= _FIELDS for fields in listed) else ()
 
 
 class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
-    """Virtual NPUs of HAMi's. `models`: all that there are; a pod that is released loses its annotations of any of
-    them.
+    """Virtual NPUs of HAMi. `models`: all models; a released pod loses its annotations of any of them.
 
     Two fixes: with `likes_unused` the policy spread prefers unused chips; with `keeps_lock` the node is
     locked under the name that HAMi's device plugin takes away once the pod has its chips.
@@ -234,7 +233,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
 
     @property
     def present(self) -> BoolArray:
-        """The nodes that have any [N]."""
+        """Return the nodes that have any [N]."""
         return self._present
 
     def _usage(self, row: int) -> list[ChipUsage]:
@@ -250,8 +249,8 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). Where one
-        container asks, all nodes are looked at at once.
+        """Return the nodes, among rows that have any, that have what the task requests [len(rows)] (FilterNode). Where
+        one container requests chips, all nodes are looked at together.
         """
         if not is_all(rows):
             each = numbers_of(rows, len(self.present))
@@ -275,7 +274,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         return found
 
     def _memory_asked(self, asked: CardRequest) -> tuple[IntArray, BoolArray]:
-        """On each node the MiB of each chip, and whether so much may be had of as many chips."""
+        """Return each node's MiB per chip, and whether enough chips have so much."""
         rows = np.arange(len(self._names))
         first = self._first()
         memory = np.full(len(rows), asked.memory)
@@ -287,7 +286,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         return np.array(trimmed, dtype=np.int64)[at], np.array(whole, dtype=np.bool_)[at]
 
     def _first(self) -> IntArray:
-        """Each node's chip that the policy likes best."""
+        """Return each node's chip that the policy prefers."""
         liked = np.zeros(self.memory.shape)
         if self._policy == "binpack":
             np.divide(self.memory, self.chips.memory, out=liked, where=self.chips.memory != 0)
@@ -298,11 +297,11 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         return liked.argmax(axis=1) if liked.size else np.zeros(len(liked), dtype=np.int64)
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """Return what is said of a node where the pod does not fit."""
+        """Return the message about a node where the pod does not fit."""
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """Chip -> what speaks against it by itself, for the container that asks for the most of a chip."""
+        """Return chip -> its own obstacle for the container that requests the most of a chip."""
         chips, usage = self.chips.chips[row], self._usage(row)
         asked = max(self.asked_of(task.template), key=lambda each: each.memory_of(WHOLE), default=None)
         if asked is None or not chips:
@@ -322,7 +321,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
         """Return how well the pod fits on each node, 0 on a node without such chips, float64 [len(rows)] (ScoreNode).
-        Of all nodes, equal nodes whose chips are used equally are scored once.
+        When all nodes are scored, equal nodes with equal use of their chips are scored once.
         """
         if not is_all(rows):
             return np.array([self._score(task, row) for row in numbers_of(rows, len(self.present))])
@@ -355,7 +354,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
                 self._shift(row, chip, device.memory, device.cores, -1)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """Choose devices and count them: what is written on the pod (Allocate)."""
+        """Choose devices, count them, and return the annotations of the pod (Allocate)."""
         self._lock(row, task)
         given = self._chosen(task, row, self._policy if self._was_scored[row] else "")
         if isinstance(given, str):
@@ -393,7 +392,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         return written if not given and any(name in notes for name in written) else ()
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
+        """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
         policy = self._policy if self._was_scored[row] else ""
@@ -413,7 +412,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         }
 
     def trial(self, row: int) -> HamiNpu:
-        """A copy that has only that node, as row 0: what is done to it stays there. No policy counts in it."""
+        """Return a copy that has only that node, as row 0, for changes on trial. No policy counts in it."""
         twin = self._alone(row)
         twin.chips, twin._present, twin._policy = self.chips.alone(row), self._present[row : row + 1], ""
         return twin

@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 
 
 class VirtualChipUse:
-    """Counting a pod in, or out."""
+    """Adds a pod's use of a chip, or removes it."""
 
     def __init__(self, *, taken: bool) -> None:
         self._taken = taken
 
     def of(self, node: NpuNode, numbers: Sequence[str], part: Part, *, cuts: bool) -> None:
-        """Of each of the chips so much."""
+        """Return a use of so much of each of the chips."""
         for number, chip in node.chips.items():
             for _ in (each for each in numbers if each == str(number)):
                 self._one(chip, part, cuts=cuts)
@@ -107,10 +107,10 @@ class Asked(NamedTuple):
 
 
 class MindClusterNpu(Family):
-    """Virtual NPUs of MindCluster's. `nodes`: as the session found them; `idle`: AI cores that are idle now, in
-    thousandths [N]; `counted`: the nodes where they count at all, bool [N]; `frame`: what the configuration says, for
-    the encoded form; `once`: what is assigned counts at once; without it Volcano gives it to all that are placed before
-    it hears of the first.
+    """Virtual NPUs of MindCluster. `nodes`: as the session found them; `idle`: AI cores that are idle now, in
+    thousandths [N]; `counted`: the nodes where they count, bool [N]; `frame`: the configuration's part of the encoded
+    form; `once`: an assigned part counts immediately; without it Volcano gives the part to all pods that are placed
+    before it learns of the first.
     """
 
     name = "NPUDevices"
@@ -155,7 +155,7 @@ class MindClusterNpu(Family):
 
     @property
     def present(self) -> BoolArray:
-        """Every node is asked."""
+        """Return every node: each is asked."""
         return self._present
 
     def concerns(self, task: Task) -> bool:
@@ -163,7 +163,7 @@ class MindClusterNpu(Family):
         return task.labels.get(KIND_OF_JOB) == OF_310P and self._cores(task) is not None
 
     def _cores(self, task: Task) -> int | None:
-        """Of the first container that asks for some; None: no container has a limit of them."""
+        """Return the limit of AI cores of the first container that has one; None without any."""
         template = task.template
         if template.number not in self._asked:
             limited = any(CORE in limits_of(each) for each in containers(template))
@@ -172,7 +172,7 @@ class MindClusterNpu(Family):
         return self._asked[template.number]
 
     def kind(self, task: Task) -> Hashable:
-        """The labels that say what is asked for."""
+        """Return the labels of the request."""
         return tuple(task.labels.get(name) for name in (KIND_OF_JOB, LEVEL, DVPP))
 
     def _asks(self, task: Task) -> Asked:
@@ -181,7 +181,7 @@ class MindClusterNpu(Family):
         return Asked(self._cores(task) or 0, level if level == HIGH else LOW, known)
 
     def _part(self, task: Task, node: NpuNode) -> Part | None:
-        """Return the part of a chip, or the number of chips, that the pod asks for on a node; None where its labels are
+        """Return the part of a chip, or the number of chips, that the pod requests on a node; None where its labels are
         not understood.
         """
         asked = self._asks(task)
@@ -194,15 +194,15 @@ class MindClusterNpu(Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). A node
-        without room does as well, as long as its chips are unused.
+        """Return the nodes, among rows that have any, that have what the task requests [len(rows)] (FilterNode). A node
+        without room passes, too, while its chips are unused.
         """
         each = numbers_of(rows, len(self._names))
         fits = [self._passes(task, row) and self._chips_pass(task, self.nodes[row]) for row in each]
         return np.array(fits, dtype=np.bool_)
 
     def _passes(self, task: Task, row: int) -> bool:
-        """Return whether the node itself would do, chips apart."""
+        """Return whether the node itself passes, chips apart."""
         there = self._counted[row] and self.nodes[row].status != SEPARATE
         return bool(there) and int(float(self._idle[row]) / MILLI) >= self._asks(task).cores
 
@@ -231,21 +231,23 @@ class MindClusterNpu(Family):
         return any(chip.has(part) and not chip.unstable for chip in node.chips.values())
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """Return what is said of a node where the pod does not fit."""
+        """Return the message about a node where the pod does not fit."""
         return CHIPS_FAIL if self._passes(task, row) else NODE_FAILS
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """Card -> what speaks against it by itself, for people; empty where it would do."""
+        """Return card -> its own obstacle, for people; empty where it fits."""
         node = self.nodes[row]
         part = self._part(task, node) or NOTHING
         return {f"chip {number}": chip.against(part) for number, chip in sorted(node.chips.items())}
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """Nodes are scored together, see `rank`."""
+        """Return zeros: `rank` scores nodes together."""
         return np.zeros(len(self._present[rows]))
 
     def rank(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """For `shares`: idle AI cores in milli-units, doubled, and one more where the pod would get fewer CPUs."""
+        """Return the rank for `shares`: idle AI cores in milli-units, doubled, plus one where the pod would get fewer
+        CPUs.
+        """
         lowered = [self._gets_fewer(task, row) for row in numbers_of(rows, len(self._names))]
         idle: FloatArray = np.where(self._counted[rows], 2.0 * self._idle[rows], UNLIMITED)
         return idle + np.array(lowered, dtype=np.float64)
@@ -280,14 +282,14 @@ class MindClusterNpu(Family):
         use.note(node, words[1] if len(words) == 2 else "", task.uid)
 
     def _had(self, template: str) -> Part | None:
-        """Return the part that a pod has by its annotation, which may be less than it asks for; None without the fix,
-        for Volcano counts what it asks for.
+        """Return the part that a pod holds by its annotation, which may be less than its request; None without the fix,
+        since Volcano counts the request.
         """
         return TEMPLATES[ASCEND_310P].get(template) if self._once else None
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """A pod that is on the node as the session opens: what it has is counted already, but not what that keeps
-        others from.
+        """Count a pod that is on the node as the session opens: its part is counted already, but not what that keeps
+        from others.
         """
         text = notes.get(CORE)
         if text is not None and not leaves and self.concerns(task):
@@ -295,7 +297,7 @@ class MindClusterNpu(Family):
             self.nodes[row].in_use.setdefault(words[1] if len(words) == 2 else "", set()).add(task.uid)
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """Choose devices and count them: what is written on the pod (Allocate)."""
+        """Choose devices, count them, and return the annotations of the pod (Allocate)."""
         node = self.nodes[row]
         part = self._part(task, node)
         if part is None:
@@ -316,7 +318,7 @@ class MindClusterNpu(Family):
         return said
 
     def _select(self, node: NpuNode, part: Part) -> str:
-        """The numbers of the chips that a pod gets (SelectChipFromNode)."""
+        """Return the numbers of the chips that a pod gets (SelectChipFromNode)."""
         chips = _in_order([node.chips[number] for number in sorted(node.chips)])
         if not chips:
             raise DeviceError("selectChipFromNode sorted chips len 0")
@@ -333,12 +335,12 @@ class MindClusterNpu(Family):
         return PREDICATE_TIME, CORE
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
+        """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         return npu_body(self._names[row], self.nodes[row], around.whole, around.idle(row), self._frame)
 
     def trial(self, row: int) -> MindClusterNpu:
-        """A copy that has only that node, as row 0: what is done to it stays there. What is idle is as it was when the
-        trial began.
+        """Return a copy that has only that node, as row 0, for changes on trial. Its idle amounts stay as they were
+        when the trial began.
         """
         twin, at = copy(self), slice(row, row + 1)
         twin._names, twin._present, twin._idle = self._names[at], self._present[at], self._idle[at].copy()
@@ -347,12 +349,14 @@ class MindClusterNpu(Family):
 
 
 def _with_fewer(part: Part) -> Part:
-    """The CPUs of a pod that gets fewer."""
+    """Return the CPUs of a pod that gets fewer."""
     return part._replace(cpus={2: 1, 4: 3}.get(part.cores, part.cpus))
 
 
 def _in_order(chips: Sequence[VirtualChip]) -> list[VirtualChip]:
-    """The chips as Go sorts them by a comparison that is not an order: one goes before what it does not cover."""
+    """Return the chips as Go sorts them by a comparison that is not an order: a chip comes before one that it does not
+    cover.
+    """
     order = in_go_order(list(range(len(chips))), lambda one, two: not chips[one].free.covers(chips[two].free))
     return [chips[index] for index in order]
 
@@ -369,8 +373,9 @@ def _whole(chips: Sequence[VirtualChip], part: Part, cores_each: int) -> str:
 
 
 def shares(rank: FloatArray, high: float) -> FloatArray:
-    """Return what candidates get by their `rank`: the one with the fewest idle cores `high`; where pods would get fewer
-    CPUs, those before the first that gives all get it, and that one twice as much (ScoreBatchNodes).
+    """Return the scores of candidates by their `rank`: the one with the fewest idle cores gets `high`; where pods would
+    get fewer CPUs, all before the first node that gives the full number get it, and that node twice as much
+    (ScoreBatchNodes).
     """
     scores = np.zeros(len(rank))
     if not len(rank):

@@ -33,7 +33,7 @@ _KINDS: Final = ("Ascend910", ASCEND_310P, "Ascend310")
 
 
 class Resident(NamedTuple):
-    """A pod on a node: its annotations, and a mark on a deleted one."""
+    """A pod on a node: its annotations, and a mark when it is deleted."""
 
     task: Task
     notes: Mapping[str, str]
@@ -41,8 +41,8 @@ class Resident(NamedTuple):
 
 
 class NpuFacts(NamedTuple):
-    """The facts that a node learns: with the annotations that reports give it, when they were (seconds since the epoch;
-    None: a list was worked out just now), and the number of its super pod.
+    """The facts of a node: its annotations with the reported ones, the time of the report (seconds since the epoch;
+    None when the list was computed now), and the number of its super pod.
     """
 
     spec: NodeSpec
@@ -53,10 +53,11 @@ class NpuFacts(NamedTuple):
 
 @dataclass(slots=True)
 class NpuNode:
-    """`status`: what the node's daemon says of it, None for a node that reports nothing; `cores_each`: AI cores that a
-    chip has by the node's label, 0 for an unreadable one; `total`: AI cores and CPUs of the node; `chips` by number;
-    `usable`: whether its chips can be cut; `in_use`: pods by the template of their part ("" for whole chips);
-    `lowered`: names of pods that get fewer CPUs here than they ask for; `unhealthy`: numbers of chips.
+    """A node with its chips. `status`: as the node's daemon reports it, None for a node that reports nothing;
+    `cores_each`: AI cores of a chip by the node's label, 0 for an unreadable one; `total`: AI cores and CPUs of the
+    node; `chips` by number; `usable`: whether its chips can be cut; `in_use`: pods by the template of their part (""
+    for whole chips); `lowered`: names of pods that get fewer CPUs here than they request; `unhealthy`: numbers of
+    chips.
     """
 
     status: str | None = None
@@ -76,7 +77,7 @@ class NpuNode:
         return Part(self.cores_each, self.total.cpus // self.count if self.count else 0, NULL)
 
     def copy(self) -> NpuNode:
-        """An independent one."""
+        """Return an independent copy."""
         twin = copy(self)
         twin.chips = {number: chip.copy() for number, chip in self.chips.items()}
         twin.in_use = {name: set(uids) for name, uids in self.in_use.items()}
@@ -89,7 +90,7 @@ class NpuNode:
 
 
 def npu_node(spec: NodeSpec, said: Reported, residents: Sequence[Resident], *, own_list: bool) -> NpuNode:
-    """A node as a session finds it. `own_list`: which chips are free is worked out, and not what the report says."""
+    """Return a node as a session finds it. `own_list`: compute the list of free chips, and ignore the reported one."""
     node = NpuNode()
     if not any(VENDOR in name for name in spec.capacity.scalars or ()):
         return node
@@ -104,7 +105,7 @@ def npu_node(spec: NodeSpec, said: Reported, residents: Sequence[Resident], *, o
 def _notes(
     spec: NodeSpec, said: Reported, tasks: Sequence[Task] | None, residents: Sequence[Resident]
 ) -> tuple[dict[str, str], int | None]:
-    """The node's annotations together with what is reported of it, and when that was."""
+    """Return the node's annotations with the reported ones, and the time of the report."""
     devices = dict(said.devices)
     time: int | None = max(said.time, 0)
     own = VENDOR + next((kind for name in devices for kind in _KINDS if kind in name), _KINDS[0])
@@ -129,7 +130,7 @@ def _had(text: str) -> list[str]:
 
 
 def _registered(text: str | None) -> list[str] | None:
-    """The chips that the node has, parts left out; None for an unreadable list."""
+    """Return the node's chips, parts left out; None for an unreadable list."""
     try:
         said: Any = msgspec.json.decode(text) if text is not None else None
     except msgspec.DecodeError:
@@ -141,7 +142,7 @@ def _registered(text: str | None) -> list[str] | None:
 
 
 def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> tuple[str, str] | None:
-    """The kind of chips and their type; None for a node whose chips cannot be cut."""
+    """Return the kind and the type of the chips; None for a node whose chips cannot be cut."""
     cores = (spec.capacity.scalars or {}).get(CORE, 0.0)
     words = spec.labels.get("accelerator", "").split("-")
     server, chip_type = spec.labels.get("servertype"), spec.labels.get(CHIP_TYPE)
@@ -186,14 +187,14 @@ class _Counting:
         self._node, self._kind, self._free, self._templates = node, kind, free, templates
 
     def chip(self, number: int, *, fresh: bool = False) -> VirtualChip:
-        """The chip of that number, there from now on."""
+        """Return the chip of that number, and add it if it is new."""
         chips = self._node.chips
         if fresh or number not in chips:
             chips[number] = VirtualChip(number, self._kind, self._free)
         return chips[number]
 
     def add(self, notes: Mapping[str, str], uid: str) -> None:
-        """A pod, by its annotations."""
+        """Count a pod by its annotations."""
         text = notes[CORE]
         if any("-" not in name for name in text.split(",")):
             self._add_whole(text, notes, uid)
@@ -238,8 +239,8 @@ _CLIENT: Final = {"LegacyPrefix": "/api", "UseLegacyDiscovery": False, "NoPeerDi
 
 
 class NpuFrame(NamedTuple):
-    """Settings: whose reports count, who says which chips are free, and whether parts are cut beforehand; `now`: when
-    the session opened, in seconds since the epoch.
+    """Settings: whose reports count, who lists the free chips, and whether parts are cut beforehand; `now`: when the
+    session opened, in seconds since the epoch.
     """
 
     by_cluster: bool = True
@@ -252,7 +253,9 @@ DEFAULT: Final = NpuFrame()
 
 
 def npu_body(name: str, node: NpuNode, whole: Callable[[str], Any], idle: Mapping[str, float], frame: NpuFrame) -> Body:
-    """`NPUDevices`. `whole`: of a pod by its uid, all that the api has; `idle`: the node's scalars in milli-units."""
+    """Return the JSON of `NPUDevices`. `whole`: all that the api has of a pod, by its uid; `idle`: the node's scalars
+    in milli-units.
+    """
     return {
         "Name": name,
         **_node(node.facts, idle, frame.now),
@@ -268,7 +271,7 @@ def npu_body(name: str, node: NpuNode, whole: Callable[[str], Any], idle: Mappin
 
 
 def _node(facts: NpuFacts | None, idle: Mapping[str, float], now: int) -> Body:
-    """`NodeInf`: nothing for a node that reports nothing."""
+    """Return the JSON of `NodeInf`; empty for a node that reports nothing."""
     if facts is None:
         empty: Body = {name: {} for name in ("Capability", "Allocate", "Idle", "Annotation", "Label")}
         return {**empty, "BaseDeviceInfo": "", "Address": "", "SuperPodID": 0, "DevInfoUpdateTime": 0}
@@ -288,7 +291,7 @@ def _node(facts: NpuFacts | None, idle: Mapping[str, float], now: int) -> Body:
 
 
 def _kind(node: NpuNode) -> Body:
-    """Return what labels and capacity say of the chips, as far as Volcano reads before something is missing."""
+    """Return the chips' labels and capacity, as far as Volcano reads before something is missing."""
     said: Body = {"ChipKind": "", "ServerType": "", "ChipType": "", "FreeChipNum": 0}
     known = _read(node.facts, said)
     each, total = node.cores_each if known else 0, node.total if known else Part()
@@ -316,7 +319,7 @@ def _read(facts: NpuFacts | None, said: Body) -> bool:
 
 
 def _chip(node: NpuNode, chip: VirtualChip, whole: Callable[[str], Any]) -> Body:
-    """`VChip`."""
+    """Return the JSON of `VChip`."""
     server = "" if node.facts is None else node.facts.spec.labels.get("servertype", "")
     return {
         "PodMap": {uid: whole(uid) for uid in sorted(set(chip.pods))},
@@ -334,7 +337,7 @@ def _chip(node: NpuNode, chip: VirtualChip, whole: Callable[[str], Any]) -> Body
 
 
 def _resource(part: Part) -> Body:
-    """`VResource`."""
+    """Return the JSON of `VResource`."""
     return {"Aicore": part.cores, "Aicpu": part.cpus, "DVPP": part.dvpp}
 
 
@@ -343,7 +346,7 @@ def _templates(templates: Mapping[str, Part]) -> Body:
 
 
 def _frame(frame: NpuFrame) -> Body:
-    """`VolcanoFrame`."""
+    """Return the JSON of `VolcanoFrame`."""
     return {
         "UID": "",
         "KubeClient": _CLIENT,

@@ -1,4 +1,4 @@
-"""MindCluster's reports about nodes in ConfigMaps: their chips, and how they are.
+"""MindCluster's reports about nodes in ConfigMaps: their chips and the state of the chips.
 
 Source: Volcano `third_party/mindcluster/common/k8s`.
 """
@@ -29,8 +29,8 @@ Said = dict[str, Any]
 
 
 class Reported(NamedTuple):
-    """Of a node: names of chips by resource, as one text each, when that was (seconds since the epoch), its state, and
-    the number of its super pod.
+    """The report about a node: names of chips by resource, as one text each, its time (seconds since the epoch), its
+    state, and the number of its super pod.
     """
 
     devices: dict[str, str]
@@ -40,7 +40,9 @@ class Reported(NamedTuple):
 
 
 class Reports:
-    """By node. `cluster`: the reports that ClusterD gathers count, and not what each node's own daemons say."""
+    """Reports by node. `cluster`: the reports that ClusterD gathers count, instead of those of each node's own
+    daemon.
+    """
 
     def __init__(self, config_maps: Mapping[str, Object], *, cluster: bool) -> None:
         self._devices: dict[str, tuple[dict[str, str], int, int]] = {}
@@ -53,7 +55,7 @@ class Reports:
                 look(space, name, config_map)
 
     def of(self, node: str) -> Reported:
-        """Return what is reported of a node; empty where no report is."""
+        """Return the report about a node; an empty one without a report."""
         devices, time, super_pod = self._devices.get(node, ({}, 0, 0))
         return Reported(devices, time, self._states.get(node, ""), super_pod)
 
@@ -98,14 +100,14 @@ def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
 
 
 def _kept(said: Said) -> Said:
-    """Return what is read of a node's report: of its devices the lists of chips."""
+    """Return the parts of a node's report that are read: of its devices the lists of chips."""
     chips = {key: text for key, text in text_map(said.get("DeviceList")).items() if CHIPS.fullmatch(text)}
     kept: Said = {key: said[key] for key in ("UpdateTime", "SuperPodID", "NodeStatus") if key in said}
     return {**kept, "DeviceList": chips} if "DeviceList" in said else kept
 
 
 def kept_chips(text: Any) -> str:
-    """Return the names of a node's chips, without the addresses beside them; "" for what is not such a list."""
+    """Return the names of a node's chips, without the addresses beside them; "" for a text that is not such a list."""
     try:
         said: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, TypeError):

@@ -9,16 +9,16 @@ from typing import Any, Final, NamedTuple, cast
 
 
 class CutTemplate(NamedTuple):
-    """A part of a chip: MiB of it."""
+    """A part of a chip, by its MiB."""
 
     name: str
     memory: int
 
 
 class ChipModel(NamedTuple):
-    """A model of chips. `word`: what pods' and nodes' annotations call it; `number`, `memory`: the resources by which
-    pods ask for chips and for MiB of them; `allocatable`: the MiB of a whole chip, `capacity`: the most that may be
-    asked for one; `templates`: from the smallest.
+    """A model of chips. `word`: its name in annotations of pods and nodes; `number`, `memory`: the resources by which
+    pods request chips and MiB of them; `allocatable`: the MiB of a whole chip; `capacity`: the largest request for one
+    chip; `templates`: from the smallest.
     """
 
     word: str
@@ -30,7 +30,7 @@ class ChipModel(NamedTuple):
 
     def trimmed(self, memory: int) -> CutTemplate:
         """Return the template for a request of so many MiB: the smallest one with as much, a whole chip (which has no
-        name), or nothing for what no chip has.
+        name), or None for a request that no chip meets.
         """
         for template in self.templates:
             if memory <= template.memory:
@@ -51,8 +51,8 @@ DEFAULT: Final = (
 
 
 def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
-    """The part `vnpus` of the ConfigMap, as plain data; the default without a ConfigMap (None), or where something in
-    it is of another type than Volcano can read.
+    """Return the part `vnpus` of the ConfigMap as plain data; the default without a ConfigMap (None), or where a value
+    has a type that Volcano cannot read.
     """
     try:
         return DEFAULT if config is None else _models(config)

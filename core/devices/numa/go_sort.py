@@ -1,4 +1,4 @@
-"""The order in which Go's sort.Slice leaves things. It matters where a comparison is not an order, as Volcano's of
+"""The order in which Go's sort.Slice leaves items. It matters where a comparison is not an order, as Volcano's of
 cores.
 
 Source: Go `sort` (pattern-defeating quicksort).
@@ -19,7 +19,7 @@ _WORD: Final = 2**64 - 1
 
 
 def in_go_order(items: list[int], before: Callable[[int, int], bool]) -> list[int]:
-    """The items sorted; `before(one, two)`: whether the first is to stand before the second."""
+    """Return the items sorted; `before(one, two)`: whether the first must stand before the second."""
     sorting = _Sorting(list(items), before)
     sorting.run(0, len(items), len(items).bit_length())
     return sorting.items
@@ -36,7 +36,7 @@ class _Sorting:
         self.items[one], self.items[two] = self.items[two], self.items[one]
 
     def run(self, low: int, high: int, limit: int) -> None:
-        """Sort items[low:high]; so many bad splits are borne before a heap does it."""
+        """Sort items[low:high]; after that many bad splits a heap sorts them."""
         balanced = partitioned = True
         while high - low > FEW:
             length = high - low
@@ -91,7 +91,7 @@ class _Sorting:
             root = child
 
     def _pivot(self, low: int, high: int) -> tuple[int, int]:
-        """(where the pivot is, how many pairs were the wrong way round)."""
+        """Return (where the pivot is, how many pairs were in the wrong order)."""
         length, swaps = high - low, 0
         one, two, three = (low + length // 4 * part for part in (1, 2, 3))
         if length >= NINTHER:
@@ -120,7 +120,7 @@ class _Sorting:
         return left, right
 
     def _split(self, low: int, high: int, pivot: int) -> tuple[int, bool]:
-        """(where the pivot ends up, whether nothing had to move)."""
+        """Return (where the pivot ends up, whether no item had to move)."""
         self._swap(low, pivot)
         left, right = self._inwards(low + 1, high - 1, low)
         untouched = left > right

@@ -1,4 +1,4 @@
-"""On which cells a request fits, and what the policies of topology managers make of it.
+"""The cells on which a request fits, and the decisions of topology managers' policies.
 
 Source: Volcano `provider/cpumanager/cpu_mng.go`, `policy`.
 """
@@ -28,7 +28,7 @@ COUNTED = (CPU, "memory")
 
 
 class ContainerCpus(NamedTuple):
-    """`cpus`: how many whole ones it asks for, 0 for none or a part of one."""
+    """The CPUs of a container. `cpus`: how many whole ones it requests, 0 for none or a fraction."""
 
     name: str
     cpus: int
@@ -141,8 +141,8 @@ class _Taking:
         return [cpu for core in in_go_order(cores, before) for cpu in sorted(self._of_core(core))]
 
     def _facts(self, core: int) -> tuple[int, int, int, int, int]:
-        """Return what makes a core come first: much taken of its socket, little left of it, little left of the core
-        itself, a low socket, a low number.
+        """Return the sort key of cores: much taken of its socket, little left of it, little left of the core itself, a
+        low socket, a low number.
         """
         socket = self._all[min(cpu for cpu, place in self._all.items() if place.core == core)].socket
         near = sum(1 for cpu in self._taken if self._all[cpu].socket == socket)
@@ -154,13 +154,13 @@ MERGING: Final = (BEST_EFFORT, RESTRICTED, SINGLE)
 
 
 def free_of(topology: Topology, available: Cpus) -> Cpus:
-    """Without what is reserved for the system."""
+    """Return the free CPUs without those reserved for the system."""
     return available - (take(topology.places, frozenset(topology.places), topology.reserved) or NONE)
 
 
 def judged(topology: Topology, available: Cpus | None, wanted: int) -> tuple[frozenset[int] | None, bool]:
-    """(the cells that the node's policy takes, True if it admits the container). `available` None, or 0 `wanted`: it
-    asks for no whole CPUs.
+    """Return (the cells that the node's policy takes, True if it admits the container). `available` None, or 0
+    `wanted`: the container requests no whole CPUs.
 
     Volcano lists every set of cells that has so many CPUs left as a hint, and takes a preferred hint (no fewer cells
     could have them) before all others, then the narrowest, then the lowest cells. There are 2^cells sets: here the one
@@ -183,24 +183,24 @@ def judged(topology: Topology, available: Cpus | None, wanted: int) -> tuple[fro
 
 
 def _cell(topology: Topology, cpu: int) -> int:
-    """A CPU that is not described is in the first cell."""
+    """Return the cell of a CPU: the first for a CPU that is not described."""
     place = topology.places.get(cpu)
     return 0 if place is None else place.cell
 
 
 def _most(counts: Counter[int], size: int) -> int:
-    """The CPUs of so many cells, of those that have the most."""
+    """Return the CPUs of so many cells, of those with the most CPUs."""
     return sum(count for _, count in counts.most_common(size))
 
 
 def _fewest(counts: Counter[int], wanted: int) -> int:
-    """Return how many cells must be taken at least for so many CPUs; 0 when all together do not have them."""
+    """Return the smallest number of cells for so many CPUs; 0 when all together have too few."""
     most = accumulate(count for _, count in counts.most_common())
     return next((size for size, total in enumerate(most, 1) if total >= wanted), 0)
 
 
 def _lowest(free: Counter[int], size: int, wanted: int) -> frozenset[int]:
-    """Of the sets of so many cells that have enough the lowest: its highest cell is as low as can be, then the next."""
+    """Return the lowest set of so many cells that has enough: its highest cell is as low as possible, then the next."""
     cells, found = sorted(free), list[int]()
     for left in range(size, 0, -1):
         cells = cells[: _end(free, cells, left, wanted)]
@@ -216,7 +216,7 @@ def _end(free: Counter[int], cells: Sequence[int], size: int, wanted: int) -> in
 
 
 def given_on(topology: Topology, cells: frozenset[int] | None, available: Cpus, wanted: int) -> Cpus:
-    """The CPUs that a container gets: of those cells first. Nothing where they do not suffice."""
+    """Return the CPUs that a container gets, of those cells first. None where they do not suffice."""
     free, aligned = free_of(topology, available), NONE
     if cells is not None:
         near = frozenset(cpu for cpu in free if cpu in topology.places and topology.places[cpu].cell in cells)

@@ -30,8 +30,9 @@ class CpuPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """One node: where each CPU is, how many are reserved (rounded up), the policies of its kubelet, and what of each
-    resource can be allocated. `assigned`: the pods that the kubelet has given their CPUs, by uid and by namespace/name.
+    """The topology of one node: the place of each CPU, how many are reserved (rounded up), the policies of its kubelet,
+    and the allocatable of each resource. `assigned`: the pods to which the kubelet has given CPUs, by uid and by
+    namespace/name.
     """
 
     places: dict[int, CpuPlace]
@@ -43,7 +44,7 @@ class Topology:
 
     @property
     def cells(self) -> list[int]:
-        """The numbers of its cells."""
+        """Return the numbers of its cells."""
         return sorted({place.cell for place in self.places.values()})
 
 
@@ -79,7 +80,7 @@ def _rounded_up(quantity: object) -> int:
 
 
 def cpus_of(text: str) -> Cpus:
-    """ "0,3-5" as a set; nothing where it is not such a text."""
+    """Return the set of a text like "0,3-5"; empty for another text."""
     found: set[int] = set()
     for part in text.split(",") if text else ():
         first, dash, last = part.partition("-")
@@ -91,7 +92,7 @@ def cpus_of(text: str) -> Cpus:
 
 
 def text_of(cpus: Cpus) -> str:
-    """The set as "0,3-5"."""
+    """Return the set as "0,3-5"."""
     runs: list[list[int]] = []
     for cpu in sorted(cpus):
         if runs and cpu == runs[-1][1] + 1:

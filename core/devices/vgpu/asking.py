@@ -36,7 +36,7 @@ class CardRequest(NamedTuple):
     cores: int
 
     def memory_of(self, card: int) -> int:
-        """MiB that it would take of a card with so many."""
+        """Return the MiB that the request takes of a card with so many."""
         return self.memory if self.percent == UNSAID else int(float(card) * float(self.percent) / 100.0)
 
 
@@ -47,7 +47,7 @@ def asks_any(template: PodTemplate, settings: VgpuSettings) -> bool:
 
 
 def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[CardRequest, ...]:
-    """Return what the containers ask for, without those that ask for nothing."""
+    """Return the containers' requests, without empty ones."""
     found: list[CardRequest] = []
     for each in containers(template):
         limits, requests = limits_of(each), requests_of(each)
@@ -87,18 +87,18 @@ def likes(annotations: Mapping[str, str], card_type: str) -> bool:
 
 
 def group_of(namespace: str, annotations: Mapping[str, str]) -> str:
-    """The pod's group as cards remember it, "" for none."""
+    """Return the pod's group as cards record it, "" for none."""
     name = annotations.get(GROUPS[0]) or annotations.get(GROUPS[1])
     return f"{namespace}/{name}" if name else ""
 
 
 def kept_apart(namespace: str, annotations: Mapping[str, str]) -> str:
-    """The group whose pods may not share a card with each other, "" when they may."""
+    """Return the group whose pods may not share a card with each other, "" when they may."""
     return group_of(namespace, annotations) if annotations.get(POLICY) == APART else ""
 
 
 class AskedByTemplate:
-    """For families of devices that are asked for in this way: what each template asks for, worked out once."""
+    """Requests by template, for families of devices with requests of this form: each is computed once."""
 
     _settings: VgpuSettings
     _asked: dict[int, tuple[CardRequest, ...] | None]
@@ -110,7 +110,7 @@ class AskedByTemplate:
         return self._asked[template.number]
 
     def asked_of(self, template: PodTemplate) -> tuple[CardRequest, ...]:
-        """Return what the containers of a pod ask for, without those that ask for nothing."""
+        """Return the requests of a pod's containers, without empty ones."""
         return self._asks(template) or ()
 
     def concerns(self, task: Task) -> bool:
@@ -118,5 +118,7 @@ class AskedByTemplate:
         return self._asks(task.template) is not None
 
     def cards_asked(self, task: Task) -> int:
-        """The most cards that must be there together: those of one container, for others may share its cards."""
+        """Return the largest number of cards that one node must have: those of one container, since others may share
+        its cards.
+        """
         return max((each.cards for each in self.asked_of(task.template)), default=1)

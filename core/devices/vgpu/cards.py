@@ -1,4 +1,4 @@
-"""The cards of all nodes as columns, and the part of them that pods have."""
+"""The cards of all nodes as columns, and the part of them that pods hold."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class VgpuCards(NodeCards):
 
 
 def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
-    """The cards of nodes, in their order."""
+    """Return the cards of nodes, in their order."""
     registered_ = [_of_node(spec) for spec in specs]
     cards = [each[:MOST_CARDS] for each in registered_]
     types: dict[str, int] = {}
@@ -73,7 +73,9 @@ def _of_node(spec: NodeSpec) -> tuple[Registered, ...]:
 
 
 def _mode(cards: tuple[Registered, ...], settings: VgpuSettings) -> tuple[str, tuple[tuple[Geometry, ...], ...]]:
-    """The last card decides for the node; a card of MIG without a known geometry is shared like the others."""
+    """Return the mode of a node, which its last card decides; a MIG card without a known geometry is shared like the
+    others.
+    """
     mode, ways = "", list[tuple[Geometry, ...]]()
     for card in cards:
         known = settings.geometry_of(card.type) if card.mode == MIG else None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CardUsage:
-    """The part of a card that a pod has, its group and its name."""
+    """A pod's part of a card, its group and its name."""
 
     memory: int = 0
     cores: int = 0
@@ -39,8 +39,8 @@ class CardUsage:
 
 
 class CardOccupancy(CardUsers[CardUsage]):
-    """What pods have of cards; cores are in per cent. `once`: a slice of MIG is one
-    container's; without it Volcano gives it to all that are placed before it hears of the first.
+    """The pods' parts of cards; cores are in per cent. `once`: a MIG slice belongs to one container; without it Volcano
+    gives the slice to all pods that are placed before it learns of the first.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class CardOccupancy(CardUsers[CardUsage]):
         self.reserved.leave(row, task, self._users)
 
     def add(self, row: int, task: Task, notes: Mapping[str, str]) -> None:
-        """Count what the notes say that the pod has (AddResource). A pod counts once a card, whatever its containers
-        have; with `once` each of its slices does.
+        """Count the part that the annotations give the pod (AddResource). A pod counts once a card, whatever its
+        containers hold; with `once` each of its slices counts.
         """
         devices, each = self._devices(row, notes), self._counts_each(row)
         before = {card for card, _ in devices if self._has(row, card, task)}
@@ -113,7 +113,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         return self._once and bool(self._sliced[row])
 
     def reserve(self, row: int, task: Task) -> None:
-        """The cards that a pod uses are its rules' own, where cards are not cut."""
+        """Reserve the cards that a pod uses for its rules, where cards are not cut."""
         if not self._sliced[row]:
             count = len(self.cards.cards[row])
             used = [card for card in range(count) if task.uid in self._users_of(row, card)]
@@ -121,8 +121,8 @@ class CardOccupancy(CardUsers[CardUsage]):
             self.reserved.enter(row, task, used)
 
     def resident(self, row: int, task: Task, notes: Mapping[str, str], *, leaves: bool) -> None:
-        """A pod that is on the node as the session opens: the cards of one that leaves are free, except for pods of its
-        rules.
+        """Count a pod that is on the node as the session opens: the cards of one that leaves are free, except for pods
+        of its rules.
         """
         if not leaves:
             self.add(row, task, notes)
@@ -146,7 +146,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         return any(each.group == group and (each.memory > 0 or each.cores > 0) for each in users)
 
     def _note_users(self, row: int, task: Task, notes: Notes) -> None:
-        """Note the users of what was assigned; the amounts are counted already."""
+        """Record the users of the assigned cards; the amounts are counted already."""
         group = group_of(task.namespace, notes)
         for devices in assigned(notes[IDS]):
             for device in devices:
@@ -157,7 +157,7 @@ class CardOccupancy(CardUsers[CardUsage]):
                         usage.group, usage.pod = group, task.name
 
     def table(self) -> CardTable:
-        """All cards, by node."""
+        """Return all cards, by node."""
         rows, columns = (self.cards.kind >= 0).nonzero()
         places = {at: place for place, at in enumerate(zip(rows.tolist(), columns.tolist(), strict=True))}
         numbers = np.array([each[rows, columns] for each in (self.sharers, self.memory, self.cores, self.cards.memory)])
@@ -178,7 +178,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         super()._shift(row, card, memory, cores, sign)
 
     def _devices(self, row: int, notes: Mapping[str, str]) -> list[tuple[int, Assigned]]:
-        """(card, what was assigned of it): the first card whose uuid is in the name."""
+        """Return (card, the assigned part of it): the first card whose uuid is in the name."""
         cards = self.cards.cards[row]
         found: list[tuple[int, Assigned]] = []
         for devices in assigned(notes.get(IDS, "")) if cards else ():
@@ -211,8 +211,8 @@ class Wanted(NamedTuple):
 
 
 class CardRow:
-    """The cards of one node while something is tried on them: sharers, MiB and cores in use, by card. `cuts`: of the
-    cards with slices in use.
+    """The cards of one node during a trial: sharers, MiB and cores in use, by card. `cuts`: of the cards with slices in
+    use.
     """
 
     __slots__ = ("cores", "cuts", "memory", "sharers")
@@ -225,14 +225,14 @@ class CardRow:
         self.cuts: dict[int, slices.Cut] = {}
 
     def write(self, state: CardOccupancy, row: int) -> None:
-        """Keep what was tried."""
+        """Keep the result of the trial."""
         count = len(self.sharers)
         state.sharers[row, :count] = self.sharers
         state.memory[row, :count] = self.memory
         state.cores[row, :count] = self.cores
 
     def undo(self, tried: Sequence[tuple[int, int, int]]) -> None:
-        """Take back (card, MiB, cores) each: never below nothing."""
+        """Give back (card, MiB, cores) each, never below nothing."""
         for card, memory, cores in tried:
             self.sharers[card] = max(self.sharers[card] - 1, 0)
             self.memory[card] = max(self.memory[card] - memory, 0)
@@ -241,7 +241,7 @@ class CardRow:
 
 def has_room(asked: CardRequest, memory: Any, split: Any, size: Any, sharers: Any, used: Any, cores: Any) -> Any:
     """Return whether a card of so many parts and MiB, with so much in use, has room for a container that gets so many
-    MiB of it: of one card by numbers, of many by arrays.
+    MiB of it; numbers for one card, arrays for many.
     """
     room = (split > sharers) & (size - used >= memory) & (cores + asked.cores <= FULL)
     if asked.cores == FULL:
@@ -255,8 +255,8 @@ class Choosing(CardOccupancy):
     """The choice of cards for the containers of a pod on one node, by the policy."""
 
     def _chosen(self, wanted: Wanted, row: int, tried: CardRow) -> tuple[list[list[Assigned]], float] | None:
-        """Return what each container gets, and the score; `tried` is as if it had been given. None: the pod does not
-        fit, and `tried` has what Volcano leaves behind.
+        """Return the cards of each container, and the score; `tried` is as if they had been given. None when the pod
+        does not fit, and `tried` holds what Volcano leaves behind.
         """
         mode = wanted.annotations.get(MODE)
         if mode is not None and mode != self.cards.mode[row]:
@@ -331,8 +331,8 @@ class Choosing(CardOccupancy):
         return found
 
     def _in_order(self, tried: CardRow, first: int) -> list[int]:
-        """The cards, those first that the policy likes best; without one from the last to the first. `first`: the one
-        that comes before all, -1 for none.
+        """Return the cards, those first that the policy prefers; without a policy from the last to the first. `first`:
+        the card that comes before all, -1 for none.
         """
         order = self._by_policy(tried)
         return order if first < 0 else [first, *(card for card in order if card != first)]
@@ -353,7 +353,7 @@ class Choosing(CardOccupancy):
             slices.take(cut, *place, self._ways(row, card))
 
     def _try(self, row: int, card: int, memory: int, tried: CardRow) -> tuple[str, int] | None:
-        """(name, MiB) of what a pod would get of a card."""
+        """Return (name, MiB) of the part that a pod would get of a card."""
         uuid = self.cards.cards[row][card].uuid
         if not self._sliced[row]:
             return uuid, memory

@@ -1,4 +1,4 @@
-"""The annotations of virtual GPUs: what device plugins register on nodes, and what pods have been assigned.
+"""The annotations of virtual GPUs: cards that device plugins register on nodes, and parts assigned to pods.
 
 Source: Volcano `api/devices/nvidia/vgpu/utils.go`.
 """
@@ -38,7 +38,7 @@ class Registered(NamedTuple):
 
 
 class Assigned(NamedTuple):
-    """The part of a card that a container has; a slice of MIG stands behind the card's uuid."""
+    """A container's part of a card; a MIG slice stands behind the card's uuid."""
 
     uuid: str
     type: str
@@ -48,7 +48,7 @@ class Assigned(NamedTuple):
 
 @lru_cache(maxsize=16384)
 def registered(text: str) -> tuple[Registered, ...]:
-    """The cards that a node registered; none when the entry of one of them is too short."""
+    """Return the cards that a node registered; none when the entry of one of them is too short."""
     cards: list[Registered] = []
     for items in fields_in(text) if ":" in text else ():
         if len(items) < _FIELDS:
@@ -71,12 +71,12 @@ def _of_container(text: str) -> tuple[Assigned, ...]:
 
 
 def fields_in(text: str) -> Iterator[list[str]]:
-    """Yield the fields of each card, or of what is had of one, in an annotation."""
+    """Yield the fields of each card, or of each assigned part, in an annotation."""
     yield from (part.split(",") for part in text.split(":") if "," in part)
 
 
 def part_of(fields: Sequence[str]) -> Assigned:
-    """Return what is had of a card, by the first four fields."""
+    """Return the assigned part of a card, by the first four fields."""
     uuid, kind, memory, cores = fields[:4]
     return Assigned(uuid, kind, int32(memory), int32(cores))
 
@@ -94,5 +94,5 @@ def phrase(device: Assigned) -> str:
 
 
 def encoded(containers: Sequence[Sequence[Assigned]]) -> str:
-    """The annotation of what containers have."""
+    """Return the annotation of the containers' parts."""
     return ";".join("".join(f"{d.uuid},{d.type},{d.memory},{d.cores}:" for d in devices) for devices in containers)

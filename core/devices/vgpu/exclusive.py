@@ -1,4 +1,4 @@
-"""Rules by which pods keep cards to themselves: no two pods that match one rule share a card.
+"""Rules by which pods keep cards for themselves: no two pods that match one rule share a card.
 
 Source: Volcano `plugins/deviceshare/gpuexclusive.go`.
 """
@@ -16,7 +16,7 @@ Rules = tuple[tuple[tuple[str, str], ...], ...]
 
 
 def read_rules(listed: object) -> Rules:
-    """The rules of an argument; a value that is not a text is passed over, as in Volcano."""
+    """Return the rules of an argument; a value that is not a text is passed over, as in Volcano."""
     rules = cast("list[dict[object, object]]", listed) if isinstance(listed, list) else []
     found = [
         tuple(sorted((str(key), value) for key, value in rule.items() if isinstance(value, str)))
@@ -30,7 +30,7 @@ NO_RULES: Final = frozenset[int]()
 
 
 class Reserved:
-    """The cards of nodes that a rule's pods have: reserved while any pod that matches a rule uses them."""
+    """The cards of nodes that a rule's pods hold: reserved while any pod that matches a rule uses them."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -38,7 +38,7 @@ class Reserved:
         self._cards: dict[tuple[int, int], set[int]] = {}  # node and rule -> cards
 
     def rules_of(self, labels: Mapping[str, str]) -> frozenset[int]:
-        """The rules that a pod matches."""
+        """Return the rules that a pod matches."""
         if not self._rules:
             return NO_RULES
         matching = (number for number, rule in enumerate(self._rules) if all(labels.get(k) == v for k, v in rule))
@@ -49,7 +49,7 @@ class Reserved:
         return any(card in self._cards.get((row, rule), ()) for rule in rules)
 
     def enter(self, row: int, task: Task, cards: Iterable[int]) -> None:
-        """A pod has these cards from now on."""
+        """Record that a pod holds these cards."""
         rules = self.rules_of(task.labels)
         if rules:
             self._pods.setdefault(row, {})[task.key] = task.uid, rules
@@ -57,7 +57,7 @@ class Reserved:
                 self._cards.setdefault((row, rule), set()).update(cards)
 
     def leave(self, row: int, task: Task, users: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
-        """A pod is gone; `users`: who uses which card (node and number), by uid."""
+        """Record that a pod is gone; `users`: the users of each card (node and number), by uid."""
         _, rules = self._pods.get(row, {}).pop(task.key, ("", frozenset[int]()))
         others = {uid for uid, _ in self._pods.get(row, {}).values()} - {task.uid}
         for rule in rules:
@@ -65,7 +65,7 @@ class Reserved:
             cards -= {card for card in cards if others.isdisjoint(users.get((row, card), ()))}
 
     def alone(self, row: int) -> Reserved:
-        """One node's, as node 0."""
+        """Return a copy with one node, as node 0."""
         twin = Reserved(self._rules)
         twin._pods = {0: dict(self._pods.get(row, {}))}
         twin._cards = {(0, rule): set(cards) for (at, rule), cards in self._cards.items() if at == row}

@@ -28,8 +28,9 @@ class Geometry(NamedTuple):
 
 
 class VgpuSettings(NamedTuple):
-    """`percentage`: the resource that stands for a share of a card's memory, "" for none. `geometries`: (models, ways
-    to cut them) in order; a card goes by the first whose model its type contains. `factor`: of a unit of memory.
+    """Names of resources and ways to cut cards. `percentage`: the resource that stands for a share of a card's memory,
+    "" for none. `geometries`: (models, ways to cut them) in order; a card uses the first whose model its type contains.
+    `factor`: of a unit of memory.
     """
 
     number: str = NUMBER
@@ -40,7 +41,7 @@ class VgpuSettings(NamedTuple):
     geometries: tuple[tuple[tuple[str, ...], tuple[Geometry, ...]], ...] = ()
 
     def geometry_of(self, card_type: str) -> tuple[Geometry, ...] | None:
-        """The ways to cut a card of this type; None where nothing is known of it."""
+        """Return the ways to cut a card of this type; None for an unknown type."""
         for models, ways in self.geometries:
             if any(model in card_type for model in models):
                 return ways
@@ -51,8 +52,8 @@ DEFAULT: Final = VgpuSettings()
 
 
 def settings_of(nvidia: dict[str, Any] | None) -> VgpuSettings:
-    """The part `nvidia` of the ConfigMap, as plain data; the default without a ConfigMap (None), or where something in
-    it is of another type than Volcano can read.
+    """Return the part `nvidia` of the ConfigMap as plain data; the default without a ConfigMap (None), or where a value
+    has a type that Volcano cannot read.
     """
     try:
         return DEFAULT if nvidia is None else _settings(nvidia)

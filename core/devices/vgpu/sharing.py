@@ -67,11 +67,11 @@ class Vgpu(AskedByTemplate, Choosing, Family):
 
     @property
     def present(self) -> BoolArray:
-        """The nodes that have any [N]."""
+        """Return the nodes that have any [N]."""
         return self._present
 
     def kind(self, task: Task) -> Hashable:
-        """The annotations that say which cards will do."""
+        """Return the annotations that choose cards."""
         if self._asks(task.template) is None:
             return None
         rules = self.reserved.rules_of(task.labels)
@@ -87,8 +87,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     # --- what fits
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:
-        """The nodes that have what the task asks for, of those rows that have any [len(rows)] (FilterNode). Where one
-        container asks, and cards are not cut, many nodes are looked at at once.
+        """Return the nodes, among rows that have any, that have what the task requests [len(rows)] (FilterNode). Where
+        one container requests cards, and cards are not cut, many nodes are looked at together.
         """
         wanted, fits = self._wanted(task), self.present[rows].copy()
         one_by_one = fits
@@ -129,7 +129,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return usable
 
     def _scored(self, task: Task, rows: Iterable[int]) -> list[float | None]:
-        """The scores, None where it does not fit: remembered until something else is in use there, for filter and
+        """Return the scores, None where the task does not fit: cached until the use there changes, since filter and
         scorer ask one after the other.
         """
         of_kind = self._scores.setdefault((task.template.number, self.kind(task)), {})
@@ -145,11 +145,11 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return scores
 
     def refusal(self, task: Task, row: int) -> Refusal:
-        """Return what is said of a node where the task does not fit."""
+        """Return the message about a node where the task does not fit."""
         return REFUSAL
 
     def against(self, task: Task, row: int) -> dict[str, list[str]]:
-        """Card -> what speaks against it by itself, for the container that asks for the most of a card."""
+        """Return card -> its own obstacle for the container that requests the most of a card."""
         wanted, tried = self._wanted(task), CardRow(self, row)
         asked = max(wanted.containers, key=lambda each: (each.memory_of(WHOLE), each.cores), default=None)
         cards, mode = self.cards.cards[row], self.cards.mode[row]
@@ -161,8 +161,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return self.cards.left_out(row) | {card.uuid: reasons for card, reasons in zip(cards, against, strict=True)}
 
     def scores(self, task: Task, rows: Rows = ALL) -> FloatArray:
-        """Return how full the chosen cards get, or how many have no other user, float64 [len(rows)] (ScoreNode). Where
-        all nodes are asked about, equal nodes whose cards are used equally are scored once.
+        """Return how full the chosen cards get, or how many have no other user, float64 [len(rows)] (ScoreNode). When
+        all nodes are scored, equal nodes with equal use of their cards are scored once.
         """
         if not is_all(rows):
             return np.array([score or 0.0 for score in self._scored(task, numbers_of(rows, len(self.present)))])
@@ -175,7 +175,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     # --- who has what
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
-        """Choose devices and count them: what is written on the pod (Allocate)."""
+        """Choose devices, count them, and return the annotations of the pod (Allocate)."""
         name = self._names[row]
         if notes.get(NODE) == name and notes.get(IDS):
             return {}  # it has them already
@@ -217,7 +217,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return found
 
     def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
-        """The devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
+        """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
         cards = {str(card): self._card(row, card) for card in range(len(self.cards.cards[row]))}
@@ -225,7 +225,9 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         return {"Name": self._names[row], "Mode": self.cards.mode[row], "Score": score, "Device": cards, "Sharing": {}}
 
     def note_scores(self, task: Task, rows: Rows) -> None:
-        """The filter looked at these: where the scorer has its score from then, and `encoded` tells it, keep it."""
+        """Keep the scores that the filter found for these nodes, where the scorer reads them and `encoded` shows
+        them.
+        """
         there = [row for row in numbers_of(rows, len(self.present)) if self.present[row]]
         scored = zip(there, self._scored(task, there), strict=True)
         self._noted.update({row: score for row, score in scored if score is not None})
@@ -253,7 +255,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         }
 
     def trial(self, row: int) -> Vgpu:
-        """A copy that has only that node, as row 0: what is done to it stays there."""
+        """Return a copy that has only that node, as row 0, for changes on trial."""
         twin, at = self._alone(row), slice(row, row + 1)
         twin._changes, twin._scores, twin._noted, twin.reserved = [0], {}, {}, self.reserved.alone(row)
         twin.cards, twin._present, twin._sliced = self.cards.alone(row), self._present[at], self._sliced[at]

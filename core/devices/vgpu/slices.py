@@ -1,4 +1,4 @@
-"""Slices of a card under MIG: which there are, which are taken, which fits. Source: Volcano `vgpu/mig.go`.
+"""Slices of a MIG card: which exist, which are taken, which fits. Source: Volcano `vgpu/mig.go`.
 
 A slice is called `UUID[group-position]`; positions count through the instances of a group in their order.
 """
@@ -21,20 +21,20 @@ UNCUT: Final = -1
 
 @dataclass(slots=True)
 class Cut:
-    """The cut of a card: which of its geometries (UNCUT: none yet), and of each kind of slice the places taken, by name
-    in the order in which kinds were first taken.
+    """The cut of a card: its geometry (UNCUT: none yet), and the places taken of each kind of slice, by name in the
+    order in which kinds were first taken.
     """
 
     way: int = UNCUT
     taken: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
 
     def copy(self) -> Cut:
-        """An independent one."""
+        """Return an independent copy."""
         return deepcopy(self)
 
 
 def named(slice_id: str) -> tuple[str, int] | None:
-    """(group, position) of a slice; None for any other name."""
+    """Return (group, position) of a slice; None for any other name."""
     start, end = slice_id.find("["), slice_id.find("]")
     if start < 0 or end < start:
         return None
@@ -44,7 +44,7 @@ def named(slice_id: str) -> tuple[str, int] | None:
 
 
 def find(uuid: str, memory: int, cut: Cut, ways: Sequence[Geometry]) -> tuple[str, int] | None:
-    """(name, MiB) of a slice with so much memory: of the geometry in use, else of the first that has one."""
+    """Return (name, MiB) of a slice with so much memory: of the geometry in use, else of the first that has one."""
     for way in [ways[cut.way]] if cut.way != UNCUT else ways:
         found = _pick(way, cut.taken if cut.way != UNCUT else {}, memory)
         if found is not None:
@@ -54,8 +54,8 @@ def find(uuid: str, memory: int, cut: Cut, ways: Sequence[Geometry]) -> tuple[st
 
 
 def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int, int] | None:
-    """(position, MiB) of the smallest slice that will do. Once a card is cut only kinds that are in use are looked at;
-    an empty list of what is in use allows all kinds again.
+    """Return (position, MiB) of the smallest slice that suffices. Once a card is cut only kinds in use are looked at;
+    an empty list of used kinds allows all kinds again.
     """
     for index, kind in sorted(enumerate(way.instances), key=lambda each: each[1].memory):
         used = taken.get(kind.name)
@@ -77,7 +77,7 @@ def against(memory: int, cut: Cut, ways: Sequence[Geometry]) -> str:
 
 
 def take(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
-    """The MiB of a slice that is taken from now on; 0 where the card has no such group."""
+    """Take a slice and return its MiB; 0 where the card has no such group."""
     for number, way in enumerate(ways):
         if way.group == group:
             cut.way = number
@@ -91,7 +91,7 @@ def take(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
 
 
 def give_back(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> int:
-    """The reverse. A card stays cut as it is even when no pod has a slice any more."""
+    """Give a slice back. A card stays cut even when no pod has a slice any more."""
     for number, way in enumerate(ways):
         if way.group == group:
             cut.way = number
@@ -109,7 +109,7 @@ def give_back(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> 
 
 
 def _place(way: Geometry, position: int) -> tuple[int, int]:
-    """(kind, place within it) of a position."""
+    """Return (kind, place within it) of a position."""
     before = 0
     for index, kind in enumerate(way.instances):
         if position < before + kind.most:
@@ -122,13 +122,13 @@ def _place(way: Geometry, position: int) -> tuple[int, int]:
 
 
 def encoded_way(way: Geometry) -> dict[str, Any]:
-    """`Geometry`."""
+    """Return the JSON of `Geometry`."""
     kinds = [{"Name": each.name, "Memory": each.memory, "Count": each.most} for each in way.instances]
     return {"Group": way.group, "Instances": kinds}
 
 
 def encoded_use(cut: Cut, ways: Sequence[Geometry]) -> list[dict[str, Any]]:
-    """`MIGS`."""
+    """Return the JSON of `MIGS`."""
     sizes = {each.name: each.memory for each in ways[cut.way].instances} if cut.way != UNCUT else {}
     return [
         {"name": name, "memory": sizes.get(name, 0), "inuse": True, "UsedIndex": [*used]}

@@ -1,4 +1,4 @@
-"""Check an expression before there is anything to evaluate it over: names, functions, arguments and types.
+"""Checking of an expression before its values exist: names, functions, arguments and types.
 
 As cel-go's checker, with a difference on the safe side: where types are not known well enough, nothing is refused.
 """
@@ -43,7 +43,7 @@ _LITERALS: Final = {"int": INT, "double": DOUBLE, "string": STRING, "bool": BOOL
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names that an expression may use. `bind`, `messages`: it may say `cel.bind(…)`, or `Object{…}`."""
+    """The names that an expression may use. `bind`, `messages`: it may contain `cel.bind(…)`, or `Object{…}`."""
 
     names: Mapping[str, CelType]
     bind: bool = False
@@ -59,8 +59,8 @@ class Checked:
 
 
 def compile_problem(text: str, scope: Scope, *results: CelType) -> str:
-    """Return why an expression cannot be evaluated to one of these types, whatever the names stand for; "" where it can
-    perhaps.
+    """Return why an expression cannot be evaluated to one of these types, whatever the names stand for; "" where it
+    perhaps can.
     """
     try:
         checked = check(text, scope)
@@ -83,7 +83,7 @@ class _Checker:
     """Depth of calls of `format`: within one, lists and maps may hold values of different types."""
 
     def checked(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        """Raises ExpressionError."""
+        """Return the checked node. Raises ExpressionError."""
         work = _WORK.get(tree.kind)
         return work(self, tree, names) if work else self._operation(tree, names)
 
@@ -125,7 +125,7 @@ class _Checker:
         return Checked(_with(tree, parts), map_of(key, value))
 
     def optional(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        """An element that may be absent."""
+        """Return an element that may be absent."""
         part = self.checked(tree.parts[0], names)
         if part.kind.name != "optional_type" and not is_open(part.kind):
             raise ExpressionError(f"expected type 'optional_type' but found '{part.kind}'")
@@ -183,7 +183,7 @@ class _Checker:
         return Checked(_with(tree, parts), kind)
 
     def _formatted(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        """A call of `format` with its arguments at hand, which may be of different types."""
+        """Return a call of `format` with its arguments, which may be of different types."""
         text = self.checked(tree.parts[0], names)
         self.exempt += 1
         arguments = self._parts(tree.parts[1], names)
@@ -283,7 +283,7 @@ def _field(owner: CelType, name: str) -> CelType:
 
 
 def _variables(name: str, owner: CelType, count: int) -> list[CelType]:
-    """Return the types of a macro's variables. Raises ExpressionError for what it cannot go through."""
+    """Return the types of a macro's variables. Raises ExpressionError for a value that has no elements."""
     if is_open(owner):
         return [DYN] * count
     if name in ("optMap", "optFlatMap"):

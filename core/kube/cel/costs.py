@@ -1,4 +1,4 @@
-"""The cost of evaluating an expression, counted before each step, so that no expression holds the event loop.
+"""The cost of evaluating an expression, counted before each step, so that no expression blocks the event loop.
 
 A step is an eighth of a microsecond or so. What grows with the expression alone is bounded by its length; counted is
 what grows with the values: each time round a macro, what an operation looks at in lists, maps and texts, and what it
@@ -51,7 +51,7 @@ _NUMBERS: Final = frozenset({int, float, bool, type(None)})
 
 
 class StepsLeft:
-    """Counts down. Raises ExpressionError at the end."""
+    """Counts steps down. Raises ExpressionError at the end."""
 
     def __init__(self, left: int = MOST) -> None:
         self.left = left
@@ -63,7 +63,7 @@ class StepsLeft:
 
 
 def pay_round(size: int, names: Mapping[str, Any]) -> None:
-    """Pay for asking something of so many operations of one value of a list or map. Raises what stops it."""
+    """Pay for an operation on each value of a list or map. Raises what stops it."""
     spend = names.get(SPEND)
     if spend is not None:
         spend(2 + 2 * size)
@@ -92,7 +92,7 @@ def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None
 
 
 def _times(operation: str, value: Any) -> int:
-    """Return how many steps each value of a list is: Python compares most texts and whole numbers itself."""
+    """Return how many steps each value of a list costs: Python compares most texts and whole numbers itself."""
     if operation in _COMPARING or (operation in _ORDERING and is_list(value) and value and _is_slow(value[0])):
         return _OF_COMPARING
     return 1
@@ -110,7 +110,7 @@ def pay_result(value: Sized, names: Mapping[str, Any]) -> None:
 
 
 def _pay_value(value: Any, spend: Callable[[int], None], times: int = 1) -> None:
-    """Pay for looking at all that is in a value, again wherever it is in it again."""
+    """Pay for looking at all parts of a value, and at a shared part each time that it occurs."""
     if isinstance(value, str | bytes):
         spend(len(value) // _LETTERS)
     elif is_collection(value):
@@ -122,7 +122,7 @@ def _pay_value(value: Any, spend: Callable[[int], None], times: int = 1) -> None
 
 
 class _Measure:
-    """Counts what looking at a value takes."""
+    """Counts the steps of looking at a value."""
 
     def __init__(self, spend: Callable[[int], None]) -> None:
         self._spend, self.steps = spend, 0

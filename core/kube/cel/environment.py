@@ -112,7 +112,7 @@ def _double(text: str) -> float:
 
 
 def _step(name: str, checked: str = "") -> Function:
-    """A step of an authorization check. `checked`: what its argument is, where it must not be empty."""
+    """Return a step of an authorization check. `checked`: the name of its argument, where it must not be empty."""
 
     def taken(_: Authority, *arguments: str) -> Authority:
         if checked and not arguments[0].strip():

@@ -1,4 +1,4 @@
-"""Evaluate the tree of an expression: a selector for one device, a rule for one value, a condition of a policy."""
+"""Evaluation of the tree of an expression: a selector for one device, a rule for one value, a condition of a policy."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def _mapped_optional(name: str, tree: CelNode, owner: Any, names: Mapping[str, A
 
 
 def _scopes(owner: Any, tree: CelNode, variables: int, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the names in each round: values of a list or keys of a map; place or key and value where two are asked."""
+    """Yield the names in each round: values of a list or keys of a map; place or key and value for two variables."""
     if not is_collection(owner):
         raise ExpressionError(f"no such overload: {cast('tuple[str, int]', tree.value)[0]}")
     size = sum(part.size for part in tree.parts[1 + variables :])

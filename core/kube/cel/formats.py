@@ -1,4 +1,4 @@
-"""Kubernetes' named formats of strings and what is wrong with a text, in the words of apimachinery's `content`."""
+"""Kubernetes' named formats of strings and the problems of a text, in the words of apimachinery's `content`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _unlike(why: str, pattern: str, *examples: str) -> str:
 
 
 def _matched(text: str, most: int, pattern: str, why: str, unit: str = "characters") -> list[str]:
-    """Return what is wrong with the length of a text and with its letters."""
+    """Return the problems of a text's length and letters."""
     found = [f"must be no more than {most} {unit}"] if len(text.encode("utf-8", "replace")) > most else []
     valid = len(text) <= _LONGEST and re.fullmatch(pattern, text, re.ASCII)
     return found if valid else [*found, why]
@@ -130,11 +130,11 @@ NAMED_FORMATS: Final = {name: NamedFormat(name, check) for name, check in zip(FO
 
 
 def named(name: str) -> OptionalValue:
-    """Return the format of a name, if there is one."""
+    """Return the format of a name, if it exists."""
     return OptionalValue(NAMED_FORMATS[name]) if name in NAMED_FORMATS else NONE
 
 
 def validate(form: NamedFormat, text: str) -> OptionalValue:
-    """Return what is wrong with a text, none where nothing is."""
+    """Return the problems of a text."""
     problems = form.problems(text)
     return OptionalValue(problems) if problems else NONE

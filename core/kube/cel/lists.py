@@ -28,7 +28,7 @@ from pumice.core.kube.cel.values import (
 
 
 class ListError(ValueError):
-    """A list that has no answer, or a place outside of it."""
+    """A list without a result, or a place outside of it."""
 
 
 def concatenated(left: list[Any], right: list[Any]) -> list[Any]:
@@ -46,7 +46,7 @@ def concatenated(left: list[Any], right: list[Any]) -> list[Any]:
 
 
 def is_sorted(values: list[Any]) -> bool:
-    """Return whether no element comes before the one at its left."""
+    """Return whether no element is less than the one at its left."""
     if one_class(values) in QUICK:
         return all(map(operator.le, values, itertools.islice(values, 1, None)))
     return all(_sign(one, other) != 1 for one, other in itertools.pairwise(values))
@@ -61,7 +61,7 @@ def _sign(one: Any, other: Any) -> int:
 
 
 def total(values: list[Any]) -> Any:
-    """Return the sum of numbers or durations; 0 of none."""
+    """Return the sum of numbers or durations; 0 of an empty list."""
     if not values:
         return 0
     found = values[0]
@@ -204,7 +204,7 @@ def value_of(optional: OptionalValue) -> Any:
 
 
 def is_there(optional: OptionalValue) -> bool:
-    """Return whether there is a value."""
+    """Return whether the optional value is present."""
     return optional.there
 
 
@@ -227,10 +227,10 @@ def unwrapped(values: list[Any]) -> list[Any]:
 
 
 def first(values: list[Any]) -> OptionalValue:
-    """Return the first element, if there is one."""
+    """Return the first element, if it exists."""
     return OptionalValue(values[0]) if values else NONE
 
 
 def last(values: list[Any]) -> OptionalValue:
-    """Return the last element, if there is one."""
+    """Return the last element, if it exists."""
     return OptionalValue(values[-1]) if values else NONE

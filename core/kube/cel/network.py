@@ -97,7 +97,9 @@ def any_url(text: str) -> Url:
 
 
 def _parsed(text: str, *, fragment: bool) -> Url:
-    """Go's `Parse`; without `fragment` its `ParseRequestURI`, which takes a # for a letter of the path."""
+    """Parse a URL as Go's `Parse`; without `fragment` as its `ParseRequestURI`, which takes a # for a letter of the
+    path.
+    """
     after = ""
     if fragment:
         text, _, after = text.partition("#")
@@ -136,7 +138,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
 
 
 def _authority(text: str) -> tuple[str, bool]:
-    """Return the host and port, and whether there is a user before it."""
+    """Return the host and port, and whether a user stands before them."""
     user, at, host = text.rpartition("@")
     if at and (not _USER.fullmatch(user) or _BAD_ESCAPE.search(user)):
         raise NetworkError("invalid userinfo")
@@ -160,7 +162,7 @@ def _authority(text: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class IpAddress:
-    """An address."""
+    """An IP address."""
 
     address: IPv4Address | IPv6Address
 
@@ -212,20 +214,20 @@ class IpNetwork:
         return f"{self.address}/{self.bits}"
 
     def network(self) -> IPv4Network | IPv6Network:
-        """Return the addresses in it."""
+        """Return the addresses of the network."""
         return ip_network(f"{self.address}/{self.bits}", strict=False)
 
     def holds(self, other: IpAddress | IpNetwork) -> bool:
-        """Return whether an address, or all of a network, is in it."""
+        """Return whether the network contains an address, or all of another network."""
         bits = other.bits if isinstance(other, IpNetwork) else self.bits
         return bits >= self.bits and other.address in self.network()
 
     def holds_address(self, text: str) -> bool:
-        """Return whether an address is in it, read from a text. Raises NetworkError."""
+        """Return whether the network contains an address, read from a text. Raises NetworkError."""
         return self.holds(ip(text))
 
     def holds_network(self, text: str) -> bool:
-        """Return whether all of a network is in it, read from a text. Raises NetworkError."""
+        """Return whether the network contains all of another, read from a text. Raises NetworkError."""
         return self.holds(cidr(text))
 
     def first(self) -> IpAddress:
@@ -233,7 +235,7 @@ class IpNetwork:
         return IpAddress(self.address)
 
     def masked(self) -> IpNetwork:
-        """Return it with nothing behind the prefix."""
+        """Return the network with zeros behind the prefix."""
         return IpNetwork(self.network().network_address, self.bits)
 
 

@@ -1,4 +1,4 @@
-"""Numbers of CEL beside int and double: unsigned ones; and arithmetic that fails where 64 bits do not suffice."""
+"""Numbers of CEL besides int and double: unsigned ones; and arithmetic that fails where 64 bits do not suffice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Uint(int):
 
 
 class NumberError(ValueError):
-    """A number that has no result: an overflow, a division by zero."""
+    """A number without a result: an overflow, a division by zero."""
 
 
 _LOW: Final = -(2**63)
@@ -82,7 +82,7 @@ def times(left: Any, right: Any) -> Any:
 
 
 def divided(left: Any, right: Any) -> Any:
-    """Divide two numbers of one type; towards zero, as Go divides whole ones."""
+    """Divide two numbers of one type, towards zero, as Go divides whole numbers."""
     if type(left) is float:
         if right:
             return left / right
@@ -93,7 +93,7 @@ def divided(left: Any, right: Any) -> Any:
 
 
 def rest(left: int, right: int) -> int:
-    """Return the rest of a division, with the sign of what is divided."""
+    """Return the remainder of a division, with the sign of the dividend."""
     if not right:
         raise NumberError("modulus by zero")
     found = abs(int(left)) % abs(int(right))

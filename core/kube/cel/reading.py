@@ -125,7 +125,7 @@ def is_collection(value: object) -> TypeGuard[list[Any] | dict[Any, Any]]:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it, however much is in it."""
+    """Return a value as a message shows it, cut to a fixed length."""
     if isinstance(value, str):
         return repr(value[:80])
     return repr(value) if value is None or isinstance(value, bool | int | float) else f"a {type(value).__name__}"
@@ -394,7 +394,7 @@ def _double(token: str, *, negative: bool) -> float:
 
 
 def _body(token: str) -> tuple[str, bool]:
-    """Return what stands between the quotes, and whether escapes in it count."""
+    """Return the text between the quotes, and whether escapes in it count."""
     token = token.replace("\r\n", "\n").replace("\r", "\n")
     raw = token[0] in "rR"
     token = token.removeprefix("r").removeprefix("R")

@@ -28,7 +28,7 @@ class TextError(ValueError):
 
 
 def bounded(length: int) -> None:
-    """Raises TextError for a value that gets too long."""
+    """Return the value. Raises TextError for a value that gets too long."""
     if length > LONGEST_VALUE:
         raise TextError("a value of the expression gets too long")
 
@@ -211,7 +211,7 @@ def _precision(template: str, start: int) -> tuple[int, int]:
 
 
 def _written(clause: tuple[str, int], value: Any) -> str:
-    """Return a value as a clause asks for it."""
+    """Return a value as a clause of a format requests it."""
     kinds, why, write = VERBS[clause[0]]
     if kind_of(value) not in kinds:
         raise TextError(f"error during formatting: {why}, was given {kind_of(value)}")

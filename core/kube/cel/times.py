@@ -62,13 +62,13 @@ class Duration:
         return moment.plus(self)
 
     def counted(self, unit: int) -> int:
-        """Return how many of a unit (in nanoseconds) are in it, cut towards zero."""
+        """Return how many of a unit (in nanoseconds) the duration has, cut towards zero."""
         return abs(self.nanoseconds) // unit * (-1 if self.nanoseconds < 0 else 1)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment: nanoseconds since the epoch, between the years 1 and 9999; `offset`: the zone that it is shown in."""
+    """A moment: nanoseconds since the epoch, between the years 1 and 9999; `offset`: the zone in which it is shown."""
 
     nanoseconds: int
     offset: int = field(default=0, compare=False)

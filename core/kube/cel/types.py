@@ -1,4 +1,4 @@
-"""Types of expressions before there are values, and the signatures of functions in them.
+"""Types of expressions before their values exist, and the signatures of functions over them.
 
 Where cel-go infers a type, this may know less (`UNSURE`), and then refuses nothing.
 """
@@ -71,7 +71,7 @@ def is_open(kind: CelType) -> bool:
 
 
 def joined(types: Iterable[CelType]) -> CelType | None:
-    """Return the type that values of all these types have, None where there is none."""
+    """Return the common type of all these types, None without one."""
     found = UNSURE
     for each in types:
         if found.name == "?" or each == found:
@@ -116,7 +116,7 @@ def _is_letter(kind: CelType) -> bool:
 
 
 def filled(kind: CelType, known: Mapping[str, CelType]) -> CelType:
-    """Return a type with its letters replaced by what they stand for."""
+    """Return a type with its letters replaced by the types that they stand for."""
     if _is_letter(kind):
         return known.get(kind.name, UNSURE)
     return CelType(kind.name, tuple(filled(each, known) for each in kind.params)) if kind.params else kind
@@ -132,7 +132,7 @@ class Signature:
     result: CelType
 
     def result_for(self, given: Sequence[CelType]) -> CelType | None:
-        """Return what it makes of arguments of these types, None where it does not take them."""
+        """Return the result's type for arguments of these types, None where the function does not take them."""
         known: dict[str, CelType] = {}
         if len(given) != len(self.params):
             return None

@@ -1,4 +1,4 @@
-"""Values of CEL that JSON does not have, and when two values are equal or one comes first."""
+"""Values of CEL that JSON does not have, equality of values, and their order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NONE: Final = OptionalValue(there=False)
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """One of Kubernetes' formats of strings. `problems` says what is wrong with a text."""
+    """One of Kubernetes' formats of strings. `problems` returns what is wrong with a text."""
 
     name: str
     problems: Callable[[str], list[str]]
@@ -45,7 +45,7 @@ class NamedFormat:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """`authorizer`, and what is asked of it step by step. Roles are stored and not enforced, so all is allowed."""
+    """`authorizer`, and the steps of a check. Roles are stored and not enforced, so all is allowed."""
 
     step: str
 
@@ -201,7 +201,7 @@ def has_key(owner: dict[Any, Any], key: Any) -> bool:
 
 
 def compare_numbers(left: Any, right: Any) -> int | None:
-    """Return -1, 0 or 1; None where one is not a number. An int beside a double counts as a double, as in Go."""
+    """Return -1, 0 or 1; None where one value is not a number. An int beside a double counts as a double, as in Go."""
     if left.__class__ is float or right.__class__ is float:
         left, right = float(left), float(right)
         if math.isnan(left) or math.isnan(right):

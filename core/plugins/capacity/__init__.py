@@ -1,4 +1,4 @@
-"""capacity: queues have what they deserve, and may borrow up to their capability; flat or as a tree. Source: Volcano
+"""capacity: queues get what they deserve, and may borrow up to their capability; flat or as a tree. Source: Volcano
 `plugins/capacity`.
 
 | file | question |

@@ -1,4 +1,4 @@
-"""The knowledge of capacity about a queue: limits that follow from the queues and the cluster, and amounts that follow
+"""The numbers of a queue under capacity: limits that follow from the queues and the cluster, and amounts that follow
 from jobs.
 """
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class FixedAttributes:
-    """One queue's fixed numbers; nothing here changes within a session, and they are kept until a queue or a node
-    changes.
+    """One queue's fixed numbers. They do not change within a session, and are kept until a queue or a node changes.
 
     `real_capability`: the capability cut to what others' guarantees leave. `ancestors`: from the root down, `leaf`
     without children; a flat queue is a leaf without ancestors. `is_best_effort`: it deserves nothing.
@@ -38,8 +37,8 @@ class FixedAttributes:
 
 @dataclass(slots=True, eq=False)
 class CapacityAttributes:
-    """One queue in one session: its limits, and what its jobs have, ask for, are promised and can give back (children
-    included).
+    """One queue in one session: its limits, and the allocated, requested, inqueue and elastic amounts of its jobs
+    (children included).
     """
 
     limits: FixedAttributes
@@ -51,13 +50,13 @@ class CapacityAttributes:
     claims: ClaimQuota | None = None
 
     def update_share(self) -> None:
-        """The share after a change of `allocated`."""
+        """Update the share after a change of `allocated`."""
         self.share = share_of(self.allocated, self.limits.deserved)
 
 
 def share_of(allocated: Resource, deserved: Resource) -> float:
-    """The largest allocated / deserved; exactly 1 for a queue that deserves nothing, so that it comes after those below
-    their due.
+    """Return the largest allocated / deserved; exactly 1 for a queue that deserves nothing, so that it comes after
+    those below their deserved amount.
     """
     if deserved.is_empty():
         return 1.0

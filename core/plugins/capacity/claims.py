@@ -43,7 +43,9 @@ class ClaimQuota:
     held: Counter[str] = field(default_factory=Counter[str])
 
     def allows(self, wanted: Devices, *, capacities: bool, admitted: bool) -> bool:
-        """Return whether `wanted` fits beside what is allocated (`admitted`: and promised); unlimited classes do."""
+        """Return whether `wanted` fits beside the allocated devices (with `admitted`, beside the admitted ones too);
+        unlimited classes always fit.
+        """
         limited = {device for device, _ in self.capability}
         for (device, dimension), amount in wanted.items():
             key = (device, dimension)
@@ -57,12 +59,12 @@ class ClaimQuota:
         return True
 
     def copy(self) -> ClaimQuota:
-        """An independent one, for a trial."""
+        """Return an independent copy for a trial."""
         return ClaimQuota(self.capability, Devices(self.allocated), Devices(self.inqueue), Counter(self.held))
 
 
 def parse_devices(quantities: Mapping[str, Any] | None) -> Devices:
-    """Return what a resource list says of device classes; other names are left out."""
+    """Return a resource list's amounts of device classes; other names are left out."""
     found = Devices()
     for name, value in (quantities or {}).items():
         dimension, mark, device = name.partition(CAPACITY_MARK)
@@ -74,7 +76,7 @@ def parse_devices(quantities: Mapping[str, Any] | None) -> Devices:
 
 
 def quota_of(queue: Queue) -> ClaimQuota | None:
-    """The queue's quota, None when its spec names no device class."""
+    """Return the queue's quota, None when its spec names no device class."""
     spec = section(queue.queue, "spec")
     capability = parse_devices(spec.get("capability"))
     others = (spec.get("deserved"), section(spec, "guarantee").get("resource"))
@@ -82,7 +84,7 @@ def quota_of(queue: Queue) -> ClaimQuota | None:
 
 
 class ClaimsByOwner(DevicesByClaim):
-    """Finds claims as the rules before version 4 do: generated ones by their owner, each whatever the others are.
+    """Finds claims as the rules before version 4 do: generated ones by their owner, each independently of the others.
 
     A capacity counts once for all devices of a request.
     """
@@ -121,7 +123,7 @@ class DeviceQuotas:
     # -------------------------------------------------------------------------------------------------
 
     def requests(self, task: Task) -> dict[str, Devices]:
-        """Claim -> devices it asks for, by claim name; claims that are counted nowhere are left out."""
+        """Return claim -> requested devices, by claim name; claims that are counted nowhere are left out."""
         return self._asked.of(task)
 
     def minimum(self, job: Job) -> Devices:
@@ -146,7 +148,9 @@ class DeviceQuotas:
     def open(
         self, attributes: CapacityAttributes, jobs: Iterable[Job], ancestors: Iterable[CapacityAttributes]
     ) -> None:
-        """Charge what the jobs of a queue hold; ancestors for classes they limit, and they know no claims yet."""
+        """Charge the devices that the jobs of a queue hold; ancestors are charged for the classes that they limit, and
+        have no claims yet.
+        """
         if attributes.claims is None:
             return
         before = Devices(attributes.claims.allocated)
@@ -165,13 +169,13 @@ class DeviceQuotas:
         return self.active and attributes.claims is not None and bool(self.minimum(job))
 
     def admit(self, attributes: CapacityAttributes, job: Job) -> bool:
-        """Return whether the job's minimum fits beside what is allocated and admitted."""
+        """Return whether the job's minimum fits beside the allocated and admitted devices."""
         if not self.active or attributes.claims is None:
             return True
         return attributes.claims.allows(self.minimum(job), capacities=self._capacities, admitted=True)
 
     def charge(self, line: list[CapacityAttributes], job: Job) -> None:
-        """Count an admitted job's minimum, from its queue up; a queue without a quota spares its ancestors."""
+        """Count an admitted job's minimum, from its queue up; at a queue without a quota the count stops."""
         if not self.active or line[0].claims is None:
             return
         wanted = self.minimum(job)
@@ -180,14 +184,14 @@ class DeviceQuotas:
                 attributes.claims.inqueue.update(wanted)
 
     def fit(self, quota: ClaimQuota | None, task: Task) -> bool:
-        """Return whether the task's claims fit; claims that the queue holds already cost nothing."""
+        """Return whether the task's claims fit; claims that the queue already holds cost nothing."""
         if not self.active or quota is None:
             return True
         wanted = _total(devices for name, devices in self.requests(task).items() if not quota.held[name])
         return quota.allows(wanted, capacities=self._capacities, admitted=False)
 
     def take(self, quota: ClaimQuota | None, task: Task) -> None:
-        """The task holds its claims."""
+        """Count the claims that the task takes."""
         if not self.active or quota is None:
             return
         for name, devices in self.requests(task).items():
@@ -196,7 +200,7 @@ class DeviceQuotas:
             quota.held[name] += 1
 
     def give_back(self, quota: ClaimQuota | None, task: Task) -> None:
-        """The task lets its claims go; the last one to hold a claim frees its devices."""
+        """Count the claims that the task releases; the last holder of a claim frees its devices."""
         if not self.active or quota is None:
             return
         for name, devices in self.requests(task).items():
@@ -215,7 +219,7 @@ def _total(parts: Iterable[Devices]) -> Devices:
 
 
 def _pod_claims(claim: Object) -> list[tuple[str, str]]:
-    """(pod uid, name within the pod) of the pods a claim was generated for."""
+    """Return (pod uid, name within the pod) of the pods that a claim was generated for."""
     meta = section(claim, "metadata")
     name = section(meta, "annotations").get(POD_CLAIM) or ""
     return [(owner.get("uid") or "", name) for owner in meta.get("ownerReferences") or () if owner.get("kind") == "Pod"]

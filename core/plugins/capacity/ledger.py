@@ -1,5 +1,5 @@
-"""The queues' attributes: limits kept between sessions, demand gathered for all queues at once, Resources made when
-asked for.
+"""The queues' attributes: limits kept between sessions, demand gathered for all queues together, Resources made on
+first use.
 """
 
 from __future__ import annotations
@@ -62,30 +62,30 @@ class Ledger:
                 columns[dimension] = line + np.bincount(ancestor, weights=line[own], minlength=len(line))
 
     def _shares(self) -> FloatArray:
-        """The share of every queue as the session opens, by row (see share_of)."""
+        """Return the share of every queue as the session opens, by row (see share_of)."""
         due, parts = self.kept.deserved.amounts >= MIN_RESOURCE, np.zeros_like(self.demand.allocated)
         np.divide(self.demand.allocated, self.kept.deserved.amounts, out=parts, where=due)
         shares: FloatArray = np.where(self.kept.best_effort, 1.0, parts.max(axis=0, initial=0.0))
         return shares
 
     def present_shares(self) -> FloatArray:
-        """The share of every queue as it is now, by row."""
+        """Return the present share of every queue, by row."""
         shares = self.shares.copy()
         for name, attributes in self._made.items():
             shares[self._rows[name]] = attributes.share
         return shares
 
     def of(self, name: str) -> CapacityAttributes:
-        """The attributes of a queue; KeyError when it is unknown."""
+        """Return the attributes of a queue. Raises KeyError for an unknown queue."""
         found = self._made.get(name)
         return found if found is not None else self._make(name)
 
     def ancestors(self, attributes: CapacityAttributes) -> list[CapacityAttributes]:
-        """The attributes of a queue's ancestors, from the root down."""
+        """Return the attributes of a queue's ancestors, from the root down."""
         return [self.of(name) for name in attributes.limits.ancestors]
 
     def line(self, name: str) -> list[CapacityAttributes]:
-        """The queue itself, its parent, and so on up to the root."""
+        """Return the queue itself, its parent, and so on up to the root."""
         own = self.of(name)
         return [own, *reversed(self.ancestors(own))]
 

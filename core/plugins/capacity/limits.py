@@ -30,8 +30,8 @@ NAMED: Final = 3
 
 
 def tree_problem(parents: Mapping[str, str], jobs: Iterable[tuple[str, str]]) -> str:
-    """Return what is wrong and what to do; "" where the tree can be used. `parents`: of each queue, "" for root;
-    `jobs`: ("namespace/podgroup", its queue).
+    """Return the problem of the tree of queues and its remedy; "" where the tree can be used. `parents`: of each queue,
+    "" for root; `jobs`: ("namespace/podgroup", its queue).
     """
     above = {name: parent or ROOT for name, parent in parents.items() if name != ROOT}
     if ROOT not in parents:
@@ -83,7 +83,7 @@ NO_LIMIT = 9.223372036854775807e18  # MaxInt64, Volcano's "as much as you like" 
 
 
 def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str, FixedAttributes] | None:
-    """Limits of every queue by name; None when the tree cannot be used: a parent or the root is missing."""
+    """Return the limits of every queue by name; None when the tree cannot be used: a parent or the root is missing."""
     limits: dict[str, FixedAttributes] = {}
     for name in queues:
         if name not in limits and not _attach(name, queues, limits):
@@ -108,7 +108,7 @@ def _bare(queue: LimitedQueue) -> FixedAttributes:
 
 
 def _attach(name: str, queues: Mapping[str, LimitedQueue], limits: dict[str, FixedAttributes]) -> bool:
-    """Hang the queue and its parents into the tree, parents first. False: a parent is missing.
+    """Attach the queue and its parents to the tree, parents first. False when a parent is missing.
 
     A queue whose parents form a ring hangs in the air, as in Volcano: it is reached from no root, so its real
     capability stays empty.
@@ -130,8 +130,8 @@ def _attach(name: str, queues: Mapping[str, LimitedQueue], limits: dict[str, Fix
 
 
 def _distribute(root: FixedAttributes) -> None:
-    """From the root down: inherit what a capability leaves open, and cut each real capability to what the siblings'
-    guarantees leave.
+    """Distribute from the root down: inherit the resources that a capability leaves open, and cut each real capability
+    to what the siblings' guarantees leave.
     """
     stack = [root]
     while stack:
@@ -176,7 +176,7 @@ def free_of_guarantees(total: Resource, queues: Iterable[LimitedQueue]) -> Resou
 
 
 def flat_limits(queue: LimitedQueue, free: Resource) -> FixedAttributes:
-    """One queue's limits; `free` from :func:`free_of_guarantees`.
+    """Return one queue's limits; `free` from :func:`free_of_guarantees`.
 
     A capability without cpu or memory does not limit it.
     """
@@ -193,8 +193,8 @@ def flat_limits(queue: LimitedQueue, free: Resource) -> FixedAttributes:
 
 
 def idle_limits(queue: LimitedQueue, free: Resource) -> tuple[Resource, Resource, Resource]:
-    """(deserved, capability, real capability) as a queue without jobs shows them, straight from its spec: here a
-    capability without cpu does limit cpu, as Volcano shows it.
+    """Return (deserved, capability, real capability) as a queue without jobs shows them, straight from its spec. Here a
+    capability without cpu limits cpu, as Volcano shows it.
     """
     real = free.clone().add(queue.guarantee or Resource())
     if queue.capability is not None:
@@ -206,7 +206,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class Columns(NamedTuple):
-    """`amounts` float64, `named` bool (scalars only), both [dimension, queue row]."""
+    """Amounts of queues. `amounts` float64, `named` bool (scalars only), both [dimension, queue row]."""
 
     amounts: FloatArray
     named: BoolArray
@@ -223,7 +223,7 @@ class IdleLimits(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class KeptLimits:
-    """`limits` by queue; None when the tree cannot be used, and then the columns are empty.
+    """The limits in a session. `limits` by queue; None when the tree cannot be used, and then the columns are empty.
 
     `best_effort` bool [queue row]: deserves nothing. `idle`: None in a tree.
     """
@@ -239,7 +239,7 @@ class KeptLimits:
 
 @derived(QUEUE_LIMITS)
 def kept_limits(known: QueueLimits, hierarchical: bool) -> KeptLimits:
-    """The limits of the queues."""
+    """Return the limits of the queues."""
     queues, dims, shown = known.queues, known.dimensions, list["tuple[Resource, Resource, Resource]"]()
     if hierarchical:
         limits = tree_limits({queue.name: queue for queue in queues}, known.total)

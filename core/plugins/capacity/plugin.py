@@ -1,4 +1,4 @@
-"""The plugin: arguments, registration, and keeping the numbers up to date."""
+"""The plugin capacity: arguments, registration, and upkeep of the numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RECLAIMING: Final = frozenset({"reclaim", "gangreclaim"})
 
 
 class CapacityLimits:
-    """JobEnqueueable, JobEnqueued, Allocatable, Preemptive.
+    """The rules JobEnqueueable, JobEnqueued, Allocatable and Preemptive.
 
     `levels`: how many ancestors may lend their deserved to Preemptive (ancestorReclaimLevel). `charge_on_admission`
     (fix): a job counts as inqueue when it was admitted, not when this plugin voted for it.
@@ -60,7 +60,9 @@ class CapacityLimits:
         self._counts_lent = COUNTS_LENT in fixes and ledger.hierarchical and not RECLAIMING.isdisjoint(actions)
 
     def job_enqueueable(self, job: Job) -> Vote:
-        """min + allocated + inqueue - elastic within the real capability, on every level, and the queue open."""
+        """Vote whether min + allocated + inqueue - elastic is within the real capability on every level, and the queue
+        is open.
+        """
         queue = self._session.queue_of(job)
         if not self._ledger.ready or not queue.is_open:
             return Vote.REJECT
@@ -76,13 +78,13 @@ class CapacityLimits:
         return Vote.PERMIT
 
     def _may_reclaim(self, own: CapacityAttributes, job: Job) -> bool:
-        """Return whether reclaim would look for room for the job, with what is admitted to its queue already."""
+        """Return whether reclaim would look for room for the job, given the jobs admitted to its queue."""
         minimum = job.pod_group.min_resources or Resource()
         total = minimum.clone().add(own.inqueue)
         return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
 
     def _lent(self, attributes: CapacityAttributes, borrower: str) -> Resource:
-        """Return what the other queues below this one hold above what they deserve, or can give back anyhow."""
+        """Return the amount that the other queues below this one hold above their deserved, or can give back anyhow."""
         total = Resource()
         for name, limits in self._ledger.limits.items():
             if name != borrower and limits.leaf and attributes.limits.name in limits.ancestors:
@@ -123,7 +125,7 @@ class CapacityLimits:
         self._claims.charge(self._ledger.line(job.pod_group.queue), job)
 
     def allocatable(self, queue: Queue, task: Task) -> bool:
-        """The queue is open and a leaf, and the task fits into the real capability on every level."""
+        """Return whether the queue is open and a leaf, and the task fits into the real capability on every level."""
         if not queue.is_open or not self._ledger.ready or not self._ledger.of(queue.name).limits.leaf:
             return False
         return all(
@@ -132,7 +134,9 @@ class CapacityLimits:
         )
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        """The tasks stay within the real capability, and within deserved in at least one dimension they ask for."""
+        """Return whether the tasks stay within the real capability, and within deserved in at least one requested
+        dimension.
+        """
         if not self._ledger.ready or not queue.is_open:
             return False
         total = Resource()
@@ -165,7 +169,7 @@ def _above_deserved(attributes: CapacityAttributes) -> bool:
 
 
 def fits(attributes: CapacityAttributes, allocated: Resource, task: Task) -> bool:
-    """allocated + the task's request within the real capability, on what the task asks for."""
+    """Return whether allocated + the task's request is within the real capability, in the requested dimensions."""
     request = task.template.request
     future = allocated.clone().add(request)
     holds, _ = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, request)
@@ -179,26 +183,26 @@ Answer = tuple[list["Task"], Vote]
 
 
 class Running:
-    """The allocated that queues would have left while victims are chosen one after the other."""
+    """The allocated amounts that queues keep while victims are chosen one after the other."""
 
     def __init__(self) -> None:
         self._allocated: dict[str, Resource] = {}
 
     def of(self, attributes: CapacityAttributes) -> Resource:
-        """Return what is left of the queue's allocated so far."""
+        """Return the queue's remaining allocated so far."""
         name = attributes.limits.name
         if name not in self._allocated:
             self._allocated[name] = attributes.allocated.clone()
         return self._allocated[name]
 
     def take(self, queues: Sequence[CapacityAttributes], task: Task) -> None:
-        """The task is a victim: these queues have less."""
+        """Choose the task as a victim: these queues have less."""
         for attributes in queues:
             self.of(attributes).sub_without_assert(task.template.request)
 
 
 class CapacityReclaim:
-    """Reclaimable and UnifiedEvictable.
+    """The rules Reclaimable and UnifiedEvictable.
 
     `levels` ancestors must be above what they deserve as well (ancestorReclaimLevel).
     """
@@ -209,8 +213,8 @@ class CapacityReclaim:
         self._levels = levels if ledger.hierarchical else 0
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> Answer:
-        """Victims in victim order: they free something the reclaimer asks for, of a queue above its due, guarantees
-        kept.
+        """Return victims in victim order: they free something that the reclaimer requests, of a queue above its
+        deserved, guarantees kept.
         """
         job = self._session.job_of(reclaimer)
         if not self._ledger.ready or job is None:
@@ -231,8 +235,8 @@ class CapacityReclaim:
         return victims, Vote.PERMIT
 
     def evictable(self, context: GangEvictor, candidates: Sequence[Task]) -> Answer:
-        """For gangs: preemption within the queue may take any task; reclaim asks for guarantee and deserved of the leaf
-        only.
+        """Return victims for gangs: preemption within the queue may take any task; reclaim checks guarantee and
+        deserved of the leaf only.
         """
         # Within a queue nothing changes hands, so neither guarantee nor deserved is asked.
         if context.kind == "gangpreempt":
@@ -257,7 +261,7 @@ class CapacityReclaim:
     def _charged(
         self, own: CapacityAttributes, reclaimer: Task, attributes: CapacityAttributes, victim: Task, left: Running
     ) -> list[CapacityAttributes]:
-        """The queues that have less when the victim goes; none when it may not be taken."""
+        """Return the queues that have less when the victim goes; empty when it may not be taken."""
         if not keeps_guarantee(attributes, left.of(attributes), victim):
             return []
         if _is_free(attributes, victim):
@@ -273,8 +277,8 @@ class CapacityReclaim:
         return [attributes, *ancestors]
 
     def _ancestors_to_check(self, own: CapacityAttributes, attributes: CapacityAttributes) -> list[CapacityAttributes]:
-        """Ancestors up to the level, nearest first, without the root and without those the reclaimer has at the same
-        level.
+        """Return the ancestors up to the level, nearest first, without the root and without those the reclaimer has at
+        the same level.
         """
         mine, theirs = self._nearest(own), self._nearest(attributes)
         return [
@@ -302,7 +306,7 @@ def keeps_guarantee(attributes: CapacityAttributes, allocated: Resource, victim:
 
 
 def _is_free(attributes: CapacityAttributes, task: Task) -> bool:
-    """Return whether the queue deserves nothing of what the task asks for."""
+    """Return whether the queue deserves nothing of the requested resources."""
     return not intersection(task.template.request, attributes.limits.deserved)
 
 
@@ -320,14 +324,16 @@ NAME: Final = "capacity"
 
 @dataclass(slots=True)
 class QueueTrial:
-    """Copies of what the trial has touched, by queue."""
+    """Copies of the attributes that the trial has changed, by queue."""
 
     allocated: dict[str, Resource] = field(default_factory=dict[str, "Resource"])
     claims: dict[str, ClaimQuota | None] = field(default_factory=dict[str, "ClaimQuota | None"])
 
 
 class CapacitySimulation:
-    """SimulateAddTask, SimulateRemoveTask, SimulateAllocatable. The queue's state is not asked again, as in Volcano."""
+    """The rules SimulateAddTask, SimulateRemoveTask and SimulateAllocatable. The queue's state is not asked again, as
+    in Volcano.
+    """
 
     def __init__(self, session: Session, ledger: Ledger, claims: DeviceQuotas) -> None:
         self._session = session
@@ -335,11 +341,11 @@ class CapacitySimulation:
         self._claims = claims
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is placed in the trial; a text is an error."""
+        """Place the task in the trial; a returned text is an error."""
         return self._change(state, task, placed=True)
 
     def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is taken away in the trial."""
+        """Remove the task in the trial."""
         return self._change(state, task, placed=False)
 
     def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
@@ -397,13 +403,15 @@ class QueueOrders:
         self._best_effort_last = best_effort_last
 
     def flat(self, left: Queue, right: Queue) -> int:
-        """Higher priority first, then the smaller share, then who deserves something."""
+        """Compare flat queues: higher priority first, then the smaller share, then a queue that deserves something."""
         if left.priority != right.priority:
             return right.priority - left.priority
         return self._by_share(self._ledger.of(left.name), self._ledger.of(right.name))
 
     def tree(self, left: Queue, right: Queue) -> int:
-        """Higher priority first; leaves before others; two leaves by their ancestors below the deepest common one."""
+        """Compare queues of a tree: higher priority first; leaves before others; two leaves by their ancestors below
+        the deepest common one.
+        """
         if left.priority != right.priority:
             return right.priority - left.priority
         a, b = self._ledger.of(left.name), self._ledger.of(right.name)
@@ -426,13 +434,13 @@ class QueueOrders:
         return -1 if left.share < right.share else 1
 
     def victims(self, left: Queue, right: Queue, preemptor: Queue) -> int:
-        """The queue that shares a deeper ancestor with the preemptor is robbed first."""
+        """Compare queues of victims: the queue that shares a deeper ancestor with the preemptor loses tasks first."""
         own = self._ledger.of(preemptor.name)
         return common_level(self._ledger.of(right.name), own) - common_level(self._ledger.of(left.name), own)
 
 
 def common_level(left: CapacityAttributes, right: CapacityAttributes) -> int:
-    """Return how deep the two have the same ancestors; 0 also where they share none."""
+    """Return the depth to which two queues have the same ancestors; 0 also without a common one."""
     level = 0
     for index, (a, b) in enumerate(zip(left.limits.ancestors, right.limits.ancestors, strict=False)):
         if a != b:
@@ -445,7 +453,9 @@ def common_level(left: CapacityAttributes, right: CapacityAttributes) -> int:
 
 
 def gauges(ledger: Ledger) -> QueueTables:
-    """Volcano's gauges as the session opened. Flat queues without jobs show what their spec says, and no share."""
+    """Return Volcano's gauges as the session opened. Flat queues without jobs show the amounts of their spec, and no
+    share.
+    """
     kept, demand = ledger.kept, ledger.demand
     busy = np.ones_like(demand.present) if kept.idle is None else demand.present
     deserved, capability, real, limited = kept.deserved, kept.capability, kept.real, busy
@@ -489,7 +499,7 @@ SUM_CAPACITIES: Final = Argument(
 
 
 class Capacity(BuiltInPlugin):
-    """Keeps a ledger of what queues have. The flag enableHierarchy makes a tree of the queues."""
+    """Keeps a ledger of the queues' amounts. The flag enableHierarchy makes a tree of the queues."""
 
     name = "capacity"
     says = "gives each queue, in a tree, what it deserves, guarantees and may have at most, by resource"
@@ -505,7 +515,7 @@ class Capacity(BuiltInPlugin):
         self._count_devices, self._sum_capacities = COUNT_DEVICES.of(arguments), SUM_CAPACITIES.of(arguments)
 
     def on_session_open(self, session: Session) -> None:
-        """Gather and register."""
+        """Gather the queues' numbers, and register the rules."""
         option, fixes = session.config.plugin(self.name), session.config.pumice.fix
         self._session = session
         self._fresh_ancestors = "capacity-ancestor-shares" in fixes
@@ -524,7 +534,7 @@ class Capacity(BuiltInPlugin):
         session.points.handle(self._on_allocate, self._on_deallocate)
 
     def on_session_close(self, session: Session) -> None:
-        """Nothing to write."""
+        """Write nothing."""
 
     def _register_limits(self, session: Session, *, charge_on_admission: bool) -> None:
         limits = CapacityLimits(
@@ -553,7 +563,7 @@ class Capacity(BuiltInPlugin):
     # -------------------------------------------------------------------------------------------------------------
 
     def _count_claims(self) -> None:
-        """Device quotas: only where claims exist at all."""
+        """Count devices where claims exist at all."""
         if not self._claims.active or not self.ledger.ready:
             return
         jobs: dict[str, list[Job]] = {}
@@ -591,21 +601,21 @@ class Capacity(BuiltInPlugin):
     # ------------------------------------------------------------------------------------------------------------------
 
     def gauges(self) -> QueueTables | None:
-        """The numbers of each queue when the session opened; nothing while the tree cannot be used."""
+        """Return the numbers of each queue when the session opened; empty while the tree cannot be used."""
         return gauges(self.ledger) if self.ledger.ready else None
 
     def amounts(self) -> QueueTables | None:
-        """Return the amounts that Volcano has no metric for; nothing while the tree cannot be used."""
+        """Return the amounts that Volcano has no metric for; empty while the tree cannot be used."""
         return amounts(self.ledger) if self.ledger.ready else None
 
     def share_now(self, queue: str) -> float | None:
-        """By which queues are ordered now; None while the tree cannot be used."""
+        """Return the shares by which queues are ordered now; None while the tree cannot be used."""
         return self.ledger.of(queue).share if self.ledger.ready else None
 
     def held_now(self, queue: str) -> Resource | None:
-        """Return what the queue holds now; None while the tree cannot be used."""
+        """Return the amount that the queue holds now; None while the tree cannot be used."""
         return self.ledger.of(queue).allocated if self.ledger.ready else None
 
     def verdicts(self) -> QueueTables | None:
-        """Return which queues are overused as the session closes; nothing while the tree cannot be used."""
+        """Return which queues are overused as the session closes; empty while the tree cannot be used."""
         return overused(self.ledger) if self.ledger.ready else None

@@ -1,4 +1,4 @@
-"""Plugin extender: an outside process is asked over HTTP. Source: Volcano `plugins/extender`."""
+"""The plugin extender: it asks an outside process over HTTP. Source: Volcano `plugins/extender`."""
 
 from pumice.core.plugins.extender.plugin import Extender
 

@@ -1,5 +1,5 @@
 """The bodies of the extender's questions, as Volcano's structs encode: `TaskInfo`, `JobInfo`, `NodeInfo`, `QueueInfo`
-and what is inside them, with Go's field names.
+and their parts, with Go's field names.
 
 Left as empty as Volcano leaves them where nothing is known: what claims of devices add to a task.
 """
@@ -42,12 +42,12 @@ NUMA_DECISION: Final = "volcano.sh/topology-decision"
 
 
 def _number(value: float) -> float | int:
-    """Go writes 1, not 1.0."""
+    """Return a number as Go writes it: 1, not 1.0."""
     return int(value) if value == int(value) and abs(value) < 1e21 else value
 
 
 def resource_body(milli_cpu: float, memory: float, scalars: dict[str, float] | None, max_pods: int = 0) -> Body:
-    """`Resource`: cpu and other scalars in milli-units, memory in bytes, pods as a count."""
+    """Return the JSON of `Resource`: cpu and other scalars in milli-units, memory in bytes, pods as a count."""
     return {
         "MilliCPU": _number(milli_cpu),
         "Memory": _number(memory),
@@ -57,30 +57,32 @@ def resource_body(milli_cpu: float, memory: float, scalars: dict[str, float] | N
 
 
 def amounts_body(amounts: Amounts, max_pods: int = 0) -> Body:
-    """`Resource` of a request, or of what a node has."""
+    """Return the JSON of `Resource` of a request, or of a node's amounts."""
     return resource_body(amounts.milli_cpu, amounts.memory, amounts.scalars, max_pods)
 
 
 class TaskBodies:
-    """Of one session, as they are when they are asked for."""
+    """The tasks' bodies in one session, in their state at each question."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def task(self, task: Task) -> Body:
-        """`TaskInfo` of a job."""
+        """Return the JSON of `TaskInfo` of a job."""
         return self._task(task, self._session.jobs.status[task.row])
 
     def on_node(self, task: Task) -> Body:
-        """`TaskInfo` of a node: a copy from when the pod was put there, which hears nothing of its bind."""
+        """Return the JSON of `TaskInfo` of a node: a copy from when the pod was put there, which does not show its
+        bind.
+        """
         return self._task(task, self._session.nodes.seen_status[task.row])
 
     def by_uid(self, tasks: Iterable[Task]) -> Body:
-        """`TasksMap`."""
+        """Return the JSON of `TasksMap`."""
         return {task.uid: self.task(task) for task in tasks}
 
     def by_status(self, tasks: Iterable[Task]) -> Body:
-        """`TaskStatusIndex`."""
+        """Return the JSON of `TaskStatusIndex`."""
         found: dict[str, list[Task]] = {}
         for task in tasks:
             found.setdefault(str(1 << self._session.jobs.status[task.row]), []).append(task)
@@ -134,7 +136,7 @@ class TaskBodies:
 
 
 def _cells(task: Task) -> Body:
-    """`TopologyInfo`: what the pod's annotations say that it wishes, and has, of NUMA cells."""
+    """Return the JSON of `TopologyInfo`: the NUMA cells that the pod's annotations request and hold."""
     try:
         decision: Any = msgspec.json.decode(task.annotations.get(NUMA_DECISION, ""))
     except msgspec.DecodeError:
@@ -153,13 +155,15 @@ ENQUEUE: Final = "enqueue"
 
 
 class JobBodies:
-    """Of one session, as they are when they are asked for. `column`: of columns and a row, a `Resource`."""
+    """The jobs' bodies in one session, in their state at each question. `column`: makes a `Resource` of columns and a
+    row.
+    """
 
     def __init__(self, session: Session, tasks: TaskBodies, column: Callable[[FloatArray, int], Body]) -> None:
         self._session, self._tasks, self._column = session, tasks, column
 
     def job(self, job: Job) -> Body:
-        """`JobInfo`."""
+        """Return the JSON of `JobInfo`."""
         session, group, tasks = self._session, job.pod_group, job.in_uid_order()
         columns, row, told = session.jobs.columns, job.row, self._tasks
         groups = session.sub_jobs(job)
@@ -197,7 +201,7 @@ class JobBodies:
         }
 
     def _looked_at(self) -> str | None:
-        """Return when enqueue first looked at the jobs in this session; None before that."""
+        """Return when enqueue first looked at the jobs in this session; None before."""
         session = self._session
         known = [name for name in session.config.actions if name in (ENQUEUE, session.action)]
         return format_time(session.clock.now) if session.action and known[0] == ENQUEUE else None
@@ -224,8 +228,8 @@ class JobBodies:
 
 
 def _topology(said: Body | None, wish: Wish | None) -> Body | None:
-    """`NetworkTopologySpec` as the session reads it: what is soft as a limit that keeps nothing out, and of a tier
-    called by a name its number.
+    """Return the JSON of `NetworkTopologySpec` as the session reads it: a soft limit as one that excludes nothing, and
+    the number of a named tier.
     """
     if said is None or wish is None or wish.highest_tier is None:
         return said
@@ -234,7 +238,7 @@ def _topology(said: Body | None, wish: Wish | None) -> Body | None:
 
 
 def _waiting_time(annotations: dict[str, str]) -> int | None:
-    """In nanoseconds; None where neither annotation is a positive duration."""
+    """Return the waiting time in nanoseconds; None where neither annotation is a positive duration."""
     return next((found for name in WAITING_TIME if (found := _nanoseconds(annotations.get(name)))), None)
 
 
@@ -247,7 +251,7 @@ def _nanoseconds(text: str | None) -> int | None:
 
 
 def _budget(annotations: dict[str, str]) -> Body:
-    """`DisruptionBudget`: the first of the two that is there."""
+    """Return the JSON of `DisruptionBudget`: the first of the two that exists."""
     least = annotations.get(MIN_AVAILABLE, "")
     return {"MinAvailable": least, "MaxUnavailable": "" if least else annotations.get(MAX_UNAVAILABLE, "")}
 
@@ -260,21 +264,21 @@ TOPOLOGY: Final = "Numatopology"
 
 
 class NodeParts:
-    """Of one session."""
+    """The nodes' bodies in one session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._nodes: dict[int, Body] = {}
 
     def whole(self, row: int) -> Body:
-        """The node as the api has it."""
+        """Return the node as the api has it."""
         if row not in self._nodes:
             self._nodes[row] = typed_node(self._session.nodes.specs[row].node)
         return self._nodes[row]
 
     def devices(self, row: int, idle: Callable[[int], dict[str, float]]) -> Body:
-        """`Others`: by kind of device, where deviceshare shares them. Models of HAMi's NPUs that a node does not have
-        are not named there; of other kinds it is said that there are none.
+        """Return the JSON of `Others`: by kind of device, where deviceshare shares them. HAMi's models that a node
+        lacks are left out; other kinds are listed as empty.
         """
         session = self._session
         name = session.nodes.names[row]
@@ -289,7 +293,7 @@ class NodeParts:
         return {family.name: family.encoded(row, around) for family in named}
 
     def usage(self, row: int) -> Body:
-        """`NodeUsage`."""
+        """Return the JSON of `NodeUsage`."""
         session = self._session
         handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
         found = usage_of(session.nodes.specs[row], handed_in, metrics, session.clock.now)
@@ -299,7 +303,7 @@ class NodeParts:
         return {"MetricsTime": moment, "CPUUsageAvg": dict(found.cpu), "MEMUsageAvg": dict(found.memory)}
 
     def images(self, row: int) -> Body:
-        """`ImageStateSummary` by name of an image."""
+        """Return the JSON of `ImageStateSummary` by name of an image."""
         listed = self._session.nodes.specs[row].images
         names = dict.fromkeys(str(name) for image in listed for name in image.get("names") or ())
         found: Body = {}
@@ -310,7 +314,7 @@ class NodeParts:
 
     @cached_property
     def _lie_on(self) -> dict[str, tuple[int, int]]:
-        """Name -> bytes, as the first node has it, and how many nodes have it."""
+        """Return name -> bytes, as the first node reports it, and the number of nodes that have it."""
         found: dict[str, tuple[int, int]] = {}
         for spec in self._session.nodes.specs:
             sizes = {
@@ -324,7 +328,7 @@ class NodeParts:
         return found
 
     def cells(self, row: int) -> Body | None:
-        """`NumatopoInfo`."""
+        """Return the JSON of `NumatopoInfo`."""
         name = self._session.nodes.names[row]
         topology = self._session.objects.get(TOPOLOGY, {}).get(name)
         if topology is None:
@@ -358,7 +362,7 @@ WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 
 
 class Bodies:
-    """Of one session, as it is when they are asked for."""
+    """The bodies of one session, in their state at each question."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -366,15 +370,15 @@ class Bodies:
         self._jobs = JobBodies(session, self._tasks, self._column)
 
     def task(self, task: Task) -> Body:
-        """`TaskInfo`."""
+        """Return the JSON of `TaskInfo`."""
         return self._tasks.task(task)
 
     def job(self, job: Job) -> Body:
-        """`JobInfo`."""
+        """Return the JSON of `JobInfo`."""
         return self._jobs.job(job)
 
     def queue(self, queue: Queue) -> Body:
-        """`QueueInfo`."""
+        """Return the JSON of `QueueInfo`."""
         return {
             "UID": queue.name,
             "Name": queue.name,
@@ -385,7 +389,7 @@ class Bodies:
         }
 
     def node(self, row: int) -> Body:
-        """`NodeInfo`."""
+        """Return the JSON of `NodeInfo`."""
         nodes, spec, parts = self._session.nodes, self._session.nodes.specs[row], self._parts
         cells = parts.cells(row)
         return {
@@ -418,7 +422,9 @@ class Bodies:
         return self._column(self._session.nodes.idle, row, spec.allocatable.scalars, spec.max_pods)
 
     def _column(self, columns: FloatArray, row: int, named: dict[str, float] | None = None, max_pods: int = 0) -> Body:
-        """`Resource` from a column: scalars that are 0 are left out unless they are among the `named`."""
+        """Return the JSON of `Resource` from a column: scalars that are 0 are left out unless they are among the
+        `named`.
+        """
         values, names = columns[:, row].tolist(), self._session.dims.names
         scalars = {
             names[i]: value for i, value in enumerate(values) if i >= PODS and (value or (named and names[i] in named))
@@ -426,7 +432,7 @@ class Bodies:
         return resource_body(values[CPU], values[MEMORY], scalars or None, max_pods)
 
     def session(self) -> Body:
-        """`OnSessionOpenRequest`."""
+        """Return the JSON of `OnSessionOpenRequest`."""
         session = self._session
         nodes = {name: self.node(row) for row, name in enumerate(session.nodes.names)}
         return {
@@ -439,7 +445,7 @@ class Bodies:
         }
 
     def _namespaces(self) -> Body:
-        """`NamespaceInfo`: what quotas say."""
+        """Return the JSON of `NamespaceInfo`, from quotas."""
         found: dict[str, Body] = {}
         for quota in self._session.objects.get("ResourceQuota", {}).values():
             metadata = section(quota, "metadata")

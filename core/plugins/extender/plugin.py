@@ -1,4 +1,4 @@
-"""Plugin extender: registers a rule for each verb that the configuration names. Source: Volcano
+"""The plugin extender: a rule for each verb that the configuration names. Source: Volcano
 `plugins/extender/extender.go`.
 """
 
@@ -91,8 +91,8 @@ VERB_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ExtenderSettings:
-    """`verbs`: what is appended to `url_prefix` to ask each; an absent verb is not asked. `managed`:
-    a pod must ask for one of these resources; empty: it is asked about every pod.
+    """The settings. `verbs`: the path of each question after `url_prefix`; an absent verb is not asked. `managed`: the
+    extender is asked only about pods that request one of these resources; empty for all pods.
     """
 
     url_prefix: str
@@ -117,7 +117,7 @@ class ExtenderSettings:
 
 
 def read_settings(values: dict[str, Any]) -> ExtenderSettings:
-    """Return the settings; a value of another type than it should be counts as not given."""
+    """Return the settings; a value of a wrong type counts as absent."""
     named = {verb: argument.of(values) for verb, argument in VERB_ARGUMENTS.items()}
     return ExtenderSettings(
         url_prefix=URL_PREFIX.of(values),
@@ -137,12 +137,12 @@ BODY_LIMIT: Final = 10 << 20
 
 
 class ExtenderError(Exception):
-    """An exchange without a usable answer; in Go's words."""
+    """An exchange without a usable answer, in Go's words."""
 
 
 class ReplyShape(NamedTuple):
-    """A struct of the answer: its name, and the fields with their Go types. `agreed`: what it says who has no objection
-    and no wish.
+    """A struct of the answer: its name, and the fields with their Go types. `agreed`: the answer without objections and
+    wishes.
     """
 
     name: str
@@ -173,7 +173,7 @@ _TAKES: Final[dict[str, tuple[type, ...]]] = {
 
 
 def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | None) -> dict[str, Any]:
-    """The fields that the answer has, by their names in `shape` (None: the answer is not read). Raises
+    """Return the fields of the answer, by their names in `shape` (None: the answer is not read). Raises
     ExtenderError.
     """
     if answer == SUPPOSED:
@@ -281,14 +281,14 @@ Reply = dict[str, Any] | ExtenderError
 
 
 class Calls:
-    """Of one session."""
+    """The calls of one session."""
 
     def __init__(self, session: Session, settings: ExtenderSettings) -> None:
         self._session, self._settings = session, settings
         self._asked = self._failed = 0
 
     def ask_all(self, verb: str, bodies: Sequence[Body], shape: ReplyShape | None) -> list[Reply]:
-        """Return the answer to each question, or why there is none."""
+        """Return the answer to each question, or why it is missing."""
         settings = self._settings
         url, path = settings.url(verb), settings.verbs[verb]
         answers = self._session.ask([question(url, body, settings.timeout_s) for body in bodies])
@@ -305,7 +305,7 @@ class Calls:
         return replies
 
     def _tell(self, error: ExtenderError) -> None:
-        """Note who keeps the cycle waiting: where that is ignorable no decision names the extender."""
+        """Note that the extender keeps the cycle waiting: when it is ignorable no decision names it."""
         settings = self._settings
         went_on = "the cycle went on without" if settings.ignorable else "what it was asked about is refused"
         waits = f", after up to {settings.timeout_s:g} s each" if settings.timeout_s else ""
@@ -328,7 +328,7 @@ _KNOWN: Final = {code.value for code in Code}
 
 
 def _reads(settings: ExtenderSettings) -> Reads:
-    """The inputs of an extender's answer are unknown: each pod that it hears of is asked about anew, every time."""
+    """Return a new value every time: the inputs of an extender's answer are unknown, so each pod is asked about anew."""
 
     def kind(task: Task) -> Hashable:
         # An object equals itself alone, so such a task shares its answers with no other.
@@ -338,7 +338,7 @@ def _reads(settings: ExtenderSettings) -> Reads:
 
 
 class ExtenderFilter:
-    """`predicate`."""
+    """The verb `predicate`."""
 
     name = NAME
 
@@ -347,7 +347,7 @@ class ExtenderFilter:
         self.settings, self.bodies, self.calls = settings, bodies, calls
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """For one task; None when the extender is not interested."""
+        """Return the filter's answers for one task; None when the extender is not interested."""
         if not self.settings.is_interested(task):
             return None
         return ColumnRule(ExtenderCodes(self, session, task), Volatility.MOMENT)
@@ -360,7 +360,7 @@ class ExtenderCodes:
         self._owner, self._session, self._task = owner, session, task
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason numbers, 0 where the extender is content: int32 [len(rows)]."""
+        """Return reason numbers, 0 where the extender agrees: int32 [len(rows)]."""
         owner, task = self._owner, self._owner.bodies.task(self._task)
         asked = [{"task": task, "node": owner.bodies.node(row)} for row in numbers(self._session.nodes.count, rows)]
         replies = owner.calls.ask_all("predicate", asked, PREDICATE)
@@ -379,7 +379,7 @@ class ExtenderCodes:
 
 
 class ExtenderScorer:
-    """`prioritize`."""
+    """The verb `prioritize`."""
 
     name = NAME
 
@@ -388,22 +388,22 @@ class ExtenderScorer:
         self.settings, self.bodies, self.calls = settings, bodies, calls
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """For one task; None when the extender is not interested."""
+        """Return the scorer's answers for one task; None when the extender is not interested."""
         if not self.settings.is_interested(task):
             return None
         return of_candidates(session.nodes.count, ExtenderScores(self, session, task), Volatility.MOMENT)
 
 
 class ExtenderScores:
-    """The scorer's answers for one task. The extender hears of the candidates only."""
+    """The scorer's answers for one task. The extender gets the candidates only."""
 
     def __init__(self, owner: ExtenderScorer, session: Session, task: Task) -> None:
         self._owner, self._session, self._task = owner, session, task
         self._told: tuple[tuple[int, bytes], FloatArray] | None = None
 
     def __call__(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """The extender's scores; -inf everywhere when there are none: then no node is the best. Who only wants to know
-        what was said (a report) gets the answers that the choice got.
+        """Return the extender's scores; -inf everywhere without any: then no node is the best. A report gets the
+        answers that the choice got.
         """
         state = len(self._session.nodes.touched), rows.tobytes()
         if self._told is None or self._told[0] != state:
@@ -429,7 +429,7 @@ JOB_READY: Final = "extender-job-ready"
 
 class Extender(BuiltInPlugin):
     """Asks `extender.urlPrefix` + "/" + a verb. With `extender.ignorable` a question without an answer counts as not
-    asked; else as a no.
+    asked; otherwise as a refusal.
     """
 
     name = NAME
@@ -448,7 +448,7 @@ class Extender(BuiltInPlugin):
         self._calls: Calls | None = None
 
     def on_session_open(self, session: Session) -> None:
-        """Tell the extender all there is; when it does not hear it and is not ignorable, it is not asked any more."""
+        """Send the extender the whole session; one that does not answer and is not ignorable is not asked any more."""
         settings, verbs = self._settings, self._settings.verbs
         calls = self._calls = Calls(session, settings)
         bodies = Bodies(session)
@@ -467,7 +467,7 @@ class Extender(BuiltInPlugin):
 
     @property
     def settings(self) -> ExtenderSettings:
-        """Return what was configured."""
+        """Return the settings of the configuration."""
         return self._settings
 
 
@@ -480,7 +480,7 @@ class ExtenderRules:
         self._ready_instead = self._settings.ignorable == (JOB_READY in session.config.pumice.fix)
 
     def register(self) -> None:
-        """A rule for each verb that is to be asked."""
+        """Register a rule for each configured verb."""
         points, verbs = self._session.points, self._settings.verbs
         shared = (self._settings, self._bodies, self._calls)
         points.unforeseeable = True
@@ -547,7 +547,7 @@ class ExtenderRules:
         return bool(reply.get("status", False))
 
     def _told_of(self, verb: str) -> Handler:
-        """Of a placement, or of its end; its objection appears under its name."""
+        """Send a placement, or its end; the extender's objection appears under its name."""
 
         def tell(task: Task, _node: int) -> str | None:
             if not self._settings.is_interested(task):
@@ -562,7 +562,7 @@ class ExtenderRules:
 
 
 def _uid(victim: object) -> str:
-    """Of a victim as the answer has it, whatever the case of its field names."""
+    """Return the uid of a victim in the answer, whatever the case of its field names."""
     if not isinstance(victim, dict):
         return ""
     fields = cast("dict[str, Any]", victim)

@@ -1,4 +1,4 @@
-"""Plugin nodeorder: which of the nodes a task may go to it should go to. plugin.py has the weights."""
+"""The plugin nodeorder: it ranks the nodes that a task may go to. plugin.py has the weights."""
 
 from pumice.core.plugins.nodeorder.plugin import NodeOrder
 

@@ -53,7 +53,7 @@ class Taken(NamedTuple):
     taken: CellColumn
 
     def percent_left(self, read: RowReader[V]) -> Callable[[float, At], V]:
-        """floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable.
+        """Return floor(100 * (allocatable - taken - own) / allocatable), at least 0; 0 where nothing is allocatable.
 
         Go's integer division, exactly: whole numbers below 2**46 (64 TiB) whose float quotient is at most 100 never
         round up to a whole one.
@@ -73,7 +73,7 @@ class Taken(NamedTuple):
         return percent
 
     def percent_taken(self, read: RowReader[V]) -> Callable[[float, At], V]:
-        """floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable."""
+        """Return floor(100 * (taken + own) / allocatable), at most 100; 0 where nothing is allocatable."""
         amounts, takens, divisors = self._read(read)
         least, floor = read.least, read.floor
 
@@ -86,7 +86,7 @@ class Taken(NamedTuple):
         return percent
 
     def fraction(self, read: RowReader[V]) -> Callable[[float, At], V]:
-        """(taken + own) / allocatable, at most 1; 0 where nothing is allocatable."""
+        """Return (taken + own) / allocatable, at most 1; 0 where nothing is allocatable."""
         _, takens, divisors = self._read(read)
         least = read.least
 
@@ -102,18 +102,18 @@ class Taken(NamedTuple):
 
 
 def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
-    """cpu and memory of the pods on each node, with kube-scheduler's defaults for containers that ask for nothing."""
+    """Return cpu and memory of the pods on each node, with kube-scheduler's defaults for containers without requests."""
     return taken_of(session, session.kube.nonzero)
 
 
 def taken_of(session: Session, columns: FloatArray) -> tuple[Taken, Taken]:
-    """Shares of other columns, the first being cpu and the second memory. [2 or more, N]."""
+    """Return shares of other columns, the first being cpu and the second memory. [2 or more, N]."""
     cpu, memory = (Taken(capacity(session.nodes, name), cells_of(columns[i])) for i, name in enumerate(NAMES))
     return cpu, memory
 
 
 def nonzero_own(session: Session) -> Callable[[PodTemplate], tuple[float, float]]:
-    """Return what a pod itself asks for: (milli-cores, bytes) by its containers.
+    """Return the pod's own request: (milli-cores, bytes) by its containers.
 
     Volcano builds the scorers with pod-level resources off (fix scores-count-pod-level: on).
     """
@@ -130,8 +130,8 @@ GPU = "nvidia.com/gpu"
 
 
 class ResourcePairs(NamedTuple):
-    """The nodes by the resources that count: `pairs`, the nodes with just the resources i and j, where there are any,
-    and `three`, those with all three, else None; masks [N].
+    """The nodes by the resources that count: `pairs`, the nodes with just the resources i and j, where any exist, and
+    `three`, those with all three, else None; masks [N].
     """
 
     pairs: list[tuple[int, int, CellColumn]]
@@ -139,7 +139,9 @@ class ResourcePairs(NamedTuple):
 
 
 def presence_of(nodes: NodeRows, taken: list[Taken]) -> ResourcePairs | None:
-    """Of cpu and memory, or of these and the gpu: None where every node has just cpu and memory to count."""
+    """Return the presence of cpu and memory, or of these and the gpu; None where every node has just cpu and memory to
+    count.
+    """
     if len(taken) == 2 and taken[0].capacity.everywhere and taken[1].capacity.everywhere:
         return None
     return _presence(nodes, len(taken))
@@ -147,7 +149,7 @@ def presence_of(nodes: NodeRows, taken: list[Taken]) -> ResourcePairs | None:
 
 @derived(NODES)
 def _presence(nodes: NodeSpecs, length: int) -> ResourcePairs:
-    """Of so many of cpu, memory and the gpu."""
+    """Return the presence of so many of cpu, memory and the gpu."""
     present = [capacity(nodes, name).present for name in (*NAMES, GPU)[:length]]
     count = np.sum(present, axis=0)
     both = [(i, j, present[i] & present[j] & (count == 2)) for i, j in combinations(range(len(present)), 2)]
@@ -158,8 +160,8 @@ def _presence(nodes: NodeSpecs, length: int) -> ResourcePairs:
 
 
 class Balance(NamedTuple):
-    """weight * int(100 * (1 - imbalance)), the standard deviation of the fractions taken, over the resources that a
-    node has; 0 for fewer than two. The gpu only counts when the pod asks for it.
+    """The score weight * int(100 * (1 - imbalance)), the standard deviation of the fractions taken, over the resources
+    that a node has; 0 for fewer than two. The gpu only counts when the pod requests it.
     """
 
     taken: list[Taken]
@@ -167,7 +169,7 @@ class Balance(NamedTuple):
     presence: ResourcePairs | None
 
     def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
-        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
+        """Return a function: (reader of columns) -> (own request, rows) -> the score."""
         fractions = [taken.fraction(read) for taken in self.taken]
         if self.presence is None:
             return _of_two(read, fractions, self.weight)
@@ -176,7 +178,7 @@ class Balance(NamedTuple):
 
 
 def _of_two(read: RowReader[V], fractions: list[Fraction[V]], weight: float) -> Callable[[Own, At], V]:
-    """100 * (1 - distance / 2), as -50 * (distance - 2): twice, half and signs are exact, so both round alike."""
+    """Return 100 * (1 - distance / 2), as -50 * (distance - 2): twice, half and signs are exact, so both round alike."""
     (cpu, memory), floor, magnitude = fractions, read.floor, read.magnitude
 
     def score(own: Own, at: At) -> V:
@@ -194,7 +196,7 @@ def _of_two(read: RowReader[V], fractions: list[Fraction[V]], weight: float) -> 
 
 
 def _of_present(read: RowReader[V], fractions: list[Fraction[V]], presence: ResourcePairs) -> Callable[[Own, At], V]:
-    """Over the resources that are present, node by node."""
+    """Score over the resources that are present, node by node."""
     pairs = [(i, j, read.of(nodes)) for i, j, nodes in presence.pairs]
     three = None if presence.three is None else read.of(presence.three)
     choose, sqrt, magnitude = read.choose, read.sqrt, read.magnitude
@@ -215,7 +217,7 @@ def _of_present(read: RowReader[V], fractions: list[Fraction[V]], presence: Reso
 
 
 class BalancedAllocation:
-    """Prefers nodes whose resources are taken evenly. A pod that asks for none of them is not scored (Skip)."""
+    """Prefers nodes whose resources are taken evenly. A pod that requests none of them is not scored (Skip)."""
 
     name = "NodeResourcesBalancedAllocation"
     reads = TEMPLATE_ONLY
@@ -226,7 +228,7 @@ class BalancedAllocation:
         self._rule = ForTasks(Balance(self._taken, self._weight, presence_of(session.nodes, self._taken)))
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """For the task's template; None when it asks for nothing."""
+        """Return the score for the task's template; None when it requests nothing."""
         template = task.template
         request = scored_request(template)
         gpu = (request.scalars or {}).get(GPU, 0.0)

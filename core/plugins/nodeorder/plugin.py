@@ -1,4 +1,4 @@
-"""Plugin nodeorder: kube-scheduler's scorers with Volcano's weights.
+"""The plugin nodeorder: kube-scheduler's scorers with Volcano's weights.
 
 Source: Volcano `plugins/nodeorder/nodeorder.go`.
 """
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray:
-    """Sum over the nodes of the same value of the key, per node [N]; 0 where the node lacks it."""
+    """Return the sum over the nodes of the same value of the key, per node [N]; 0 where the node lacks the key."""
     labelled = column.codes >= 0
     sums: FloatArray = np.zeros(len(column.values) + 1)  # the last is for nodes without the label
     np.add.at(sums, column.codes[labelled], per_node[labelled])
@@ -62,7 +62,7 @@ def spread_over_domains(column: LabelColumn, per_node: FloatArray) -> FloatArray
 
 
 class PodAffinityScores:
-    """Weights of the terms that hold in a node's domains: the task's own, and those of the pods there that mean it."""
+    """Weights of the terms that hold in a node's domains: the task's own, and those of the pods there that match it."""
 
     def __init__(
         self, session: Session, placed: Placed, task: Task, own: list[tuple[AffinityTerm, Matching]], weight: float
@@ -71,7 +71,7 @@ class PodAffinityScores:
         self._index = terms_index(placed, session.objects)
 
     def __call__(self, rows: Rows, /) -> FloatArray:
-        """Raw score per row, float64 [len(rows)]: the sum of weights."""
+        """Return the raw score per row, float64 [len(rows)]: the sum of weights."""
         per_key: dict[str, FloatArray] = {}
         for term, matching in self._own:
             self._add(per_key, term, matching.counts().astype(np.float64))
@@ -88,7 +88,7 @@ class PodAffinityScores:
         per_key[term.key] = per_key[term.key] + weighted if term.key in per_key else weighted
 
     def finish(self, raw: FloatArray, /) -> FloatArray:
-        """0 for the lowest candidate, 100 for the highest, truncated, times the weight; 0 when all are equal."""
+        """Return 0 for the lowest candidate, 100 for the highest, truncated, times the weight; 0 when all are equal."""
         lowest = raw.min() if raw.size else 0.0
         spread = raw.max() - lowest if raw.size else 0.0
         if spread <= 0.0:
@@ -98,7 +98,7 @@ class PodAffinityScores:
 
 
 class PodAffinityScorer(ReadsLabelsInPlay):
-    """Prefers nodes near who the task likes, and who likes it."""
+    """Prefers nodes near pods that the task prefers, or that prefer the task."""
 
     name = "InterPodAffinity"
 
@@ -106,7 +106,7 @@ class PodAffinityScorer(ReadsLabelsInPlay):
         self._placed, self._weight = placed, float(weight)
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """None when neither the task nor a pod there prefers anything that can be read."""
+        """Return the scores; None when neither the task nor a pod there has a readable preference."""
         own: list[tuple[AffinityTerm, Matching]] = []
         affinity = task.template.affinity
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
@@ -144,7 +144,8 @@ def counted(nodes: NodeSpecs) -> CellColumn:
 
 
 class MeanPercent(NamedTuple):
-    """weight * floor(mean of the percentages that are left or taken), over those of cpu and memory that the node has.
+    """The score weight * floor(mean of the percentages that are left or taken), over those of cpu and memory that the
+    node has.
 
     Equal weights, so that is Go's integer division.
     """
@@ -155,7 +156,7 @@ class MeanPercent(NamedTuple):
     weight: float
 
     def __call__(self, read: RowReader[V], /) -> Callable[[Own, At], V]:
-        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
+        """Return a function: (reader of columns) -> (own request, rows) -> the score."""
         cpu, memory = (
             taken.percent_left(read) if self.strategy == LEAST else taken.percent_taken(read) for taken in self.taken
         )
@@ -174,7 +175,7 @@ class MeanPercent(NamedTuple):
 
 
 class Allocated:
-    """LeastAllocated prefers nodes with much left, MostAllocated those with much on them."""
+    """LeastAllocated prefers nodes with the most left, MostAllocated those with the most taken."""
 
     reads = TEMPLATE_ONLY
 
@@ -184,7 +185,7 @@ class Allocated:
         self._rule, self._own = ForTasks(rule), nonzero_own(session)
 
     def prepare(self, session: Session, task: Task) -> Score:
-        """For the task's template."""
+        """Return the score for the task's template."""
         return ColumnRule(self._rule.of(self._own(task.template)))
 
 
@@ -199,13 +200,13 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def preferred_terms(template: PodTemplate) -> Sequence[dict[str, Any]]:
-    """The preferred node affinity terms: {"weight", "preference"}."""
+    """Return the preferred node affinity terms: {"weight", "preference"}."""
     terms: list[dict[str, Any]] | None = section(template.affinity, "nodeAffinity").get(PREFERRED)
     return terms or []
 
 
 def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray | None:
-    """Sum of the weights of the matching terms [N]; None when no node matches any.
+    """Return the sum of the weights of the matching terms [N]; None when no node matches any.
 
     Raises SelectorError for a term that is not valid.
     """
@@ -226,12 +227,12 @@ def _preference(nodes: NodeSpecs, terms: Like[Sequence[dict[str, Any]]]) -> Floa
 
 
 def prefers(template: PodTemplate) -> bool:
-    """Tasks that prefer nothing are all the same to the scorer."""
+    """Return whether the task has a preference: tasks without one share an answer."""
     return bool(preferred_terms(template))
 
 
 class NodeAffinityScorer:
-    """Prefers nodes that match what the pod would like."""
+    """Prefers nodes that match the pod's preferred affinity."""
 
     name = "NodeAffinity"
     reads = Reads(concerns=prefers)
@@ -240,7 +241,9 @@ class NodeAffinityScorer:
         self._weight = float(weight)
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """For the task's template; None when nothing is preferred or nothing matches (then every node scores 0)."""
+        """Return the scores for the task's template; None when nothing is preferred or nothing matches (then every node
+        scores 0).
+        """
         terms = preferred_terms(task.template)
         if not terms:
             return None
@@ -258,7 +261,7 @@ def _count(nodes: NodeSpecs, tolerations: Like[Sequence[Toleration]]) -> FloatAr
 
 
 class TaintToleration:
-    """Prefers nodes that do not ask to be spared."""
+    """Prefers nodes without untolerated PreferNoSchedule taints."""
 
     name = "TaintToleration"
     reads = TEMPLATE_ONLY
@@ -270,7 +273,9 @@ class TaintToleration:
         self._untainted: Score = ColumnRule(np.full(session.nodes.count, best), constant=best)
 
     def prepare(self, session: Session, task: Task) -> Score:
-        """For the task's template; where no node has such a taint every node gets the highest score."""
+        """Return the scores for the task's template; where no node has such a taint every node gets the highest
+        score.
+        """
         tolerations = task.template.tolerations
         content = msgspec.json.encode(tolerations, order="deterministic") if tolerations else b""
         raw = _count(session.nodes, Like(content, tolerations))
@@ -290,7 +295,7 @@ def _scores(nodes: NodeSpecs, template: PodTemplate, weight: float) -> FloatArra
 
 
 class ImageLocality:
-    """Prefers nodes that need not pull."""
+    """Prefers nodes that have the images already."""
 
     name = "ImageLocality"
     reads = TEMPLATE_ONLY
@@ -299,7 +304,7 @@ class ImageLocality:
         self._weight = float(weight)
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """For the task's template; None when no node has enough of its images to count."""
+        """Return the scores for the task's template; None when no node has enough of its images to count."""
         raw = _scores(session.nodes, task.template, self._weight)
         return None if raw is None else ColumnRule(raw)
 
@@ -334,7 +339,9 @@ class NodeOrder(BuiltInPlugin):
         self._weights = {name: weight.of(arguments) for name, weight in WEIGHTS.items()}
 
     def batch_scorers(self, session: Session) -> list[NodeScorer]:
-        """The scorers over the candidates as a set; whole numbers all, so that the order of summing is free."""
+        """Return the scorers over all candidates together; all are whole numbers, so that the order of summing is
+        free.
+        """
         weights, placed = self._weights, placed_pods(session)
         found: list[NodeScorer | None] = [
             Allocated(session, LEAST, weights["leastrequested"]) if weights["leastrequested"] else None,

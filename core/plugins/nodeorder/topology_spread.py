@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 def rounded(values: FloatArray) -> FloatArray:
-    """Go's math.Round of numbers that are not negative: halves go up."""
+    """Round numbers that are not negative like Go's math.Round: halves go up."""
     whole = np.floor(values)
     return whole + (values - whole >= 0.5)
 
 
 class TopologySpreadScores:
-    """The fewer matching pods a node's domains have, the better.
+    """Scores nodes: the fewer matching pods a node's domains have, the better.
 
     What a domain weighs depends on the candidates as a set.
     """
@@ -47,7 +47,7 @@ class TopologySpreadScores:
         self._complete = nodes_with_all(session.nodes, [c.key for c in constraints])
 
     def __call__(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """Weighted scores of the candidates, float64 [len(rows)]."""
+        """Return the weighted scores of the candidates, float64 [len(rows)]."""
         scored = self._complete[rows]
         finished: FloatArray = np.zeros(len(rows))
         if scored.any():
@@ -60,7 +60,7 @@ class TopologySpreadScores:
         return finished
 
     def _scores(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """Score of the candidates that have all labels, whole numbers [len(rows)]."""
+        """Return the scores of the candidates that have all labels, whole numbers [len(rows)]."""
         total: FloatArray = np.zeros(len(rows))
         for constraint in self._constraints:
             codes = constraint.column.codes[rows]
@@ -75,12 +75,12 @@ class TopologySpreadScores:
 
 
 def prefers(template: PodTemplate) -> bool:
-    """Tasks without soft constraints are all the same to the scorer."""
+    """Return whether the task has soft constraints: tasks without any share an answer."""
     return any(c.get("whenUnsatisfiable") == SOFT for c in template.spread_constraints)
 
 
 class TopologySpreadScorer:
-    """Prefers domains with few of the pod's kind."""
+    """Prefers domains with few pods of the same kind."""
 
     name = "PodTopologySpread"
     reads = Reads(labels=True, concerns=prefers)
@@ -89,7 +89,7 @@ class TopologySpreadScorer:
         self._placed, self._weight = placed, float(weight)
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """None for a task without soft constraints that can be read."""
+        """Return the scores; None for a task without readable soft constraints."""
         if not prefers(task.template):
             return None
         try:

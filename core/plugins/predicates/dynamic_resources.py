@@ -1,5 +1,5 @@
-"""DynamicResources: claims for devices. Source: kube-scheduler `dynamicresources`; what is not done is listed in
-core/kube/devices.py.
+"""DynamicResources: claims for devices. Source: kube-scheduler `dynamicresources`; core/kube/devices.py lists the parts
+that are left out.
 
 A placed pod reserves the devices its claims would get on its node, and gives them back when it is taken off again.
 """
@@ -53,7 +53,7 @@ def _in_flight(claim: str) -> Reason:
 
 
 def allocated_devices(claim: Object) -> list[DeviceId]:
-    """The devices an allocated claim has."""
+    """Return the devices of an allocated claim."""
     results: list[dict[str, Any]] = (
         section(section(section(claim, "status"), "allocation"), "devices").get("results") or []
     )
@@ -66,7 +66,7 @@ def _is_for(claim: Object, task: Task) -> bool:
 
 
 class ClaimsCodes:
-    """Allocated claims must be within reach, the others must get their devices.
+    """Checks that allocated claims are within reach, and that the others get their devices.
 
     Asked again when devices are reserved. `pre_filter` is part of PreFilter: a claim that another pod is about to get
     refuses its task before any node is looked at, so no cache of errors learns of it. Earlier versions took it for an
@@ -77,7 +77,7 @@ class ClaimsCodes:
         self._owner, self._session, self._within, self._asked = owner, session, within, asked
 
     def version(self) -> int:
-        """It rises with every reservation."""
+        """Return a number that rises with every reservation."""
         return self._owner.version
 
     def pre_filter(self) -> None:
@@ -87,7 +87,7 @@ class ClaimsCodes:
                 self._owner.check_in_flight(key)
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
+        """Return the reason number per row, int32 [len(rows)]."""
         reasons = self._session.reasons
         codes: IntArray = np.zeros(self._session.nodes.count, dtype=np.int32)
         promised = next((key for key in self._asked if key in self._owner.reserved), None)
@@ -108,7 +108,7 @@ class ClaimsCodes:
 
 
 def has_claims(template: PodTemplate) -> bool:
-    """Tasks without claims are all the same to the filter."""
+    """Return whether the task has claims: tasks without any share an answer."""
     return bool(template.resource_claims)
 
 
@@ -147,20 +147,22 @@ class DynamicResources:
         return self._devices
 
     def rows_with_devices(self) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-        """The nodes that any device is for."""
+        """Return the nodes that any device serves."""
         mask = np.zeros(self._session.nodes.count, dtype=np.bool_)
         for device in self._known_devices():
             mask |= device.rows
         return np.flatnonzero(mask)
 
     def choose(self, row: int, asked: list[Asked]) -> list[list[Given]] | None:
-        """The devices that claims would get on a node; None where they do not suffice. Raises ExpressionError."""
+        """Return the devices that claims would get on a node; None where they do not suffice. Raises ExpressionError."""
         here = [device for device in self._known_devices() if device.rows[row]]
         taken = self._in_use.union(given.device for devices in self.reserved.values() for given in devices)
         return Allocator(here, taken).allocate(asked)
 
     def _claims(self, task: Task) -> list[tuple[str, Object]]:
-        """The claims of a pod by "namespace/name"; claims made from a template have the name the pod's status tells."""
+        """Return the claims of a pod by "namespace/name"; claims made from a template have the name in the pod's
+        status.
+        """
         found: list[tuple[str, Object]] = []
         for listed in task.template.resource_claims:
             name, own = listed.get("resourceClaimName"), dict(task.claim_names)
@@ -182,7 +184,7 @@ class DynamicResources:
         return found
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None for a pod without claims. Raises FitFailure where no node can help."""
+        """Return the answers; None for a pod without claims. Raises FitFailure where no node can help."""
         if not task.template.resource_claims:
             return None
         within = np.ones(session.nodes.count, dtype=np.bool_)
@@ -230,7 +232,9 @@ class DynamicResources:
         return mask
 
     def reserve(self, task: Task, node: int) -> str | None:
-        """Keep the devices of a placed pod's claims; a negative node has none. A text: they cannot be had."""
+        """Reserve the devices of a placed pod's claims; a negative node has none. A returned text says why they are not
+        available.
+        """
         if not task.template.resource_claims:
             return None
         try:
@@ -248,7 +252,7 @@ class DynamicResources:
         return None
 
     def pre_bind(self, task: Task, node: str) -> tuple[ClaimedDevices, ...]:
-        """Return what a placed pod's claims get; claims with devices of their own gain one more pod."""
+        """Return the allocations of a placed pod's claims; claims with devices of their own gain one more pod."""
         if not task.template.resource_claims:
             return ()
         new = self._by_task.get(task.key, ())
@@ -262,7 +266,7 @@ class DynamicResources:
         return tuple(found)
 
     def unreserve(self, task: Task) -> None:
-        """Give them back; nothing happens for a pod without reservations."""
+        """Release the reservations of a pod; a pod without any is left alone."""
         for key in self._by_task.pop(task.key, ()):
             self.reserved.pop(key, None)
             self.version += 1

@@ -1,4 +1,4 @@
-"""Plugin predicates: kube-scheduler's filters in Volcano's order.
+"""The plugin predicates: kube-scheduler's filters in Volcano's order.
 
 Source: Volcano `plugins/predicates/predicates.go`.
 """
@@ -58,19 +58,19 @@ def _limits(nodes: Allocatable) -> CellColumn:
 
 
 class IsFull(NamedTuple):
-    """The pods on a node, terminating and pipelined ones included, are as many as it may have."""
+    """Refuses a node whose pods, terminating and pipelined ones included, are as many as it may have."""
 
     pods: CellColumn
     most: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(reader of columns) -> (rows) -> True where the filter passes."""
+        """Return a function: (reader of columns) -> (rows) -> True where the filter passes."""
         pods, most = read.of(self.pods), read.of(self.most)
         return lambda at: pods[at] >= most[at]
 
 
 class PodCount:
-    """The filter; one check serves the whole session, for it is the same for every task."""
+    """The filter. One check serves the whole session, since it is the same for every task."""
 
     name = "PodCount"
     reads = TEMPLATE_ONLY
@@ -79,7 +79,7 @@ class PodCount:
         self._check: Check | None = None
 
     def prepare(self, session: Session, task: Task) -> Check:
-        """The session's check, whatever the task."""
+        """Return the session's check, whatever the task."""
         if self._check is None:
             rule = IsFull(cells_of(session.kube.pods), _limits(session.nodes))
             self._check = ColumnRule(Clauses(Clause(rule, session.reasons.intern(EXCEEDED))))
@@ -91,19 +91,19 @@ class PodCount:
 
 
 class Question(Protocol):
-    """A question of a static filter about a pod. Answers are kept from session to session by the question itself, so
-    each question exists once.
+    """A question of a static filter about a pod. The question itself is the key of answers that are kept from session
+    to session, so each question exists once.
     """
 
     reason: ClassVar[Reason]
     """Why nodes are refused."""
 
     def content(self, template: PodTemplate) -> Hashable:
-        """Return what of the template the answer depends on; None: nothing in it can be refused."""
+        """Return the part of the template that the answer depends on; None when it cannot be refused."""
         ...
 
     def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
-        """Mask [N] of the nodes that are refused, None for none of them. May raise FitFailure."""
+        """Return the mask [N] of refused nodes, None for none of them. May raise FitFailure."""
         ...
 
 
@@ -117,7 +117,7 @@ class StaticFilter:
         self._question = question
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """The ready answer for the task's template; None when no node is refused.
+        """Return the ready answer for the task's template; None when no node is refused.
 
         Raises FitFailure when the question does.
         """
@@ -130,7 +130,7 @@ class StaticFilter:
 
 @derived(NODES)
 def _refused(nodes: NodeSpecs, question: Question, template: PodTemplate) -> BoolArray | None:
-    """Return the refused nodes, None for none; templates of one content share it."""
+    """Return the refused nodes, None for none; templates of one content share the answer."""
     content = question.content(template)
     return None if content is None else _refused_by_content(nodes, question, Like(content, template))
 
@@ -150,7 +150,7 @@ CONFLICT = Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed pod af
 
 
 def _pinned_names(term: Mapping[str, Any]) -> set[str] | None:
-    """The node names a term's matchFields leave; None when it names none."""
+    """Return the node names that a term's matchFields leave; None for a term without names."""
     names: set[str] | None = None
     for field in term.get("matchFields") or ():
         if field.get("key") == NODE_NAME and field.get("operator") == "In":
@@ -160,25 +160,25 @@ def _pinned_names(term: Mapping[str, Any]) -> set[str] | None:
 
 
 def terms_conflict(terms: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether every term asks for node names that exclude each other, so that no node can match (PreFilter)."""
+    """Return whether every term requires node names that exclude each other, so that no node can match (PreFilter)."""
     pinned = [_pinned_names(term) for term in terms]
     return bool(pinned) and all(names is not None and not names for names in pinned)
 
 
 class RequiredAffinity:
-    """Asks for the labels and names a pod demands."""
+    """Asks for the labels and names that a pod requires."""
 
     reason: ClassVar[Reason] = Reason(NAME, Code.UNRESOLVABLE, "node(s) didn't match Pod's node affinity/selector")
 
     def content(self, template: PodTemplate) -> bytes | None:
-        """nodeSelector and the required terms."""
+        """Return nodeSelector and the required terms."""
         terms = required_terms(template)
         if terms is None and not template.node_selector:
             return None
         return msgspec.json.encode((template.node_selector, terms), order="deterministic")
 
     def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
-        """Mask [N] of the nodes that do not match.
+        """Return mask [N] of the nodes that do not match.
 
         Raises FitFailure when the terms contradict each other by node name.
         """
@@ -198,7 +198,7 @@ FIX = "unevict-restores-pods"
 
 
 class TakenBack:
-    """Asked by the event handlers before they move a pod."""
+    """Evicted pods of undone evictions. The event handlers ask it before they move a pod."""
 
     def __init__(self, session: Session) -> None:
         self._status = session.jobs.status
@@ -213,7 +213,7 @@ class TakenBack:
         return True
 
     def has_lost(self, task: Task) -> bool:
-        """A removal: whether NodeInfo does not have the pod any more."""
+        """Return whether NodeInfo has lost the removed pod."""
         return task.row in self._lost
 
 
@@ -227,11 +227,11 @@ class Unschedulable:
     reason: ClassVar[Reason] = Reason("NodeUnschedulable", Code.UNRESOLVABLE, "node(s) were unschedulable")
 
     def content(self, template: PodTemplate) -> str | None:
-        """Only whether the taint is tolerated matters."""
+        """Return whether the pod tolerates the taint, which alone matters."""
         return None if tolerated(template.tolerations, UNSCHEDULABLE_TAINT) else "cordoned"
 
     def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray:
-        """Mask [N] of the cordoned nodes."""
+        """Return mask [N] of the cordoned nodes."""
         return np.array([spec.unschedulable for spec in nodes.specs], dtype=np.bool_)
 
 
@@ -240,16 +240,16 @@ class Unschedulable:
 
 
 class UntoleratedTaints:
-    """Asks for taints that keep a pod off."""
+    """Asks for taints that keep a pod away."""
 
     reason: ClassVar[Reason] = Reason("TaintToleration", Code.UNRESOLVABLE, "node(s) had untolerated taint(s)")
 
     def content(self, template: PodTemplate) -> bytes:
-        """The tolerations."""
+        """Return the tolerations."""
         return msgspec.json.encode(template.tolerations, order="deterministic") if template.tolerations else b""
 
     def refused(self, nodes: NodeRows, template: PodTemplate) -> BoolArray | None:
-        """Mask [N] of the nodes with such a taint."""
+        """Return mask [N] of the nodes with such a taint."""
         return rows_untolerated(nodes, template.tolerations)
 
 
@@ -300,7 +300,7 @@ class Predicates(BuiltInPlugin):
         return SWITCHES[switch].of(self._arguments)
 
     def filters(self, placed: Placed, reserving: list[VolumeBinding | DynamicResources]) -> list[NodeFilter]:
-        """The filters in Volcano's order: the count of pods, then what a node's spec decides, then the rest."""
+        """Return the filters in Volcano's order: the count of pods, then those of the node's spec, then the others."""
         listed: list[tuple[str, NodeFilter]] = [
             ("NodeAffinityEnable", AFFINITY),
             ("TaintTolerationEnable", TAINTS),

@@ -52,7 +52,7 @@ REASONS: Final = (APART, TOGETHER, UNWELCOME)
 
 @dataclass(frozen=True, slots=True)
 class OwnTerms:
-    """The required terms of a task to be placed, with the pods that each means."""
+    """The required terms of a task to be placed, with the pods that each matches."""
 
     affinity: tuple[tuple[AffinityTerm, LabelColumn], ...] = ()
     companions: Matching | None = None  # pods that match all affinity terms
@@ -64,7 +64,7 @@ NO_TERMS = OwnTerms()
 
 
 def own_terms(session: Session, placed: Placed, task: Task, terms: PodTerms) -> OwnTerms:
-    """The task's terms as questions about the pods that are placed."""
+    """Return the task's terms as questions about the pods that are placed."""
     if not terms.affinity and not terms.anti:
         return NO_TERMS
     affinity, anti = ([resolved(term, session.objects) for term in kind] for kind in (terms.affinity, terms.anti))
@@ -82,7 +82,7 @@ def _meant_by(term: AffinityTerm, pods: PodIndex) -> Matching:
 
 
 def in_common(terms: list[AffinityTerm]) -> tuple[frozenset[str] | None, LabelSelector]:
-    """One question for pods that match every term: the namespaces all look into, and all requirements together."""
+    """Return one question for pods that match every term: the namespaces of all terms, and all requirements together."""
     reach: frozenset[str] | None = None
     for term in terms:
         own = term.reach()
@@ -104,7 +104,7 @@ class DomainCounts:
         self.counts: dict[str, tuple[LabelColumn, CountArray]] = {}
 
     def copy(self) -> DomainCounts:
-        """Equal counts, to be moved by themselves."""
+        """Return an independent copy."""
         twin = DomainCounts()
         twin.counts = {key: (column, counts.copy()) for key, (column, counts) in self.counts.items()}
         return twin
@@ -123,7 +123,7 @@ class DomainCounts:
         counts[ABSENT] = 0
 
     def move(self, key: str, column: LabelColumn, row: int, sign: int) -> None:
-        """One pod more (sign 1) or less (-1) on a node."""
+        """Count one pod more (sign 1) or less (-1) on a node."""
         if column.codes[row] != ABSENT:
             self._of(key, column)[column.codes[row]] += sign
 
@@ -145,7 +145,7 @@ class DomainCounts:
 
 
 def _any(masks: Iterable[Mask]) -> Mask:
-    """Of one or more."""
+    """Return whether any of one or more holds."""
     found, *others = masks
     for each in others:
         found = found | each
@@ -153,7 +153,9 @@ def _any(masks: Iterable[Mask]) -> Mask:
 
 
 class AffinityCounts:
-    """PreFilter's counts for one task: pods that it seeks, pods that it avoids, and pods that avoid it."""
+    """PreFilter's counts for one task: pods that match its affinity, pods that match its anti-affinity, and pods whose
+    anti-affinity matches it.
+    """
 
     def __init__(self, session: Session, placed: Placed, task: Task, own: OwnTerms) -> None:
         self.task, self._own, self._session = task, own, session
@@ -169,7 +171,7 @@ class AffinityCounts:
             self._hosts.count(term.key, label_column(session.nodes, term.key), there)
 
     def copy(self) -> AffinityCounts:
-        """Equal counts, to be moved by themselves."""
+        """Return an independent copy."""
         twin = copy(self)
         twin._company, twin._enemies, twin._hosts = self._company.copy(), self._enemies.copy(), self._hosts.copy()
         return twin
@@ -180,7 +182,7 @@ class AffinityCounts:
         return self._own is not NO_TERMS or self._hosts.anywhere()
 
     def move(self, other: Task, row: int, sign: int, *, is_host: bool = True) -> None:
-        """Another pod is put on a node (sign 1) or taken off it (-1); `is_host`: its own terms count, too."""
+        """Count another pod that is put on a node (sign 1) or taken off it (-1); `is_host`: its own terms count, too."""
         own, where, labels = self._own, other.namespace, other.labels
         # kube-scheduler counts a pod as company only when it matches every affinity term.
         if all(term.matches(where, labels) for term, _ in own.affinity):
@@ -200,7 +202,9 @@ class AffinityCounts:
                 self._hosts.move(term.key, label_column(nodes, term.key), row, sign)
 
     def refusals(self, at: At) -> Iterator[tuple[int, Mask]]:
-        """The places in REASONS, in their order, each with who is refused for that, if for nothing before."""
+        """Yield the places in REASONS, in their order, each with the nodes refused for that reason and no earlier
+        one.
+        """
         if self._own.affinity:
             yield 0, self._without_company(at)
         if self._enemies.counts:
@@ -223,7 +227,7 @@ FEW: Final = 8
 
 
 class AffinityCodes:
-    """The rule's answers, looked at again whenever pods were put on a node or taken off it.
+    """The rule's answers, computed again whenever pods were put on a node or taken off it.
 
     A few of them move the counts one by one: to count all anew each time costs `bench spread` 7 % more.
     """
@@ -236,7 +240,7 @@ class AffinityCodes:
         self._read = 0  # of the log
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason number per row, int32 [len(rows)]."""
+        """Return the reason number per row, int32 [len(rows)]."""
         counts, read, log = self._counts, self._read, self._placed.log
         if counts is None or len(log) - read > FEW:
             counts = self._counts = AffinityCounts(self._session, self._placed, self._task, self._own)
@@ -259,7 +263,7 @@ class PodAffinityFilter(ReadsLabelsInPlay):
         self._placed = placed
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None when neither the task nor a pod there has required terms.
+        """Return the answers; None when neither the task nor a pod there has required terms.
 
         Raises FitFailure for a selector that is not valid.
         """
@@ -296,7 +300,7 @@ def _readable(task: Task) -> PodTerms:
 
 
 class AffinityTrial:
-    """The rule's counts for one task to be placed, which are moved by hand."""
+    """The rule's counts for one task to be placed; a trial moves them."""
 
     def __init__(self, counts: AffinityCounts) -> None:
         self._counts = counts
@@ -304,20 +308,20 @@ class AffinityTrial:
 
     @classmethod
     def of(cls, session: Session, placed: Placed, task: Task) -> AffinityTrial:
-        """Nothing is moved yet."""
+        """Return the counts before any move."""
         return cls(AffinityCounts(session, placed, task, own_terms(session, placed, task, _readable(task))))
 
     def copy(self) -> AffinityTrial:
-        """Equal counts, to be moved by themselves."""
+        """Return an independent copy."""
         return self if self.skipped else AffinityTrial(self._counts.copy())
 
     @property
     def task(self) -> Task:
-        """The one to be placed."""
+        """Return the task to be placed."""
         return self._counts.task
 
     def move(self, other: Task, row: int, sign: int) -> None:
-        """Another pod is put on a node (sign 1) or taken off it (-1)."""
+        """Count another pod that is put on a node (sign 1) or taken off it (-1)."""
         if not self.skipped:
             self._counts.move(other, row, sign)
 
@@ -331,9 +335,7 @@ class AffinityTrial:
 
 
 class Trials:
-    """The plugin's part in a trial: `state` belongs to the one who tries, the counts are kept in it under the plugin's
-    name.
-    """
+    """The plugin's part in a trial: `state` belongs to the trial, and holds the counts under the plugin's name."""
 
     def __init__(self, session: Session, placed: Placed) -> None:
         self._session, self._placed = session, placed
@@ -346,7 +348,7 @@ class Trials:
         return trial
 
     def _as_it_stands(self, preemptor: Task) -> AffinityTrial:
-        """The counts before anything is tried: the same for every node, until a pod comes or goes."""
+        """Return the counts before the trial: the same for every node, until a pod comes or goes."""
         # A dry run asks node after node: counting for each of them would cost all pods each time.
         changes, counted = len(self._session.nodes.touched), self._counted
         if counted is None or counted[0] != changes or counted[1].task is not preemptor:
@@ -362,12 +364,12 @@ class Trials:
         return self._as_it_stands(preemptor).skipped
 
     def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is back on the node."""
+        """Put the task back on the node."""
         self._trial(state, preemptor).move(task, node, 1)
         return None
 
     def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
-        """The task is gone from the node."""
+        """Remove the task from the node."""
         self._trial(state, preemptor).move(task, node, -1)
         return None
 

@@ -56,7 +56,7 @@ class PortsInUse:
         return columns[port]
 
     def catch_up(self) -> int:
-        """Read what was placed or taken off since; return how much was read."""
+        """Read the placements and removals since the last call; return their number."""
         log = self._placed.log
         while self._read < len(log):
             self._count(log[self._read])
@@ -64,7 +64,7 @@ class PortsInUse:
         return self._read
 
     def rivals(self, wanted: HostPort) -> npt.NDArray[np.int32]:
-        """Return how many pods of each node use a port that clashes with that one, [N]; `catch_up` updates it."""
+        """Return the number of pods on each node that use a conflicting port, [N]; `catch_up` updates it."""
         if wanted not in self._rivals:
             found = self._column(self._rivals, wanted)
             for used, users in self._users.items():
@@ -78,7 +78,7 @@ def _clash(used: HostPort, wanted: HostPort) -> bool:
 
 
 def ports_in_use(placed: Placed) -> PortsInUse:
-    """The one PortsInUse of a session."""
+    """Return the session's one PortsInUse."""
     if "ports" not in placed.shared:
         placed.shared["ports"] = PortsInUse(placed)
     return cast("PortsInUse", placed.shared["ports"])
@@ -88,18 +88,18 @@ TAKEN = Reason("NodePorts", Code.UNSCHEDULABLE, "node(s) didn't have free ports 
 
 
 class IsTaken(NamedTuple):
-    """A pod of the node uses a port that clashes."""
+    """Refuses a node with a pod that uses a conflicting port."""
 
     rivals: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(reader of columns) -> (rows) -> True where the filter passes."""
+        """Return a function: (reader of columns) -> (rows) -> True where the filter passes."""
         rivals = read.of(self.rivals)
         return lambda at: rivals[at] > 0
 
 
 def has_host_ports(template: PodTemplate) -> bool:
-    """Tasks without host ports are all the same to the filter."""
+    """Return whether the task has host ports: tasks without any share an answer."""
     return bool(template.host_ports)
 
 
@@ -113,7 +113,7 @@ class NodePorts:
         self._placed = placed
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None for a pod without host ports."""
+        """Return the answers; None for a pod without host ports."""
         wanted = task.template.host_ports
         if not wanted:
             return None

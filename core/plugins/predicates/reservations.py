@@ -26,7 +26,7 @@ UNASKED_FIX: Final = "reserve-without-filters"
 
 
 class Reservations:
-    """Asked by the event handlers when a pod comes or goes."""
+    """Reservations of pods. The event handlers call it when a pod comes or goes."""
 
     def __init__(self, session: Session, plugins: Sequence[VolumeBinding | DynamicResources], plugin: str) -> None:
         asked = plugin in session.points.predicate.names
@@ -38,7 +38,8 @@ class Reservations:
         self._refused: set[int] = set()
 
     def make(self, task: Task, node: int) -> str | None:
-        """For a placed pod with volumes or claims, for every one when `refuses`. A text: it cannot have what it needs.
+        """Reserve for a placed pod with volumes or claims, for every pod when `refuses`. A returned text says why it is
+        impossible.
 
         It `refuses` all when the filters are off: what reserves finds nothing that a PreFilter left.
         """
@@ -60,7 +61,7 @@ class Reservations:
         return self._named.get(task.row, NOWHERE)
 
     def drop(self, task: Task) -> bool:
-        """For a pod that is taken off. True: it had been refused, and never came."""
+        """Release for a pod that is taken off. True when it had been refused, and never came."""
         if not (self.refuses or task.template.volumes or task.template.resource_claims):
             return False
         # The reverse of the order in which they reserved.

@@ -29,7 +29,7 @@ UNLABELLED = Reason(NAME, Code.UNRESOLVABLE, f"{SKEWED.text} (missing required l
 
 
 class SpreadCodes:
-    """For each constraint:
+    """Answers of hard constraints. For each constraint:
 
     pods of the node's domain + (1 if the pod counts itself) - fewest of any domain <= maxSkew.
     """
@@ -41,7 +41,7 @@ class SpreadCodes:
         self._skewed, self._unlabelled = skewed, unlabelled
 
     def _by_domain(self, i: int) -> IntArray:
-        """Reason number per value of the key; the last is for nodes without the label (code -1)."""
+        """Return the reason number per value of the key; the last is for nodes without the label (code -1)."""
         constraint, domains = self._constraints[i], self._domains[i]
         counts = constraint.per_domain()
         enough = domains.any() and np.count_nonzero(domains) >= constraint.min_domains
@@ -53,7 +53,7 @@ class SpreadCodes:
         return codes
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason number per row, int32 [len(rows)]; the first constraint that fails decides."""
+        """Return the reason number per row, int32 [len(rows)]; the first constraint that fails decides."""
         codes: IntArray | None = None
         for i, constraint in enumerate(self._constraints):
             answer = self._by_domain(i)[constraint.column.codes[rows]]
@@ -63,7 +63,7 @@ class SpreadCodes:
 
 
 def constrains(template: PodTemplate) -> bool:
-    """Tasks without hard constraints are all the same to the filter."""
+    """Return whether the task has hard constraints: tasks without any share an answer."""
     return any(c.get("whenUnsatisfiable") == HARD for c in template.spread_constraints)
 
 
@@ -77,7 +77,9 @@ class TopologySpreadFilter:
         self._placed = placed
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None for a task without hard constraints. Raises FitFailure for a selector that is not valid."""
+        """Return the answers; None for a task without hard constraints. Raises FitFailure for a selector that is not
+        valid.
+        """
         if not constrains(task.template):
             return None
         try:

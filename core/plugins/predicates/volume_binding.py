@@ -1,5 +1,4 @@
-"""VolumeBinding: volumes must be there, within reach, or possible to make. Source: Volcano
-`capabilities/volumebinding`.
+"""VolumeBinding: volumes must exist within reach, or be possible to make. Source: Volcano `capabilities/volumebinding`.
 
 A placed pod reserves what it was promised, and gives it back when it is taken off again.
 """
@@ -61,7 +60,7 @@ class VolumeBinding:
         self._planner = Planner(session.nodes, self._storage, self.promises)
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None for a pod without claims. Raises FitFailure where no node can help."""
+        """Return the answers; None for a pod without claims. Raises FitFailure where no node can help."""
         if not uses_claims(task.template):
             return None
         try:
@@ -79,7 +78,9 @@ class VolumeBinding:
         )
 
     def reserve(self, task: Task, node: int) -> str | None:
-        """Promise a placed pod its volumes, where the node can have any (a negative one cannot). A text: an error."""
+        """Reserve a placed pod's volumes, where the node can have any (a negative one cannot). A returned text is an
+        error.
+        """
         if not uses_claims(task.template):
             return None
         try:

@@ -64,7 +64,7 @@ def _attachable(storage: Storage, claim: Object) -> Attachable | None:
 
 
 def attachables(storage: Storage, task: Task) -> set[Attachable]:
-    """The CSI volumes a pod needs. Raises StorageError for a claim that does not exist."""
+    """Return the CSI volumes that a pod needs. Raises StorageError for a claim that does not exist."""
     found: set[Attachable] = set()
     for name, _ in claim_names(task):
         try:
@@ -93,7 +93,7 @@ class Attachments:
                 self._count(move)
 
     def _read_limits(self) -> dict[str, CountArray]:
-        """Driver -> most volumes per node [N], NO_LIMIT where the node names none."""
+        """Return driver -> most volumes per node [N], NO_LIMIT where the node names none."""
         limits: dict[str, CountArray] = {}
         for name, node in self.storage.of_kind("CSINode").items():
             row = self._placed.nodes.row.get(name)
@@ -138,7 +138,7 @@ class Attachments:
                 self._counts.setdefault(volume.driver, self._column())[row] += sign
 
     def catch_up(self) -> int:
-        """Read what was placed or taken off since; how much that was since the session began."""
+        """Read the placements and removals since the last call; return their number since the session began."""
         log = self._placed.log
         while self._read < len(log):
             if self.limits:
@@ -147,16 +147,16 @@ class Attachments:
         return self._read
 
     def attached(self, driver: str) -> CountArray:
-        """Volumes of a driver per node [N]."""
+        """Return the volumes of a driver per node [N]."""
         return self._counts.setdefault(driver, self._column())
 
     def rows_using(self, volume: Attachable) -> list[int]:
-        """The nodes with a pod that uses that volume."""
+        """Return the nodes with a pod that uses that volume."""
         return [row for row, users in self._users.get(volume, {}).items() if users > 0]
 
 
 def attachments(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> Attachments:
-    """The one Attachments of a session."""
+    """Return the session's one Attachments."""
     if "attachments" not in placed.shared:
         placed.shared["attachments"] = Attachments(placed, objects)
     return cast("Attachments", placed.shared["attachments"])
@@ -167,20 +167,20 @@ EXCEEDED = Reason(NAME, Code.UNSCHEDULABLE, "node(s) exceed max volume count")
 
 
 class TooMany(NamedTuple):
-    """Attached volumes of a driver + those that are new to the node > the node's limit."""
+    """Refuses a node where attached volumes of a driver + the node's new ones > the node's limit."""
 
     attached: CellColumn
     new: CellColumn
     limits: CellColumn
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(reader of columns) -> (rows) -> True where the filter passes."""
+        """Return a function: (reader of columns) -> (rows) -> True where the filter passes."""
         attached, new, limits = read.of(self.attached), read.of(self.new), read.of(self.limits)
         return lambda at: (attached[at] + new[at] > limits[at]) & (new[at] > 0)
 
 
 class WantedVolumes:
-    """Counts of the volumes that a pod wants and each node lacks, by driver, int32 [N]; only drivers with limits."""
+    """Counts of the pod's volumes that each node lacks, by driver, int32 [N]; only drivers with limits."""
 
     def __init__(self, attached: Attachments, wanted: set[Attachable]) -> None:
         self._attached = attached
@@ -192,7 +192,7 @@ class WantedVolumes:
         self._new = {driver: np.zeros_like(attached.limits[driver]) for driver in self._by_driver}
 
     def catch_up(self) -> int:
-        """Count again where something was placed or taken off since; return how much was read."""
+        """Count again where something was placed or taken off since the last call; return how much was read."""
         read = self._attached.catch_up()
         if read != self._read:
             self._read = read
@@ -205,7 +205,7 @@ class WantedVolumes:
         return read
 
     def clauses(self, code: int) -> list[Clause]:
-        """One for each driver."""
+        """Return a clause for each driver."""
         return [
             Clause(TooMany(*map(cells_of, (self._attached.attached(driver), new, self._attached.limits[driver]))), code)
             for driver, new in self._new.items()
@@ -222,7 +222,7 @@ class VolumeLimits:
         self._placed = placed
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None for a pod without CSI volumes, and where no node has limits.
+        """Return the answers; None for a pod without CSI volumes, and where no node has limits.
 
         A claim that does not exist refuses every node.
         """

@@ -1,4 +1,4 @@
-"""VolumeZone: bound volumes that say in which zone or region they lie. Source: kube-scheduler `volumezone`."""
+"""VolumeZone: bound volumes with labels of a zone or region. Source: kube-scheduler `volumezone`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEYS = (*RENAMED, *RENAMED.values())
 
 
 def bound_volumes(storage: Storage, task: Task) -> list[Object]:
-    """The volumes a pod's claims name.
+    """Return the volumes that a pod's claims name.
 
     Raises StorageError for a claim that has none and does not wait for a consumer.
     """
@@ -59,7 +59,7 @@ def bound_volumes(storage: Storage, task: Task) -> list[Object]:
 
 
 def zones(volume: Object) -> list[tuple[str, frozenset[str]]]:
-    """(label, values) of a volume's zone and region labels.
+    """Return (label, values) of a volume's zone and region labels.
 
     Several values are joined by "__", an empty one voids the label.
     """
@@ -69,7 +69,7 @@ def zones(volume: Object) -> list[tuple[str, frozenset[str]]]:
 
 
 def _rows_with_value(nodes: NodeRows, key: str, values: frozenset[str]) -> tuple[BoolArray, BoolArray]:
-    """Masks [N]: nodes that have the label, nodes that have it with one of the values."""
+    """Return masks [N]: nodes that have the label, nodes that have it with one of the values."""
     column = label_column(nodes, key)
     accepted = np.zeros(len(column.values) + 1, dtype=np.bool_)
     accepted[:-1] = [value in values for value in column.values]
@@ -77,7 +77,7 @@ def _rows_with_value(nodes: NodeRows, key: str, values: frozenset[str]) -> tuple
 
 
 def rows_elsewhere(nodes: NodeRows, wanted: list[tuple[str, frozenset[str]]]) -> BoolArray:
-    """Mask [N] of the nodes that say where they lie and lie elsewhere."""
+    """Return the mask [N] of the nodes whose zone or region labels differ from the volume's."""
     lies_somewhere = np.zeros(nodes.count, dtype=np.bool_)
     for key in KEYS:
         lies_somewhere |= label_column(nodes, key).codes != ABSENT
@@ -97,7 +97,7 @@ class VolumeZone:
     reads = Reads(labels=True, concerns=uses_claims, anew=has_ephemeral)  # claims are found by namespace and name
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """None for a pod without claims or whose volumes lie nowhere in particular. Raises FitFailure."""
+        """Return the answers; None for a pod without claims, or whose volumes have no zone. Raises FitFailure."""
         if not uses_claims(task.template):
             return None
         try:

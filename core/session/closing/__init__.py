@@ -1,1 +1,1 @@
-"""The end of a session: what it writes, and what it reports."""
+"""The end of a session: its writes and its report."""

@@ -1,4 +1,4 @@
-"""The end of a session: PodGroup phases and conditions, pod conditions, queue status, and what all of it hashes to.
+"""The end of a session: PodGroup phases and conditions, pod conditions, queue status, and their digest.
 
 Source: Volcano `framework/job_updater.go`, `session.go` (jobStatus, updateQueueStatus), `cache.RecordJobStatusEvent`.
 """
@@ -37,8 +37,8 @@ def leaving(session: Session) -> npt.NDArray[np.int64]:
 
 
 def only_waits(session: Session) -> npt.NDArray[np.bool_]:
-    """Return whether a job has its minimum as long as its leaving members are there, and none of its tasks waits for a
-    place; by row.
+    """Return whether a job has its minimum as long as its terminating members are there, and none of its tasks waits
+    for a place; by row.
     """
     columns, gone = session.snapshot.jobs, leaving(session)
     scheduled = np.add.reduce(columns.counts[list(SCHEDULED_STATUSES)])
@@ -65,7 +65,7 @@ def set_condition(session: Session, job: Job, condition: PodGroupCondition) -> N
 
 
 def update_phases(session: Session, order: JobRows, counts: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
-    """The phase each of those jobs ends the cycle with, as `counts` [status, job] is; the column follows."""
+    """Return the phase in which each of those jobs ends the cycle, with `counts` [status, job]; the column follows."""
     columns = session.snapshot.jobs
     scheduled = np.add.reduce(counts.take(OF_SCHEDULED, axis=0))  # integers: no order of summation to keep
     completed = np.add.reduce(counts.take(OF_COMPLETED, axis=0))
@@ -84,7 +84,7 @@ def update_phases(session: Session, order: JobRows, counts: npt.NDArray[np.int32
 
 
 def job_statuses(session: Session) -> list[PodGroupStatus]:
-    """The PodGroups whose status changed, in job order."""
+    """Return the PodGroups whose status changed, in job order."""
     columns, order, counts = session.snapshot.jobs, session.jobs.unsettled, session.jobs.counts_of_unsettled()
     touched = np.zeros(len(columns.phase), dtype=np.bool_)
     # A condition may have changed although phase and counts have not.
@@ -101,7 +101,7 @@ def job_statuses(session: Session) -> list[PodGroupStatus]:
 
 
 def _job_status(session: Session, job: Job, numbers: list[int]) -> PodGroupStatus | None:
-    """`numbers`: its phase, then its running, succeeded and failed tasks."""
+    """Return the status of a job. `numbers`: its phase, then its running, succeeded and failed tasks."""
     phase, running, succeeded, failed = numbers
     spec, conditions = job.pod_group, session.conditions.get(job.row)
     said, label = spec.conditions if conditions is None else tuple(conditions), PHASES[phase]
@@ -112,8 +112,8 @@ def _job_status(session: Session, job: Job, numbers: list[int]) -> PodGroupStatu
 
 
 def pod_conditions(session: Session) -> list[PodCondition]:
-    """PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods are left
-    alone.
+    """Return PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods
+    are left alone.
     """
     jobs, fit, last = session.jobs, session.fit, session.last_transaction
     written: list[PodCondition] = []
@@ -148,20 +148,20 @@ def _nomination(session: Session, task: Task, node: str) -> str | None:
 
 
 def jobs_with_waiting_tasks(session: Session) -> list[Job]:
-    """Jobs with allocated, pending or pipelined tasks, in job order."""
+    """Return jobs with allocated, pending or pipelined tasks, in job order."""
     waits = np.add.reduce(session.jobs.counts_of_unsettled().take(OF_EXPLAINED, axis=0))
     return session.snapshot.jobs.named(session.jobs.unsettled[waits > 0])
 
 
 def nominating_jobs(session: Session) -> list[Job]:
-    """Jobs with tasks that are nominated, or are not any more: that is more than words."""
+    """Return jobs with tasks whose nomination was set or cleared: that is more than a change of texts."""
     nominates = session.jobs.columns.counts[TaskStatus.PIPELINED] > 0
     nominates[[session.job_row(task) for task in session.voided]] = True
     return session.jobs.where(nominates)
 
 
 def let_go(session: Session) -> None:
-    """The session is over, and must not be used any more.
+    """End the session, which must not be used any more.
 
     Its parts refer to each other: without this its columns would stay until the collector comes, and the next session
     would have to wait for the operating system to hand out as much memory again.
@@ -175,7 +175,7 @@ def let_go(session: Session) -> None:
 
 
 def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
-    """Everything the cycle writes, in order, and its digest.
+    """Return everything that the cycle writes, in order, and its digest.
 
     `status`: counts by job and status after the last action, for the report.
     """

@@ -1,4 +1,4 @@
-"""The allocated of each queue, itself and through its children, as the API's quantities.
+"""The allocated of each queue, its own and its children's, as the API's quantities.
 
 Source: Volcano `updateQueueStatus`, `framework/session_dra_queue_status.go`.
 """
@@ -47,7 +47,7 @@ _milli, _bytes = lru_cache(maxsize=4096)(format_milli), lru_cache(maxsize=4096)(
 
 
 def queue_statuses(session: Session) -> list[QueueStatus]:
-    """The queues whose status.allocated changed, in name order."""
+    """Return the queues whose status.allocated changed, in name order."""
     names = list(session.queues)
     told, owned = _told(session), _owned(session)
     allocated, named = _with_owned(session, _allocated_by_queue(session), names, owned), _named(session, owned)
@@ -69,12 +69,12 @@ def queue_statuses(session: Session) -> list[QueueStatus]:
 
 @memory(QUEUE_NAMES)
 def _told(_names: Sequence[str]) -> dict[str, Texts]:
-    """Return what was written last of each queue."""
+    """Return the last written allocated of each queue."""
     return {}
 
 
 def _allocated_by_queue(session: Session) -> list[list[float]]:
-    """By queue row: how many allocated tasks there are (their pods' dimension is named even where it sums to 0), and
+    """Return by queue row the number of allocated tasks (their pods' dimension is named even where it sums to 0), and
     the sum of the jobs' allocated by dimension, in job order.
     """
     columns = session.snapshot.jobs
@@ -97,7 +97,7 @@ def _owned(session: Session) -> Owned:
 
 
 def _with_owned(session: Session, by_row: list[list[float]], names: list[str], owned: Owned) -> list[list[float]]:
-    """The sums by queue with them."""
+    """Return the sums by queue with the owned devices."""
     if not owned:
         return by_row
     places = {name: session.dims.index(name) + 1 for amounts in owned.values() for name in amounts}
@@ -110,7 +110,7 @@ def _with_owned(session: Session, by_row: list[list[float]], names: list[str], o
 
 
 def _named(session: Session, owned: Owned) -> dict[str, frozenset[str]]:
-    """By queue, parents included: the resources that its pods' devices name."""
+    """Return by queue, parents included, the resources that its pods' devices name."""
     found: dict[str, frozenset[str]] = {}
     for queue, amounts in owned.items():
         for each in (queue, *(_ancestors(session.queues, queue) if ROOT in session.queues else ())):
@@ -151,7 +151,7 @@ def _by_class(asked: DevicesByClaim, keys: Iterable[str]) -> Counter[str]:
 
 
 def _rolled_up(session: Session, by_row: list[list[float]], names: list[str]) -> dict[str, list[float]]:
-    """Add each queue's amounts to its parents up to the root, where there is a root."""
+    """Add each queue's amounts to its parents up to the root, where a root exists."""
     total = {name: list(by_row[row]) for row, name in enumerate(names)}
     if ROOT not in session.queues:
         return total
@@ -162,7 +162,7 @@ def _rolled_up(session: Session, by_row: list[list[float]], names: list[str]) ->
 
 
 def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
-    """Parents up to the root; a missing or circular one ends the walk.
+    """Yield the parents up to the root; a missing or circular one ends the walk.
 
     A job in the root itself counts twice there, as in Volcano.
     """
@@ -177,7 +177,7 @@ def _ancestors(queues: dict[str, Queue], name: str) -> list[str]:
 
 
 def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str], devices: Counter[str]) -> dict[str, str]:
-    """Of the number of tasks, then the amounts by dimension; `named` are written even where they are 0."""
+    """Return texts of the number of tasks, then the amounts by dimension; `named` are written even where they are 0."""
     tasks, cpu, memory, pods, *scalars = amounts
     texts = {"cpu": _milli(int(cpu)), "memory": _bytes(int(memory))}
     if tasks:

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class QueueTeller(Protocol):
-    """A plugin that orders queues. It works with copies, so that it can be asked at any time, also when the session is
-    over; None: it has nothing to say.
+    """A plugin that orders queues. It works with copies, so that it can be asked at any time, also after the session;
+    None: no answer.
     """
 
     def gauges(self) -> QueueTables | None:
-        """Volcano's metrics as they were when the session opened."""
+        """Return Volcano's metrics as they were when the session opened."""
         ...
 
     def amounts(self) -> QueueTables | None:
@@ -45,11 +45,11 @@ class QueueTeller(Protocol):
         ...
 
     def share_now(self, queue: str) -> float | None:
-        """The share of a queue that has a job, at this moment; asked only while the session is open."""
+        """Return the present share of a queue that has a job; asked only while the session is open."""
         ...
 
     def held_now(self, queue: str) -> Resource | None:
-        """Return what a queue that has a job holds at this moment; asked only while the session is open."""
+        """Return the amount that a queue with a job holds now; asked only while the session is open."""
         ...
 
     def verdicts(self) -> QueueTables | None:
@@ -59,7 +59,7 @@ class QueueTeller(Protocol):
 
 @dataclass(slots=True)
 class Tellers:
-    """Those of a session, in the order in which they were opened.
+    """The tellers of a session, in the order in which they were opened.
 
     `queues`: see QueueTeller; `owned`: (task, what its devices amount to) of allocated pods, in milli-units by
     resource; `annotated`: pod ("namespace/name") -> annotation -> value; `numa`: node -> resource -> CPUs that are
@@ -84,7 +84,7 @@ class Opening:
 
 
 def at_open(session: Session) -> Opening:
-    """Filters and scores of the tasks that were asked for."""
+    """Return filters and scores of the requested tasks."""
     wanted = session.options.explain
     tasks = {key: task_at_open(session, task) for key in wanted if (task := _pending_task(session, key)) is not None}
     return Opening(tasks)
@@ -95,8 +95,8 @@ def _pending_task(session: Session, key: str) -> Task | None:
 
 
 def gauges_of(tellers: Iterable[QueueTeller], apart: bool) -> tuple[QueueTables, ...]:
-    """Volcano's metrics. They are the same for all plugins: what one names, the next one sets to 0 where it does not,
-    unless they are kept `apart`.
+    """Return Volcano's metrics. They are the same for all plugins: a gauge that one plugin names and the next does not
+    is set to 0, unless they are kept `apart`.
     """
     tables = _said(teller.gauges() for teller in tellers)
     alike = all(each.queues == tables[0].queues for each in tables)
@@ -113,7 +113,7 @@ def _said(answers: Iterable[QueueTables | None]) -> tuple[QueueTables, ...]:
 
 
 def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
-    """All their answers, for readers after the session, which are rare."""
+    """Return all answers, for readers after the session, which are rare."""
     tellers, apart = _tellers_later(session), keeps_apart(session)
     return lambda: (*gauges_of(tellers().queues, apart), *amounts_of(tellers().queues))
 
@@ -141,7 +141,7 @@ def keeps_apart(session: Session) -> bool:
 
 
 def task_at_open(session: Session, task: Task) -> TaskAtOpen:
-    """Return what filters and scores say of a task, without room.
+    """Return the answers of filters and scores about a task, without room.
 
     The session forgets that it was asked: preempt looks at what went through PrePredicate, and decides by it.
     """
@@ -175,7 +175,7 @@ def _task_at_open(session: Session, task: Task) -> TaskAtOpen:
 
 
 def task_status(session: Session) -> dict[str, dict[str, int]]:
-    """Job -> status -> number of tasks, after the last action."""
+    """Return job -> status -> number of tasks, after the last action."""
     counts = session.jobs.counts
     return {
         job.key: {LABELS[s]: n for s in range(COUNT) if (n := int(counts[s][job.row]))} for job in session.jobs.in_order
@@ -194,14 +194,14 @@ def brief(session: Session) -> CycleReport:
 
 
 def binding_jobs(session: Session) -> dict[str, BindingJob]:
-    """The jobs of this session's binds."""
+    """Return the jobs of this session's binds."""
     some_task = {task.job: task for task in session.bound}
     jobs = {key: session.job_of(task) for key, task in some_task.items()}
     return {key: BindingJob(job.pod_group.queue, job.pod_group.created) for key, job in jobs.items() if job is not None}
 
 
 def closing(session: Session, status: dict[str, dict[str, int]], opening: Opening) -> CycleReport:
-    """The whole report, made when everything else is written."""
+    """Return the whole report, made after everything else is written."""
     nodes, jobs = session.nodes.names, session.jobs
     pipelined: dict[str, str] = {}
     uncommitted: dict[str, str] = {}
@@ -232,7 +232,7 @@ def closing(session: Session, status: dict[str, dict[str, int]], opening: Openin
 
 
 def _told_by(tellers: Iterable[Texts]) -> dict[str, dict[str, str]]:
-    """Return what plugins say of pods or nodes."""
+    """Return the plugins' answers about pods or nodes."""
     found: dict[str, dict[str, str]] = {}
     for ask in tellers:
         for name, said in ask().items():

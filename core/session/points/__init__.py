@@ -1,1 +1,1 @@
-"""The extension points, a module a family: what a plugin's rule looks like, and how the rules of all are merged."""
+"""The extension points, a module a family: the form of a plugin's rule, and how the rules of all are merged."""

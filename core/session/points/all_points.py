@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 class Handler(Protocol):
-    """An event handler: called with the task and its node's row after a placement or before its undoing; a text is an
-    error.
+    """An event handler: called with the task and its node's row after a placement or before its undoing; a returned
+    text is an error.
     """
 
     def __call__(self, task: Task, node: int, /) -> str | None: ...
 
 
 class Binding(Point[Callable[["Task"], "BindContext | None"]]):
-    """Every plugin is asked what the bind of a placed task is to carry; all of it is carried."""
+    """Asks every plugin for its addition to the bind of a placed task; all are carried."""
 
     __slots__ = ()
 
     def __call__(self, task: Task) -> BindContext | None:
-        """Return what the plugins say as one, None for nothing."""
+        """Return the plugins' additions as one, None without any."""
         said: list[BindContext] = []
         for ask in self.rules:
             context = ask(task)
@@ -69,8 +69,8 @@ class BindingPoints:
 
 
 def merged(contexts: Sequence[BindContext]) -> BindContext | None:
-    """Merge rule: what each says is done, in the order given; of two who write one annotation the first is heeded; the
-    longest patience counts. None: no plugin says anything.
+    """Merge the plugins' additions: all are carried out in the given order; the first annotation of a name counts; the
+    longest patience counts. None without any.
     """
     if len(contexts) <= 1:
         return contexts[0] if contexts else None
@@ -94,12 +94,12 @@ S = TypeVar("S")
 
 
 def lifted_filters(plugin: str, rule: NodeTest | Sequence[NodeFilter]) -> Sequence[NodeFilter]:
-    """A plugin's filters: a plain function of a task and a node becomes one that shares no answers."""
+    """Return a plugin's filters: a plain function of a task and a node becomes one whose answers are not shared."""
     return [PerNodeFilter(plugin, rule)] if callable(rule) else rule
 
 
 def lifted_scorers(plugin: str, rule: NodeRate | Sequence[NodeScorer]) -> Sequence[NodeScorer]:
-    """A plugin's scorers, likewise."""
+    """Return a plugin's scorers, likewise."""
     return [PerNodeScorer(plugin, rule)] if callable(rule) else rule
 
 
@@ -135,7 +135,7 @@ class HyperNodeOrder(Point[DomainScores]):
     __slots__ = ()
 
     def __call__(self, sub_job: SubJob, names: list[str], *, alone: bool = False) -> dict[str, float]:
-        """Total score by name."""
+        """Return the total score by name."""
         totals = dict.fromkeys(names, 0.0)
         for score in self.rules:
             for name, value in score(sub_job, names, alone=alone).items():
@@ -144,14 +144,14 @@ class HyperNodeOrder(Point[DomainScores]):
 
 
 class Gradient(Point[Callable[[S, "Domain", str], "list[list[Domain]] | None"]], Generic[S]):
-    """(a job or a group, a domain, "allocate" or "evict") -> the domains to try inside it, nearest first, as the first
-    plugin with an answer says; without one the domain itself.
+    """Returns the domains to try for (a job or a group, a domain, "allocate" or "evict"), nearest first, from the first
+    plugin with an answer; without one the domain itself.
     """
 
     __slots__ = ()
 
     def __call__(self, subject: S, domain: Domain, purpose: str = "allocate") -> list[list[Domain]]:
-        """The domains."""
+        """Return the domains."""
         for ask in self.rules:
             answer = ask(subject, domain, purpose)
             if answer is not None:
@@ -160,7 +160,7 @@ class Gradient(Point[Callable[[S, "Domain", str], "list[list[Domain]] | None"]],
 
 
 class NodePoints:
-    """`pre_predicate` raises FitFailure when no node can take the task."""
+    """The points about nodes. `pre_predicate` raises FitFailure when no node can take the task."""
 
     def __init__(self, listed: Listed) -> None:
         self.pre_predicate: Notified[Task] = Notified("PrePredicate", listed)
@@ -181,7 +181,7 @@ State = dict[str, Any]
 
 
 class Quiet(Point[Callable[["Task"], bool]]):
-    """A plugin's answer whether its simulations have nothing to say about a preemptor."""
+    """A plugin's answer whether its simulations ignore a preemptor."""
 
     __slots__ = ()
 
@@ -193,7 +193,7 @@ class Quiet(Point[Callable[["Task"], bool]]):
 
 
 class TrialPoints:
-    """The first error counts; `simulate_allocatable` (state, queue, preemptor): all must agree.
+    """The points of trials. The first error counts; `simulate_allocatable` (state, queue, preemptor): all must agree.
 
     `simulate_add_task` and `simulate_remove_task`: (state, preemptor, task, node's row); `simulate_predicate`: (state,
     preemptor, node's row).
@@ -214,7 +214,8 @@ class TrialPoints:
 
 
 class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, BindingPoints):
-    """A point's `add(plugin, rule)` registers, its call asks all who are consulted and merges what they say.
+    """All points. A point's `add(plugin, rule)` registers; its call asks all consulted plugins and merges their
+    answers.
 
     `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart.
     """
@@ -230,15 +231,15 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
         self.unforeseeable = False
 
     def tell(self, trail: Trail) -> None:
-        """From now on the trail hears what plugins say of victims and of who asks to be admitted."""
+        """Report the plugins' answers about victims and admissions to the trail from now on."""
         for point in (self.preemptable, self.reclaimable, self.unified_evictable, self.victim_tasks):
             point.heard_by = trail.elections
         self.job_enqueueable.heard_by = trail.admission
 
     def by_name(self) -> dict[str, Point[Any]]:
-        """Volcano's name of each point -> the point."""
+        """Return Volcano's name of each point -> the point."""
         return {point.name: point for point in self.by_attribute().values()}
 
     def by_attribute(self) -> dict[str, Point[Any]]:
-        """The attribute of each point -> the point."""
+        """Return the attribute of each point -> the point."""
         return {attribute: point for attribute, point in vars(self).items() if isinstance(point, Point)}

@@ -38,7 +38,7 @@ class Readable(Protocol[V_co]):
 
 
 class RowReader(Generic[V]):
-    """The columns that a rule reads, and what it does with them beside the operators.
+    """The columns that a rule reads, and its operations on them besides the operators.
 
     `floor`, `least`, `most` and `zero_where` may write into their first argument: it must be the rule's own, the
     outcome of an operator and not a cell. An operator that assigns (`left -= own`) writes into it likewise.
@@ -99,20 +99,20 @@ class ScoreRule(Protocol):
     """A score as an expression over columns."""
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], V]:
-        """(how columns are read) -> (where) -> the score there, its own: no cell of a column."""
+        """Return a function: (reader of columns) -> (rows) -> the score, a new array."""
         ...
 
 
 class OwnScoreRule(Protocol[Own_contra]):
-    """A score as an expression over columns and what a task itself asks for."""
+    """A score as an expression over columns and a task's own request."""
 
     def __call__(self, read: RowReader[V], /) -> Callable[[Own_contra, At], V]:
-        """(how columns are read) -> (what the task asks for, where) -> the score there, its own."""
+        """Return a function: (reader of columns) -> (own request, rows) -> the score, a new array."""
         ...
 
 
 class Expression:
-    """A score as a function over rows that may be read of one row as well: read each way when first asked so."""
+    """A score as a function over rows that may be read of one row as well; each form is made on first use."""
 
     def __init__(self, rule: ScoreRule) -> None:
         self._rule = rule
@@ -123,7 +123,7 @@ class Expression:
 
     @cached
     def one(self) -> Callable[[int], float]:
-        """(row) -> the score there."""
+        """Return a function (row) -> the score."""
         return self._rule(ONE)
 
     def __call__(self, rows: Rows, /) -> FloatArray:
@@ -132,8 +132,8 @@ class Expression:
 
 
 class ForTasks(Generic[Own_contra]):
-    """A rule for the tasks of a whole session. What is made of it once answers about each of them: to make it anew
-    for every template costs more than two dozen answers about one row.
+    """A rule for the tasks of a whole session. Its compiled form answers about each of them: compiling it for every
+    template costs more than two dozen answers about one row.
     """
 
     def __init__(self, rule: OwnScoreRule[Own_contra]) -> None:
@@ -141,7 +141,7 @@ class ForTasks(Generic[Own_contra]):
         self._made: dict[RowReader[Any], Callable[[Own_contra, At], Any]] = {}
 
     def of(self, own: Own_contra) -> Expression:
-        """For a task that asks for this."""
+        """Return the rule for a task with this request."""
         return Expression(lambda read: partial(self._made.get(read) or self._make(read), own))
 
     def _make(self, read: RowReader[V]) -> Callable[[Own_contra, At], V]:
@@ -153,7 +153,7 @@ class MaskRule(Protocol):
     """A condition as an expression over columns."""
 
     def __call__(self, read: RowReader[V], /) -> Callable[[At], bool | BoolArray]:
-        """(reader of columns) -> (rows) -> True where the filter passes."""
+        """Return a function: (reader of columns) -> (rows) -> True where the filter passes."""
         ...
 
 
@@ -173,7 +173,7 @@ class Clauses:
         self._one = [(clause.refuses(ONE), clause.code) for clause in clauses]
 
     def __call__(self, rows: Rows, /) -> IntArray:
-        """Reason number per row, int32 [len(rows)], a new array."""
+        """Return the reason number per row, int32 [len(rows)], a new array."""
         codes: IntArray | None = None
         refused: Any = ()
         for refuses, code in self._many:
@@ -185,7 +185,7 @@ class Clauses:
         return np.zeros(len(refused), dtype=np.int32) if codes is None else codes
 
     def one(self, row: int, /) -> int:
-        """Reason number of one row, 0 where it passes."""
+        """Return the reason number of one row, 0 where it passes."""
         for refuses, code in self._one:
             if refuses(row):
                 return code

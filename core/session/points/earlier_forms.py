@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class EarlierRule:
-    """Says of rows what it says: a subclass has `reject(rows)` or `score(rows)`, and `finish` when normalised."""
+    """A rule over rows: a subclass has `reject(rows)` or `score(rows)`, and `finish` when normalised."""
 
     volatility = Volatility.ROW
     normalised = False
@@ -33,14 +33,14 @@ class EarlierRule:
 
 
 class KeptRule(EarlierRule):
-    """Says it of all nodes: a subclass has `current()`."""
+    """A rule over all nodes: a subclass has `current()`."""
 
     volatility = Volatility.GLOBAL
     normalised = True
 
 
 class ReadyRule(EarlierRule):
-    """Has the answers, [N]."""
+    """A rule with ready answers, [N]."""
 
     volatility = Volatility.STATIC
 
@@ -91,7 +91,7 @@ FORMS: Final[dict[str, tuple[type, str]]] = {
 
 
 class Answered:
-    """What an earlier form says, as a function over rows."""
+    """An earlier form's answers, as a function over rows."""
 
     def __init__(self, given: Any, ask: str) -> None:
         self._given, self._ask = given, ask
@@ -108,7 +108,7 @@ class Answered:
 
 
 def rule_of(given: ColumnRule[Any] | EarlierRule, ask: str) -> ColumnRule[Any]:
-    """Return what a user's filter (`ask`: reject) or scorer (score) prepared as a column rule."""
+    """Return a user's prepared filter (`ask`: reject) or scorer (score) as a column rule."""
     if isinstance(given, ColumnRule):
         return given
     return ColumnRule(

@@ -49,11 +49,11 @@ class TaskBatch:
         self._ranks: tuple[RowArray, RowArray] | None = None
 
     def only(self, mask: BoolArray | RowArray) -> TaskBatch:
-        """The tasks of the mask, or of these indices in their order."""
+        """Return the tasks of the mask, or of these indices in their order."""
         return TaskBatch(self.facts, self.rows[mask], self.node[mask], self.count)
 
     def chosen(self, tasks: Sequence[Task], mask: BoolArray) -> list[Task]:
-        """Those of these tasks, which are the batch's own, for which the mask holds."""
+        """Return those of the batch's own tasks for which the mask holds."""
         return [task for task, holds in zip(tasks, mask.tolist(), strict=True) if holds]
 
     def bounds(self) -> list[int]:
@@ -62,11 +62,11 @@ class TaskBatch:
         return found
 
     def tasks(self) -> list[Task]:
-        """The tasks themselves."""
+        """Return the tasks themselves."""
         return self.facts.tasks(self.rows)
 
     def by_node(self) -> list[list[Task]]:
-        """The tasks themselves, node by node."""
+        """Return the tasks themselves, node by node."""
         tasks, bounds = self.tasks(), self.bounds()
         return [tasks[first:last] for first, last in pairwise(bounds)]
 
@@ -75,8 +75,8 @@ class TaskBatch:
         return np.bincount(self.node[mask], minlength=self.count)
 
     def ranks(self) -> tuple[RowArray, RowArray]:
-        """(order, rank): tasks sorted by node and job, otherwise as they are; and each sorted task's place among those
-        of its job on its node.
+        """Return (order, rank): tasks sorted by node and job, otherwise in their order; and each sorted task's place
+        among those of its job on its node.
         """
         if self._ranks is None:
             key = self.node * (int(self.job.max(initial=0)) + 2) + self.job  # those without a job make one, -1
@@ -104,8 +104,8 @@ class Volatility(Enum):
 
 
 class Reads(NamedTuple):
-    """The facts of a task, beside its pod template, that a filter or scorer reads. Tasks that share all of it share
-    their answers.
+    """The facts of a task, besides its pod template, that a filter or scorer reads. Tasks with equal facts share their
+    answers.
 
     `labels`: the task's namespace and labels; `kind`: anything else, as something to compare. `concerns`: the templates
     about which there is anything to say at all, None for every one; a plain template is never among them. `anew`: those
@@ -124,18 +124,20 @@ TEMPLATE_ONLY = Reads()
 
 
 def labels_of(task: Task) -> Hashable:
-    """A task's namespace and labels, as something to compare."""
+    """Return a task's namespace and labels as a comparable value."""
     return task.namespace, tuple(sorted(task.labels.items()))
 
 
 class ReadsLabelsInPlay:
-    """Labels are read once what they are read for is in play: most clusters have no affinity between pods."""
+    """Labels are read only where a pod has affinity: most clusters have none."""
 
     in_play = False
 
     @property
     def reads(self) -> Reads:
-        """Return what the answers depend on; no attribute: it would hold on to itself until the collector comes."""
+        """Return the inputs of the answers. Not an attribute: it would refer to itself, and so wait for the garbage
+        collector.
+        """
         return Reads(kind=self._kind, needs_pre_filter=True)
 
     def _kind(self, task: Task) -> Hashable:
@@ -146,14 +148,14 @@ A = TypeVar("A", bound="np.int32 | np.float64")
 
 
 class NodeRules(Protocol[A]):
-    """A filter or scorer: gives the rule for each task."""
+    """A filter or scorer: it gives the rule for each task."""
 
     @property
     def name(self) -> str: ...
     @property
     def reads(self) -> Reads: ...
     def prepare(self, session: Session, task: Task) -> ColumnRule[A] | None:
-        """PreFilter or PreScore.
+        """Run PreFilter or PreScore.
 
         None: there is nothing to say about this task (Skip), or the weight is 0. A filter raises FitFailure when no
         node can do.

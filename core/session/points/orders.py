@@ -41,7 +41,7 @@ Compare = Callable[[S, S], int]
 
 
 class JobColumn(Struct, frozen=True):
-    """The job with the smaller number goes first.
+    """An order of jobs by numbers: the smaller goes first.
 
     `read` gives the numbers by job row, int or float [J]; it is asked at the first comparison, once for each form
     of the rule. From then on the plugin keeps the array up to date in place: event handlers hear of every placement
@@ -52,31 +52,31 @@ class JobColumn(Struct, frozen=True):
 
 
 class TaskKey(Struct, frozen=True):
-    """The task with the smaller number goes first; the number of a task never changes within a session."""
+    """An order of tasks by numbers: the smaller goes first. The number of a task never changes within a session."""
 
     of: Callable[[Task], float]
 
 
 class QueueKey(Struct, frozen=True):
-    """The queue with the smaller key goes first; a key follows from what the queue is and holds, and changes only when
-    something is placed or evicted.
+    """An order of queues by keys: the smaller goes first. A key follows from the queue's spec and amounts, and changes
+    only when a task is placed or evicted.
     """
 
     of: Callable[[Queue], Any]
 
 
 class Order(Point[R], Generic[R, *Subject]):
-    """The merge rule, over comparisons however they are given."""
+    """The merge rule, over comparisons of either form."""
 
     __slots__ = ()
 
     @cached
     def comparisons(self) -> tuple[Callable[[*Subject], int], ...]:
-        """The plugins' rules as comparisons."""
+        """Return the plugins' rules as comparisons."""
         raise NotImplementedError
 
     def __call__(self, *subject: *Subject) -> int:
-        """Negative: the first of the two comes first; 0 when no plugin tells them apart."""
+        """Return a negative number when the first comes first; 0 when no plugin tells them apart."""
         for compare in self.comparisons:
             order = compare(*subject)
             if order:
@@ -85,13 +85,13 @@ class Order(Point[R], Generic[R, *Subject]):
 
 
 class Compared(Order[Callable[[*Subject], int], *Subject], Generic[*Subject]):
-    """Of things that can only be compared."""
+    """An order of items that can only be compared."""
 
     __slots__ = ()
 
     @cached
     def comparisons(self) -> tuple[Callable[[*Subject], int], ...]:
-        """The rules themselves."""
+        """Return the rules themselves."""
         return self.rules
 
 
@@ -102,12 +102,12 @@ class QueueOrder(Order["QueueKey | Compare[Queue]", "Queue", "Queue"]):
 
     @cached
     def comparisons(self) -> tuple[Compare[Queue], ...]:
-        """Two queues compared, by plugin."""
+        """Return comparisons of two queues, by plugin."""
         return tuple([comparing_keys(rule.of) if isinstance(rule, QueueKey) else rule for rule in self.rules])
 
     @cached
     def key(self) -> Callable[[Queue], Any] | None:
-        """A sort key that says the same as `before` for as long as nothing is placed, None where a plugin compares."""
+        """Return a sort key that agrees with `before` for as long as nothing is placed, None where a plugin compares."""
         keys = [rule.of for rule in self.rules if isinstance(rule, QueueKey)]
         if len(keys) < len(self.rules):
             return None
@@ -137,18 +137,18 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
 
     @cached
     def comparisons(self) -> tuple[Compare[Job], ...]:
-        """Two jobs compared, by plugin."""
+        """Return comparisons of two jobs, by plugin."""
         return tuple([comparing(rule.read()) if isinstance(rule, JobColumn) else rule for rule in self.rules])
 
     @cached
     def columns(self) -> tuple[Numbers, ...] | None:
-        """The numbers of all jobs, by plugin; None where a plugin only compares."""
+        """Return the numbers of all jobs, by plugin; None where a plugin only compares."""
         columns = tuple([rule.read() for rule in self.rules if isinstance(rule, JobColumn)])
         return columns if len(columns) == len(self.rules) else None
 
     @cached
     def key(self) -> Callable[[Job], Any] | None:
-        """A sort key that says the same as `before` for as long as nothing is placed, None where there is none."""
+        """Return a sort key that agrees with `before` for as long as nothing is placed, None without one."""
         if self.columns is None:
             return None
         views = [_numbers(column) for column in self.columns]
@@ -168,7 +168,7 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
         return (a.created, a.key) < (b.created, b.key)
 
     def tells_apart(self, left: Job, right: Job) -> tuple[str, tuple[float, float] | None]:
-        """Return which plugin tells two jobs apart, with its numbers for both where it has a column; else "creation"
+        """Return the plugin that tells two jobs apart, with its numbers for both where it has a column; else "creation"
         with the times, or "name".
         """
         for place, ((plugin, _), compare) in enumerate(zip(self.named, self.comparisons, strict=True)):
@@ -179,7 +179,7 @@ class JobOrder(Order["JobColumn | Compare[Job]", "Job", "Job"]):
         return ("name", None) if a == b else ("creation", (a, b))
 
     def queue(self) -> JobQueue:
-        """An empty queue, for actions in which a job's place changes only while it is out of the queue."""
+        """Return an empty queue, for actions in which a job's place changes only while it is out of the queue."""
         return PriorityQueue(self.before) if self.key is None else KeyedQueue(self.key)
 
 
@@ -190,12 +190,12 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
 
     @cached
     def comparisons(self) -> tuple[Compare[Task], ...]:
-        """Two tasks compared, by plugin."""
+        """Return comparisons of two tasks, by plugin."""
         return tuple([comparing_keys(rule.of) if isinstance(rule, TaskKey) else rule for rule in self.rules])
 
     @cached
     def keys(self) -> tuple[tuple[str, Callable[[Task], float]], ...] | None:
-        """The plugins with their sort keys; None where a plugin only compares."""
+        """Return the plugins with their sort keys; None where a plugin only compares."""
         keys = tuple([(name, rule.of) for name, rule in self.named if isinstance(rule, TaskKey)])
         return keys if len(keys) == len(self.named) else None
 
@@ -205,7 +205,7 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
         return order < 0 if order else task_before(left, right)
 
     def numbers(self, batch: TaskBatch) -> list[Numbers] | None:
-        """The keys of many tasks, the one that counts most first; of uids the beginnings. None where there are none."""
+        """Return the keys of many tasks, the most significant first; of uids the beginnings. None without keys."""
         facts, rows = batch.facts, batch.rows
         names = default_names(int(np.count_nonzero(facts.index[rows] >= 0)), len(rows))
         if self.keys is None or names is None:
@@ -214,7 +214,7 @@ class TaskOrder(Order["TaskKey | Compare[Task]", "Task", "Task"]):
         return numbers + [getattr(facts, name)[rows] for name in names]
 
     def queue(self, tasks: list[Task]) -> PopSource[Task]:
-        """The tasks in order: a sorted list where the order is total and fixed, a live heap otherwise."""
+        """Return the tasks in order: a sorted list where the order is total and fixed, a live heap otherwise."""
         keys, names = self.keys, default_names(sum([task.index is not None for task in tasks]), len(tasks))
         if keys is None or names is None:
             return PriorityQueue(self.before, tasks)
@@ -229,7 +229,7 @@ def _numbers(column: Numbers) -> Sequence[float]:
 
 
 def comparing(column: Numbers) -> Compare[Job]:
-    """Two jobs compared by their numbers."""
+    """Return a comparison of two jobs by their numbers."""
     at = _numbers(column)
 
     def compare(left: Job, right: Job) -> int:
@@ -240,7 +240,7 @@ def comparing(column: Numbers) -> Compare[Job]:
 
 
 def comparing_keys(key: Callable[[S], Any]) -> Compare[S]:
-    """Two things compared by their keys."""
+    """Return a comparison of two items by their keys."""
 
     def compare(left: S, right: S) -> int:
         a, b = key(left), key(right)
@@ -255,8 +255,8 @@ OLDER, LOWER = attrgetter(*BY_AGE), attrgetter(*BY_NUMBER)
 
 
 def default_names(numbered: int, count: int) -> tuple[str, ...] | None:
-    """CompareTask: the keys that tell so many tasks apart, one after the other, where so many have a number at the end
-    of their names. None where some have one and some have not: then it is not an order.
+    """Return the keys of CompareTask for many tasks, one after the other, where all or none have a number at the end of
+    their names. None where only some have one: then it is not an order.
     """
     if numbered == count:
         return BY_NUMBER

@@ -1,4 +1,4 @@
-"""Filters and scorers that look at one node at a time: for those who do not want to think in columns.
+"""Filters and scorers that look at one node at a time, for authors who do not write column rules.
 
 A point takes a plain function of a task and a node, too: it makes one of these of it. They cost a Python call for every
 node, about a microsecond each where columns take nanoseconds.
@@ -35,34 +35,34 @@ class NodeLook:
 
     @property
     def name(self) -> str:
-        """The node's name."""
+        """Return the node's name."""
         return self.spec.name
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The node's labels."""
+        """Return the node's labels."""
         return self.spec.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The node's annotations."""
+        """Return the node's annotations."""
         return self.spec.annotations
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks on it, those placed in this session included, by "namespace/name"."""
+        """Return the tasks on the node, those placed in this session included, by "namespace/name"."""
         return self._session.nodes.tasks_on(self.row)
 
     def allocatable(self, resource: str) -> float:
-        """Return what the node can allocate of a resource; 0 for one that it does not have."""
+        """Return the node's allocatable of a resource; 0 without it."""
         return self._amount(self._session.nodes.allocatable, resource)
 
     def used(self, resource: str) -> float:
-        """Return what is taken of a resource."""
+        """Return the used amount of a resource."""
         return self._amount(self._session.nodes.used, resource)
 
     def idle(self, resource: str) -> float:
-        """Return what is left of a resource."""
+        """Return the idle amount of a resource."""
         return self._amount(self._session.nodes.idle, resource)
 
     def _amount(self, columns: FloatArray, resource: str) -> float:
@@ -101,7 +101,7 @@ class PerNodeFilter:
         self._test, self._concerns = test, concerns
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """For one task."""
+        """Return the check for one task."""
         if self._concerns is not None and not self._concerns(task):
             return None
 
@@ -119,8 +119,8 @@ class PerNodeFilter:
 
 
 class PerNodeScorer:
-    """`rate(task, node)` times `weight` as a NodeScorer, likewise. Volcano's own scores are 0 to 100 before their
-    weights. `finish`: NormalizeScore, where scores depend on the candidates as a set.
+    """`rate(task, node)` times `weight` as a NodeScorer. Volcano's own scores are 0 to 100 before their weights.
+    `finish`: NormalizeScore, where scores depend on all candidates together.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class PerNodeScorer:
         self._rate, self._weight, self._concerns, self._finish = rate, weight, concerns, finish
 
     def prepare(self, session: Session, task: Task) -> Score | None:
-        """For one task."""
+        """Return the scores for one task."""
         if self._concerns is not None and not self._concerns(task):
             return None
 

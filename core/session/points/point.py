@@ -1,4 +1,4 @@
-"""One extension point: the rules of the plugins that the configuration lets speak there, in its order."""
+"""One extension point: the rules of the plugins that the configuration consults there, in its order."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _is_consulted(point: str, option: PluginOption) -> bool:
 
 
 class Listed(dict[str, Tiers]):
-    """Point -> the plugins whose flag is on, tier by tier, whether they will register or not."""
+    """Point -> the plugins whose flag is on, tier by tier, whether they register or not."""
 
     def __init__(self, config: SchedulerConfig) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Listed(dict[str, Tiers]):
 
 @lru_cache(maxsize=16)
 def listed_plugins(config: Like[SchedulerConfig]) -> Listed:
-    """Made once a configuration: all sessions that have it register alike."""
+    """Return the plugins by point, computed once a configuration: all its sessions register alike."""
     return Listed(config.subject)
 
 
@@ -81,7 +81,7 @@ R = TypeVar("R")
 
 
 class Point(Generic[R]):
-    """Rules of the type R by plugin. Those who inherit from it say how rules are merged, in one method.
+    """Rules of the type R by plugin. A subclass merges them in one method.
 
     A plugin has at most one rule; it is consulted once for each place where the configuration lists the plugin with the
     point's flag on.
@@ -102,30 +102,30 @@ class Point(Generic[R]):
 
     @cached
     def named(self) -> tuple[tuple[str, R], ...]:
-        """Plugins and their rules in one line of pairs, in the order in which they are asked."""
+        """Return plugins and their rules as one list of pairs, in the order in which they are asked."""
         rules = self._registered
         return tuple([(name, rules[name]) for tier in self._listed for name in tier if name in rules])
 
     @cached
     def rules(self) -> tuple[R, ...]:
-        """Their rules."""
+        """Return their rules."""
         rules = self._registered
         return tuple([rules[name] for tier in self._listed for name in tier if name in rules])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The consulted plugins."""
+        """Return the consulted plugins."""
         return tuple([name for name, _ in self.named])
 
     @cached
     def tiers(self) -> tuple[tuple[tuple[str, R], ...], ...]:
-        """The consulted plugins with their rules, tier by tier; tiers without one are left out."""
+        """Return the consulted plugins with their rules, tier by tier; tiers without one are left out."""
         rules = dict(self.named)
         tiers = [tuple([(name, rules[name]) for name in tier if name in rules]) for tier in self._listed]
         return tuple([tier for tier in tiers if tier])
 
     @cached
     def tier_numbers(self) -> tuple[int, ...]:
-        """The number, from 1, that each of these tiers has in the configuration."""
+        """Return the number of each of these tiers in the configuration, from 1."""
         rules, tiers = dict(self.named), enumerate(self._listed, 1)
         return tuple([number for number, tier in tiers if any(name in rules for name in tier)])

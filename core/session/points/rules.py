@@ -42,7 +42,7 @@ ALL = slice(None)
 
 class ColumnRule(Generic[A]):
     """A filter (int32: reason numbers of `Session.reasons`, 0 where the node passes) or a scorer (float64: weighted
-    scores, raw ones where there is a `finish`), prepared for one task.
+    scores, raw ones with a `finish`), prepared for one task.
 
     `answer`: (rows) -> [len(rows)], a new array; or the answers [N] themselves, which are good for the whole session.
     `follow`: called before anything is answered; brings what the rule reads up to date and returns its version. The
@@ -76,7 +76,7 @@ class ColumnRule(Generic[A]):
 
     @cached
     def many(self) -> Callable[[Rows], npt.NDArray[A]]:
-        """(rows) -> answers [len(rows)]. Kept answers are a view for all rows, which must not be written to."""
+        """Return a function (rows) -> answers [len(rows)]. Kept answers are a view for all rows, which is read-only."""
         if self.is_static:
             return self._static.__getitem__
         if self.is_followed:
@@ -85,7 +85,7 @@ class ColumnRule(Generic[A]):
 
     @cached
     def one(self) -> Callable[[int], Any]:
-        """(row) -> the answer there, a plain number: to the last bit what `many` says of it."""
+        """Return a function (row) -> the answer, a plain number, equal to that of `many` to the last bit."""
         if self.is_static:
             # A memoryview: one number costs less than by numpy's own indexing.
             return self._static.data.__getitem__
@@ -140,11 +140,11 @@ class Followed(Generic[A]):
         return self._answers
 
     def many(self, rows: Rows, /) -> npt.NDArray[A]:
-        """Answers [len(rows)]; for all rows a view."""
+        """Return answers [len(rows)]; for all rows a view."""
         return self._current()[rows]
 
     def one(self, row: int, /) -> Any:
-        """The answer about one row, as a plain number."""
+        """Return the answer about one row, as a plain number."""
         return self._current().item(row)
 
 
@@ -156,7 +156,7 @@ class ByNode(Generic[A]):
         self._count, self._dtype = count, dtype
 
     def __call__(self, rows: Rows, /) -> npt.NDArray[A]:
-        """Row by row."""
+        """Return the answers row by row."""
         return np.array([self.one(row) for row in numbers(self._count, rows)], dtype=self._dtype)
 
 
@@ -168,7 +168,8 @@ def numbers(count: int, rows: Rows) -> range | list[int]:
 def of_candidates(
     count: int, scores: Callable[[RowArray], FloatArray], volatility: Volatility = Volatility.GLOBAL
 ) -> Score:
-    """A scorer that only the candidates as a set decide: `scores` says of their rows what each gets, weighted already.
+    """Return a scorer whose scores depend on all candidates together: `scores` returns the weighted score of each of
+    their rows.
 
     The raw score of a node is its row number, so NormalizeScore sees who the candidates are.
     """

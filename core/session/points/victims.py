@@ -34,8 +34,8 @@ AsBatch = Callable[["Sequence[Task]"], "TaskBatch"]
 
 @final
 class Mask(Struct, Generic[S], frozen=True):
-    """(who needs room, candidates on several nodes) -> bool [M]: who may go. Each node is judged by itself, the
-    candidates before another on its node count as asked before it; a task of an unknown job has no job row.
+    """(preemptor, candidates on several nodes) -> bool [M]: the tasks that may go. Each node is decided by itself, and
+    the candidates before another on its node count as asked before it; a task of an unknown job has no job row.
 
     `filters`: it takes candidates out before any tier is asked, and decides no tier. Users' plugins have no such masks.
     """
@@ -44,7 +44,7 @@ class Mask(Struct, Generic[S], frozen=True):
     filters: bool = False
 
     def on_node(self, subject: S, candidates: Sequence[Task], batch: TaskBatch) -> Answer:
-        """The mask as a plain rule: who may go of the candidates on one node (the batch). It never abstains."""
+        """Return the mask as a plain rule about the candidates on one node (the batch). It never abstains."""
         return batch.chosen(candidates, self.ask(subject, batch)), Vote.PERMIT
 
 
@@ -58,7 +58,7 @@ class GangEvictor(Protocol):
 
 
 class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
-    """The plugins of a tier must agree, the first tier with victims decides.
+    """The merge rule of victims: the plugins of a tier must agree, and the first tier with victims decides.
 
     An empty answer ends its tier without victims (fix empty-answer-vetoes: it ends the search); an intersection that
     becomes empty is started anew by the next plugin (fix intersection-stays-empty: it is not). Masks that filter are
@@ -75,8 +75,8 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
         self.heard_by: Elections | None = None
 
     def __call__(self, subject: S, candidates: Sequence[Task], batch: TaskBatch | None = None) -> list[Task]:
-        """Of the candidates on one node: in the order of the first plugin that counts. `batch`: the candidates as
-        columns, from who has them already.
+        """Return the victims on one node, in the order of the first plugin that counts. `batch`: the candidates as
+        columns, where the caller has them.
         """
         for mask in self._filters:
             candidates, batch = mask.on_node(subject, candidates, batch or self._as_batch(candidates))[0], None
@@ -130,11 +130,11 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
 
     @property
     def by_columns(self) -> bool:
-        """Return whether many nodes can be asked about at once: every rule is a mask."""
+        """Return whether many nodes can be asked about together: every rule is a mask."""
         return self._masks is not None
 
     def over(self, subject: S, batch: TaskBatch) -> BoolArray:
-        """Of the candidates on many nodes, [M]: what each node by itself gives. Only where `by_columns`."""
+        """Return the victims on many nodes, [M], each node decided by itself. Only where `by_columns`."""
         assert self._masks is not None
         heard = None if self.heard_by is None else self.heard_by.hear_many(self.name, subject, batch)
         victims = np.zeros(len(batch.rows), dtype=np.bool_)
@@ -166,7 +166,9 @@ def _intersection(victims: list[Task], answer: Sequence[Task]) -> list[Task]:
 
 
 class FirstTierUnion(Point["Sequence[Callable[[Sequence[Task]], Sequence[Task]]]"]):
-    """Union inside a tier, the first tier with a victim decides. A plugin gives several functions."""
+    """The merge rule: union inside a tier, and the first tier with a victim decides. A plugin gives several
+    functions.
+    """
 
     __slots__ = ("heard_by",)
 
@@ -175,7 +177,7 @@ class FirstTierUnion(Point["Sequence[Callable[[Sequence[Task]], Sequence[Task]]]
         self.heard_by: Elections | None = None
 
     def __call__(self, candidates: Sequence[Task]) -> list[Task]:
-        """The victims, in the order in which they were named."""
+        """Return the victims, in the order in which they were named."""
         heard = None if self.heard_by is None else self.heard_by.hear(self.name, None, candidates)
         for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
             victims: dict[str, Task] = {}
@@ -192,7 +194,7 @@ class FirstTierUnion(Point["Sequence[Callable[[Sequence[Task]], Sequence[Task]]]
 
 
 class VictimPoints:
-    """Asked by: preempt, reclaim, the gang actions, shuffle."""
+    """The points that preempt, reclaim, the gang actions and shuffle ask."""
 
     def __init__(self, listed: Listed, fixes: frozenset[str], as_batch: AsBatch) -> None:
         given: tuple[Any, ...] = (listed, fixes, as_batch)

@@ -39,7 +39,7 @@ WORDS: Final = {-1: "rejects", 0: "abstains", 1: "permits"}
 
 
 def sign(number: int) -> int:
-    """-1, 0 or 1."""
+    """Return -1, 0 or 1."""
     return (number > 0) - (number < 0)
 
 
@@ -51,7 +51,7 @@ class ValidateResult(NamedTuple):
 
 
 class AllAgree(Point[Callable[[*Subject], bool]], Generic[*Subject]):
-    """True when all plugins of all tiers say so, and when there is none."""
+    """The merge rule: True when all plugins of all tiers agree, or without any plugin."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class AllAgree(Point[Callable[[*Subject], bool]], Generic[*Subject]):
 
 
 class AnyAgrees(Point[Callable[[*Subject], bool]], Generic[*Subject]):
-    """True when some plugin of some tier says so."""
+    """The merge rule: True when some plugin of some tier agrees."""
 
     __slots__ = ()
 
@@ -74,7 +74,9 @@ class AnyAgrees(Point[Callable[[*Subject], bool]], Generic[*Subject]):
 
 
 class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
-    """True when all plugins of the first tier that has one say so; later tiers are not asked. False with no plugin."""
+    """The merge rule: True when all plugins of the first tier that has one agree; later tiers are not asked. False
+    without any plugin.
+    """
 
     __slots__ = ()
 
@@ -84,7 +86,9 @@ class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
 
 
 class Ballot(Point[Callable[[S], Vote]], Generic[S]):
-    """A Reject decides at once, a Permit at the end of its tier; without a decision: permitted."""
+    """The merge rule: a Reject decides immediately, a Permit at the end of its tier; without a decision the job is
+    permitted.
+    """
 
     __slots__ = ("heard_by",)
 
@@ -97,7 +101,7 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
         return self.rejecter(subject) is None
 
     def rejecter(self, subject: S) -> str | None:
-        """The plugin that rejects, None when it is permitted."""
+        """Return the plugin that rejects the job, None when it is permitted."""
         heard = None if self.heard_by is None else self.heard_by(subject)
         for place, tier in enumerate(self.tiers):
             permitted = False
@@ -126,7 +130,7 @@ class Refusals(NamedTuple):
 
 
 class AdmissionBallot(Ballot["Job"]):
-    """The ballot about jobs that ask to be admitted."""
+    """The ballot about jobs that ask for admission."""
 
     __slots__ = ("_refusals",)
 
@@ -141,7 +145,7 @@ class AdmissionBallot(Ballot["Job"]):
 
     @cached
     def in_columns(self) -> tuple[Refusals, ...] | None:
-        """The plugins that decide, in columns; None where one of them must be asked job by job.
+        """Return the plugins that decide, in columns; None where one of them must be asked job by job.
 
         Those of the first tier decide: they permit a task that none of them rejects. A permit that charges must be the
         last one, since it stands although a later plugin rejects the job.
@@ -153,7 +157,7 @@ class AdmissionBallot(Ballot["Job"]):
 
 
 class FirstAnswer(Point[Callable[[*Subject], A | None]], Generic[A, *Subject]):
-    """The first plugin with an answer; None when no plugin has one."""
+    """The merge rule: the first plugin with an answer decides; None when no plugin has one."""
 
     __slots__ = ()
 
@@ -178,7 +182,9 @@ class Notified(Point[Callable[[S], object]], Generic[S]):
 
 
 class VotePoints:
-    """`job_valid` gives the first verdict against a job. `job_enqueued` hears of a job that was admitted."""
+    """The points of votes. `job_valid` gives the first verdict against a job. `job_enqueued` is called for an admitted
+    job.
+    """
 
     def __init__(self, listed: Listed) -> None:
         self.job_valid: FirstAnswer[ValidateResult, Job] = FirstAnswer("JobValid", listed)

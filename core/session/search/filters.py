@@ -66,8 +66,8 @@ class Filters:
         self.is_global = self.is_asking or Volatility.GLOBAL in volatilities
 
     def reject(self, rows: Rows, count: int, among: BoolArray | None = None) -> IntArray:
-        """Reason numbers of `count` rows, 0 where every plugin is content. `among`: which of them matter, for those
-        whose answers cost questions.
+        """Return the reason numbers of `count` rows, 0 where every plugin agrees. `among`: the rows that matter, for
+        filters whose answers cost questions.
         """
         codes = np.zeros(count, dtype=np.int32)
         clean = True
@@ -99,7 +99,7 @@ class Filters:
         return code if self._table.is_terminal(code) else self._table.join(code, answer)
 
     def reject_one(self, row: int) -> int:
-        """Reason number of one row, 0 where it passes: what `reject` says of it."""
+        """Return the reason number of one row, 0 where it passes, equal to that of `reject`."""
         table, of_one = self._table, self._of_one
         if of_one is None:
             # Looked up once: every placement asks them.
@@ -117,7 +117,7 @@ class Filters:
         return 0
 
     def as_pre_filtered(self, row: int) -> Counted:
-        """Return what the checks that go by PreFilter's counts say of a row."""
+        """Return the answer of the checks that use PreFilter's counts about a row."""
         return {each: check.one(row) for check, each in self._counting.items()}
 
     def reject_by(self, counted: Counted, row: int) -> int:

@@ -41,21 +41,21 @@ ONE_BY_ONE: Final = "scorers-add-up-one-by-one"
 
 
 def _plus(total: FloatArray | float, further: FloatArray | float, out: FloatArray | None) -> FloatArray | float:
-    """Their sum, in the memory of `total` when it is an array (it is the caller's own), else in that of `out`."""
+    """Return the sum, in the memory of `total` when it is an array (it is the caller's own), else in that of `out`."""
     if isinstance(total, np.ndarray):
         return np.add(total, further, out=total)
     return np.add(total, further, out=out) if isinstance(further, np.ndarray) else total + further
 
 
 def _prepared(session: Session, task: Task, point: Point[Sequence[NodeScorer]]) -> list[tuple[str, Score]]:
-    """PreScore of every scorer of a point, by plugin; those without a contribution left out."""
+    """Run PreScore of every scorer of a point, by plugin; those without a contribution are left out."""
     asked = session.searches.asked(point, task.template)
     prepared = [(plugin, each.prepare(session, task)) for plugin, scorers in asked for each in scorers]
     return [(plugin, score) for plugin, score in prepared if score is not None]
 
 
 def _summands(session: Session, scores: list[tuple[str, Score]], first: int) -> list[range]:
-    """The numbers of the scores, from `first` on, that make one summand each: those of a plugin."""
+    """Return the numbers of the scores, from `first` on, that make one summand each: those of a plugin."""
     apart = ONE_BY_ONE in session.config.pumice.fix
     lengths = [1] * len(scores) if apart else [len([*each]) for _, each in groupby(scores, lambda score: score[0])]
     starts = [first + sum(lengths[:place]) for place in range(len(lengths))]
@@ -63,9 +63,9 @@ def _summands(session: Session, scores: list[tuple[str, Score]], first: int) -> 
 
 
 class Scoring:
-    """`ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the best node of lowest
-    name. Nothing is scored before the scores are read: a search that finds no node, or a single one, needs no scores.
-    `may_fail`: some score may turn out not to be had; then every total is -inf.
+    """Scores of a search. `ranked` float64 [N]: total score of the candidates, -inf elsewhere; its first maximum is the
+    best node of lowest name. Scores are computed on first read: a search that finds no node, or a single one, needs
+    none. `may_fail`: some scorer may have no answer; then every total is -inf.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -91,11 +91,11 @@ class Scoring:
         self._stale = self._dirty = True  # no row is scored; no candidate is ranked
 
     def forget(self) -> None:
-        """Any row may have changed, and the candidates with them."""
+        """Forget the scores: any row may have changed, and the candidates with them."""
         self._stale = self._dirty = True
 
     def rerank(self) -> None:
-        """The candidates are others."""
+        """Rank again after the candidates changed."""
         self._dirty = True
 
     def _score(self) -> None:
@@ -108,7 +108,7 @@ class Scoring:
         self._moving = None
 
     def _look_closer(self) -> list[tuple[MutableSequence[float], Callable[[int], float]]]:
-        """Views of what a touched row costs: numpy's own indexing would cost more than the arithmetic, 4 % of the
+        """Prepare views for single rows: numpy's own indexing would cost more than the arithmetic, 4 % of the
         instructions of `bench allocate`. Many searches never see a touched row.
         """
         moving: list[tuple[MutableSequence[float], Callable[[int], float]]] = []
@@ -121,7 +121,7 @@ class Scoring:
         return moving
 
     def update(self, row: int, is_candidate: bool) -> None:
-        """One row changed, or joined or left the candidates."""
+        """Update one row that changed, or joined or left the candidates."""
         if self._stale:
             return
         moving = self._look_closer() if self._moving is None else self._moving
@@ -137,7 +137,7 @@ class Scoring:
             self._ranked_at[row] = self._total_of(row) if is_candidate else -np.inf
 
     def update_many(self, rows: npt.NDArray[np.intp], are_candidates: BoolArray) -> None:
-        """Several rows changed."""
+        """Update several rows that changed."""
         if self._stale:
             return
         for raw, score in zip(self._raw, self._scores, strict=True):
@@ -153,7 +153,9 @@ class Scoring:
         return any(s.is_normalised and s.volatility is not Volatility.STATIC for s in self._scores)
 
     def best(self, candidates: BoolArray) -> int:
-        """Row of the highest total; the caller knows that there is a candidate. -1: they cannot be scored."""
+        """Return the row of the highest total, or -1 when the candidates cannot be scored; the caller knows that a
+        candidate exists.
+        """
         if self._dirty or self._momentary:
             self._rank(candidates)
         # The first of equals, and rows are in name order; Volcano draws among equals at random
@@ -172,7 +174,7 @@ class Scoring:
         return order + batch
 
     def _nested_total(self, summands: list[range], row: int) -> float:
-        """Their sum, of one row; not by `sum`, which later versions of Python let round less often than Go does."""
+        """Return the sum of one row; not by `sum`, which later versions of Python round less often than Go does."""
         values = [constant if raw is None else raw[row] for raw, constant in self._parts]
         return reduce(add, [reduce(add, values[each.start : each.stop], 0.0) for each in summands], 0.0)
 
@@ -190,7 +192,7 @@ class Scoring:
             self.ranked[~candidates] = -np.inf
 
     def totals(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """Total scores of these candidates (normalised over just them), shape [len(rows)]."""
+        """Return the total scores of these candidates (normalised over just them), shape [len(rows)]."""
         if not len(rows):
             return np.zeros(0)
         if self._stale:
@@ -199,8 +201,8 @@ class Scoring:
         return totals if totals.ndim else np.full(len(rows), totals)
 
     def parts(self, rows: npt.NDArray[np.intp]) -> list[tuple[str, FloatArray | float]]:
-        """Return what each scorer adds to the totals of these candidates, by plugin. A scorer that has not been asked
-        yet is asked again when it counts: a choice is made of the same questions with a reader or without.
+        """Return each scorer's part of the totals of these candidates, by plugin. A scorer that has not been asked yet
+        is asked again when it counts: a choice makes the same questions with a reader or without.
         """
         stale, raw = self._stale, [*self._raw]
         if stale:
@@ -255,7 +257,7 @@ class ErrorCache:
         self.seen: dict[str, IntArray] = {}  # under sampling: the reasons of just those nodes that were looked at
 
     def refused(self, role: str) -> IntArray:
-        """The reason numbers remembered for a role that was searched for before."""
+        """Return the reason numbers remembered for a role that was searched for before."""
         return self.seen.get(role, self.by_role[role].codes)
 
     def remembers(self, role: str, row: int) -> bool:
@@ -331,11 +333,11 @@ class NodeSearch:
             known.by_role[role] = self
 
     def forget_cache(self) -> None:
-        """The error cache of last time knows this search: let go of it."""
+        """Forget the last error cache, which knows this search."""
         self._cache = None
 
     def _take_cache(self, cache: ErrorCache | None) -> None:
-        """Another cache has no memory of this: reasons kept for the one of last time are asked anew."""
+        """Take another error cache: the kept reasons belong to the last one and are asked anew."""
         self._cache = cache
         if self._all_stale:
             self._scan()
@@ -365,7 +367,7 @@ class NodeSearch:
         self._look_at(np.array(sorted(rows), dtype=np.intp))
 
     def _inherit(self, kept: IntArray) -> None:
-        """Nodes that were refused stay refused with the reason they had."""
+        """Keep refused nodes refused, with the reason they had."""
         # Inherited reasons are the cache's, not this moment's: under another cache every row is asked anew.
         refused = kept != 0
         if not np.count_nonzero(refused):
@@ -385,14 +387,14 @@ class NodeSearch:
         self.scoring.forget()
 
     def _look_at(self, rows: npt.NDArray[np.intp]) -> None:
-        """Look at some nodes again, all at once."""
+        """Look at some nodes again, together."""
         codes, idle = self._judge(rows, len(rows))
         self.idle_count += int(np.count_nonzero(idle)) - int(np.count_nonzero(self.idle[rows]))
         self.codes[rows], self.idle[rows] = codes, idle
         self.scoring.update_many(rows, idle)
 
     def _judge(self, rows: Rows, count: int) -> tuple[IntArray, BoolArray]:
-        """Reason numbers, and who is feasible with idle room, for some rows."""
+        """Return the reason numbers of some rows, and which are feasible with idle room."""
         nodes = self.session.nodes
         codes = self.filters.reject(rows, count, self._among(rows, count) if self.filters.is_asking else None)
         if self._room:
@@ -411,7 +413,7 @@ class NodeSearch:
         return codes, feasible
 
     def _among(self, rows: Rows, count: int) -> BoolArray:
-        """Return which of some rows nothing else refuses."""
+        """Return which of some rows pass all other checks."""
         open_: BoolArray = np.ones(count, dtype=np.bool_)
         if self._room:
             open_ &= ~np.logical_or.reduce(self.lacks(self.session.nodes.future[:, rows]))
@@ -421,12 +423,12 @@ class NodeSearch:
         return open_ if own is None else open_ & own[rows]
 
     def lacks(self, room: FloatArray) -> BoolArray:
-        """Of what `room` [dimension, row] has too little, by row. Source: Volcano `LessEqual`."""
+        """Return by row the dimensions of `room` [dimension, row] that are too small. Source: Volcano `LessEqual`."""
         lacking: BoolArray = self._request - room >= MIN_RESOURCE
         return lacking
 
     def _look_again(self, row: int, sticky: bool) -> None:
-        """The node was touched; one that the cache remembers as refused stays so for now."""
+        """Look at a touched node again; one that the cache remembers as refused stays so for now."""
         if sticky and self.codes[row]:
             self._stale.add(row)
         else:
@@ -443,7 +445,7 @@ class NodeSearch:
         self.scoring.update(row, idle)
 
     def code_of(self, row: int) -> int:
-        """The reason number of one node, asked now."""
+        """Return the reason number of one node, asked now."""
         searches = self.session.searches
         if searches.hard_shard is not None and not searches.hard_shard[row]:
             return searches.outside_shard
@@ -451,13 +453,14 @@ class NodeSearch:
         return searches.insufficient(lacking) if lacking >= 0 else self.filters.reject_one(row)
 
     def filter_code(self, row: int) -> int:
-        """The reason number of one node by the filters alone, without the question of room."""
+        """Return the reason number of one node by the filters alone, without the question of room."""
         return self.filters.reject_one(row)
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
     def choose(self) -> tuple[int, IntArray]:
-        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused.
+        """Return the best node's row (-1 without one) and the reason numbers of the nodes that were looked at and
+        refused.
 
         Nodes with idle room go before nodes with room to come, and within both, nodes of one's own shard before others.
         """
@@ -498,14 +501,14 @@ class NodeSearch:
         return -1, self.codes
 
     def _best_of_few(self) -> int:
-        """The best where at most one has idle room."""
+        """Return the best node where at most one has idle room."""
         if self.idle_count:
             return int(self.idle.argmax())
         return self.best_of(self.codes == 0)
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or has
-        no scores, a single one unscored.
+        """Return the best of a group of candidates without kept scores; -1 when it is empty or has no scores; a single
+        candidate is not scored.
         """
         candidates = group.nonzero()[0]
         # A single node is taken unscored, as in prioritizeNodes (allocate.go).

@@ -1,4 +1,4 @@
-"""The searches a session keeps: one per template, which nodes they may look at, and how many are enough."""
+"""The searches of a session: one per template, with the nodes that they may look at, and how many are enough."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Volcano's three options. `percentage` 0: adaptive, 50 less a point per 125 nodes; 100 looks at all."""
+    """Volcano's three options of sampling. `percentage` 0: adaptive, 50 minus a point per 125 nodes; 100 looks at
+    all.
+    """
 
     percentage: int
     minimum_nodes: int
@@ -99,7 +101,7 @@ class Reading:
         self._shares = template is None or not any(each.anew is not None and each.anew(template) for each in reads)
 
     def of(self, task: Task) -> Hashable | None:
-        """Return what a task must share with another to share its answers; None: nothing suffices."""
+        """Return the facts by which two tasks share their answers; None when they never do."""
         if not self._shares:
             return None
         beside = tuple([kind(task) for kind in self._kinds]) if self._kinds else ()
@@ -107,7 +109,7 @@ class Reading:
 
 
 class Readings:
-    """The readings of the tasks of a template: there are filters and scorers that concern only some templates.
+    """The readings of the tasks of a template: some filters and scorers concern only some templates.
 
     `always`: what those read that concern every template.
     """
@@ -123,7 +125,7 @@ class Readings:
         self._found: dict[int, Reading] = {}
 
     def of(self, template: PodTemplate) -> Reading:
-        """Of tasks of this template, which is not a plain one."""
+        """Return the facts for tasks of this template, which is not a plain one."""
         found = self._found.get(template.number)
         if found is None:
             concerns = [(each, each.reads.concerns) for each in self._asked]
@@ -132,7 +134,7 @@ class Readings:
         return found
 
     def plain(self, point: Point[Sequence[F]]) -> Sequence[tuple[str, Sequence[F]]]:
-        """A point's filters or scorers that concern every template, by plugin."""
+        """Return a point's filters or scorers that concern every template, by plugin."""
         found = self._plain.get(point.name)
         if found is None:
             found = [(name, [each for each in some if each.reads.concerns is None]) for name, some in point.named]
@@ -141,7 +143,9 @@ class Readings:
 
 
 class Searches:
-    """`soft_shard`, `hard_shard`: mask of this scheduler's own nodes under that mode of sharding, else None."""
+    """All searches. `soft_shard`, `hard_shard`: mask of this scheduler's own nodes under that mode of sharding, else
+    None.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -164,7 +168,7 @@ class Searches:
         return np.array([name in shard[1] for name in self._session.nodes.names], dtype=np.bool_)
 
     def insufficient(self, dimension: int) -> int:
-        """The reason number of "Insufficient <resource>"."""
+        """Return the reason number of "Insufficient <resource>"."""
         code = self._insufficient.get(dimension)
         if code is None:
             reason = lack_of(self._session.dims.names[dimension])
@@ -176,20 +180,20 @@ class Searches:
         return look(self.sampling, self._session.carry, self._session.nodes.arrival, feasible)
 
     def by_shard(self, group: BoolArray) -> list[BoolArray]:
-        """Under soft sharding one's own nodes, then the others'; else the group as it is."""
+        """Return the shard's own nodes under soft sharding, then the others'; otherwise the group as it is."""
         return [group] if self.soft_shard is None else [group & self.soft_shard, group & ~self.soft_shard]
 
     @cached
     def readings(self) -> Readings:
-        """Return what the session's filters and scorers read; they have registered by the time of the first search."""
+        """Return the facts that the session's filters and scorers read; all have registered by the first search."""
         return Readings(self._session.points)
 
     def asked(self, point: Point[Sequence[F]], template: PodTemplate) -> Sequence[tuple[str, Sequence[F]]]:
-        """A point's filters or scorers, by plugin, without those that a plain template does not concern."""
+        """Return a point's filters or scorers, by plugin, without those that a plain template does not concern."""
         return self.readings.plain(point) if template.plain else point.named
 
     def get(self, task: Task, *, room: bool) -> NodeSearch:
-        """The search of the task's template, prepared; raises FitFailure when no node can do."""
+        """Return the search of the task's template, prepared. Raises FitFailure when no node fits."""
         self.current = task
         kind = self.kind(task, room=room)
         if kind is None:
@@ -206,7 +210,7 @@ class Searches:
         return search
 
     def _renew(self, kind: Any, search: NodeSearch) -> NodeSearch:
-        """Last used, last out."""
+        """Drop the search that was used longest ago."""
         self._kept.pop(kind, None)
         self._kept[kind] = search
         self._latest = kind
@@ -216,14 +220,14 @@ class Searches:
         return search
 
     def forget(self) -> None:
-        """No search is asked for again."""
+        """Forget all searches."""
         for search in self._kept.values():
             search.forget_cache()
         self._kept.clear()
         self._latest = None
 
     def kind(self, task: Task, *, room: bool) -> Any:
-        """Return what two tasks must share to share a search; None: nothing suffices."""
+        """Return the facts by which two tasks share a search; None when they never do."""
         template, readings = task.template, self.readings
         shared = (readings.always if template.plain else readings.of(template)).of(task)
         # the error cache of one role says nothing of another

@@ -64,9 +64,9 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`who`: the job ("namespace/name"), or its task; `node` where it ended there, a HyperNode where room is made for a
-    gang. `tasks`: how many of the job's tasks have which status at that moment, of at least `minimum`; `held`: what its
-    queue holds then, by resource in the scheduler's units, where that is what counted.
+    """An ending. `who`: the job ("namespace/name"), or its task; `node` where it ended there, a HyperNode where room is
+    made for a gang. `tasks`: the number of the job's tasks by status at that moment, of at least `minimum`; `held`: the
+    amounts that its queue holds then, by resource in the scheduler's units, where they decided.
     """
 
     action: str
@@ -82,7 +82,7 @@ class Ended:
 @dataclass(frozen=True, slots=True)
 class Precedence:
     """The reason why a job comes before the next one of its queue, `over`: the first plugin whose order tells the two
-    apart, and its numbers for both where it goes by numbers (the smaller comes first). "creation" or "name" where no
+    apart, and its numbers for both where it orders by numbers (the smaller comes first). "creation" or "name" where no
     plugin does.
     """
 
@@ -93,7 +93,7 @@ class Precedence:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A job was taken out of its queue by an action, or (`tried` False) was left in it when its queue got no more
+    """A turn of a job: an action took it out of its queue, or (`tried` False) left it there when the queue got no more
     turns. `share`: the queue's at that moment, where a plugin knows one.
     """
 
@@ -108,7 +108,7 @@ class Turn:
 @dataclass(slots=True)
 class Opinion:
     """The answer of one plugin about the candidates for eviction: it `gave` some and kept the others, or it
-    `abstained`. A plugin that was not asked, because others had decided by then, gave none.
+    `abstained`. A plugin has no opinion when earlier ones had decided.
     """
 
     tier: int
@@ -119,8 +119,8 @@ class Opinion:
 
 @dataclass(slots=True)
 class Election:
-    """One choice of victims, pods "namespace/name" throughout. `tier` (from 1) decided, 0: none did; `victims` could be
-    had, which is not yet that they were.
+    """One choice of victims, pods "namespace/name" throughout. `tier` (from 1) decided, 0 when none did; `victims` may
+    be evicted, which does not mean that they were.
     """
 
     action: str
@@ -133,13 +133,13 @@ class Election:
     opinions: list[Opinion] = field(default_factory=list[Opinion])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, sorted."""
+        """Return plain data, sorted."""
         return {**asdict(self), "opinions": [{**asdict(each), "gave": sorted(each.gave)} for each in self.opinions]}
 
 
 @dataclass(slots=True)
 class AdmissionVotes:
-    """`votes`: (tier, plugin, "permits", "abstains" or "rejects") of those who were asked."""
+    """Votes about an admission. `votes`: (tier, plugin, "permits", "abstains" or "rejects") of the asked plugins."""
 
     job: str
     votes: list[tuple[int, str, str]] = field(default_factory=list["tuple[int, str, str]"])
@@ -155,7 +155,7 @@ class FilterAnswer:
 
 @dataclass(slots=True)
 class Look:
-    """One look at the nodes for a task. `action` is "" where no action looked.
+    """One look at the nodes for a task. `action` is "" without an action.
 
     `codes` int32 [N]: the reason number that counted, of the first plugin that refuses, 0 too for a node that was not
     looked at; `every`: what each filter says by itself now, room first, where that was asked for. `scores`: plugin ->
@@ -188,13 +188,13 @@ class Look:
         return self.nodes if self.seen is None else int(np.count_nonzero(self.seen))
 
     def refused(self) -> dict[str, tuple[Reason, ...]]:
-        """Node -> the reasons that counted; every other node that was looked at fits."""
+        """Return node -> the reasons that counted; every other node that was looked at fits."""
         return {self.names[row]: self.table.reasons(int(self.codes[row])) for row in np.flatnonzero(self.codes)}
 
     def refusers(self, node: str) -> tuple[Reason, ...]:
-        """All reasons against a node, also where an earlier filter had settled it already: first what counted, which
-        may be remembered from an earlier look when no filter has anything against the node any more. None against one
-        that was not looked at.
+        """Return all reasons against a node, also those of filters behind the deciding one: first those that counted,
+        which may be remembered from an earlier look when no filter refuses the node any more. Empty for a node that was
+        not looked at.
         """
         row = self.names.index(node)
         return tuple(dict.fromkeys(self._reasons_at(row))) if self.seen is None or self.seen[row] else ()
@@ -204,22 +204,22 @@ class Look:
             yield from self.table.reasons(int(codes[row]))
 
     def by_reason(self) -> dict[str, int]:
-        """Reason -> nodes, and how many fit or were not looked at: the counts add up to all nodes."""
+        """Return reason -> nodes, and how many fit or were not looked at: the counts add up to all nodes."""
         counts = Counter(" and ".join(r.words for r in reasons) for reasons in self.refused().values())
         others = {FITS: self.looked_at - counts.total(), UNSEEN: self.nodes - self.looked_at}
         return {**dict(counts.most_common()), **{what: count for what, count in others.items() if count}}
 
     def by_filter(self) -> dict[str, int]:
-        """Filter -> nodes that it was the first to refuse: the counts add up to the nodes that do not fit."""
+        """Return filter -> nodes that it was the first to refuse: the counts add up to the nodes that do not fit."""
         return dict(Counter(reasons[0].plugin for reasons in self.refused().values()).most_common())
 
     def score_of(self, node: str) -> dict[str, float]:
-        """Plugin -> what it adds to the node's total; {} for a node that does not fit."""
+        """Return plugin -> its part of the node's total; {} for a node that does not fit."""
         at = np.flatnonzero(self.fitting == self.names.index(node))
         return {plugin: float(column[at[0]]) for plugin, column in self.scores.items()} if len(at) else {}
 
     def totals(self) -> dict[str, float]:
-        """Node -> sum of its scores, of the nodes that fit."""
+        """Return node -> sum of its scores, of the nodes that fit."""
         if not self.scores:
             return {}
         sums = np.add.reduce(list(self.scores.values()))

@@ -51,33 +51,33 @@ class Hearing:
         self._election = election
 
     def gave(self, tier: int, plugin: str, answer: Sequence[Task]) -> None:
-        """The plugin would let these go."""
+        """Note the candidates that the plugin would evict."""
         self._election.opinions.append(Opinion(tier, plugin, frozenset(task.key for task in answer)))
 
     def abstained(self, tier: int, plugin: str) -> None:
-        """The plugin does not care."""
+        """Note that the plugin abstains."""
         self._election.opinions.append(Opinion(tier, plugin, abstained=True))
 
     def decided(self, tier: int, victims: Sequence[Task]) -> None:
-        """The tier decided."""
+        """Note that the tier decided."""
         self._election.tier, self._election.victims = tier, tuple(task.key for task in victims)
 
 
 class HearingOfMany:
-    """The choices on many nodes at once. `elections`: by the nodes' places in the batch."""
+    """The choices on many nodes together. `elections`: by the nodes' places in the batch."""
 
     def __init__(self, elections: dict[int, Election], batch: TaskBatch) -> None:
         self._elections, self._bounds = elections, batch.bounds()
         self._keys = [task.key for task in batch.facts.tasks(batch.rows)]
 
     def gave(self, tier: int, plugin: str, answer: BoolArray, over: BoolArray) -> None:
-        """`answer` bool [M]; `over` bool [count]: the nodes where it does not count any more."""
+        """Note a plugin's answer. `answer` bool [M]; `over` bool [count]: the nodes where it does not count any more."""
         for place, election in self._elections.items():
             if not over[place]:
                 election.opinions.append(Opinion(tier, plugin, frozenset(self._on(place, answer))))
 
     def decided(self, tier: int, victims: BoolArray) -> None:
-        """`victims` bool [M]: who may go by this tier."""
+        """Note that the tier decided. `victims` bool [M]: the candidates that may be evicted."""
         for place, election in self._elections.items():
             found = self._on(place, victims)
             if found:
@@ -89,19 +89,19 @@ class HearingOfMany:
 
 
 class Elections:
-    """Those that a trail is about, in order. Merge rules tell them what plugins say."""
+    """The elections of a trail, in order. Merge rules report the plugins' answers to them."""
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
         self.held: list[Election] = []
 
     def hear(self, point: str, subject: Any, candidates: Sequence[Task]) -> Hearing | None:
-        """A choice among candidates on one node begins; None when there are none, or no reader asks about it."""
+        """Begin a choice among candidates on one node; None without candidates or without a reader."""
         election = self._begin(point, subject, candidates) if candidates else None
         return None if election is None else Hearing(election)
 
     def hear_many(self, point: str, subject: Any, batch: TaskBatch) -> HearingOfMany | None:
-        """A choice among candidates on many nodes begins; None when there are none, or no reader asks about it."""
+        """Begin a choice among candidates on many nodes; None without candidates or without a reader."""
         found: dict[int, Election] = {}
         for place, here in enumerate(batch.by_node()):
             election = self._begin(point, subject, here) if here else None
@@ -122,13 +122,13 @@ class Elections:
         return election
 
     def of(self, victim: str, preemptor: str = "") -> Election | None:
-        """The last choice in which the pod was offered, for that preemptor if there was one for it."""
+        """Return the last choice that offered the pod, for that preemptor if one was for it."""
         offered = [election for election in reversed(self.held) if victim in election.candidates]
         return next((election for election in offered if election.preemptor == preemptor), next(iter(offered), None))
 
 
 def _who(subject: Any) -> tuple[str, str]:
-    """Return which task or gang eviction needs room, and the job; empty where tasks are to go anyway."""
+    """Return the task or gang eviction that needs room, and the job; empty for evictions without a preemptor."""
     if isinstance(subject, Task):
         return subject.key, subject.job
     return ("", "") if subject is None else (subject.job.key, subject.job.key)
@@ -149,7 +149,9 @@ class HeardSearch(NodeSearch):
     _seen: BoolArray | None = None  # who was looked at for it; None: all
 
     def choose(self) -> tuple[int, IntArray]:
-        """The best node's row (-1: none) and the reason numbers of the nodes that were looked at and refused."""
+        """Return the best node's row (-1 without one) and the reason numbers of the nodes that were looked at and
+        refused.
+        """
         self._group = self._seen = None
         node, codes = super().choose()
         self.session.trail.looked(self, self.idle if self._group is None else self._group, node, self._seen)
@@ -168,14 +170,14 @@ class HeardSearch(NodeSearch):
         return node, codes
 
     def best_of(self, group: BoolArray) -> int:
-        """The best of a group of candidates other than the one whose scores are kept; -1 when it is empty or has no
-        scores, a single one unscored.
+        """Return the best of a group of candidates without kept scores; -1 when it is empty or has no scores; a single
+        candidate is not scored.
         """
         self._group = group
         return super().best_of(group)
 
     def answers(self) -> list[FilterAnswer]:
-        """Return what each filter says of each node by itself: room first (an answer a resource), then the filters."""
+        """Return each filter's answer about each node by itself: room first (an answer a resource), then the filters."""
         found = list[FilterAnswer]()
         own = self.session.searches.hard_shard
         if own is not None:
@@ -189,7 +191,7 @@ class HeardSearch(NodeSearch):
         return [answer for answer in found if answer.codes.any()]
 
     def _answer(self, plugin: str, check: Check) -> IntArray:
-        """One filter's; of one whose answers cost questions, those that were given."""
+        """Return one filter's answer; for a filter whose answers cost questions, the given ones."""
         if check.volatility is not Volatility.MOMENT:
             return check.many(ALL).copy()
         said = [code if _has_said(code, plugin, self) else 0 for code in self.codes.tolist()]
@@ -203,8 +205,8 @@ def _has_said(code: int, plugin: str, search: HeardSearch) -> bool:
 def look_of(
     search: HeardSearch, group: BoolArray, node: int, seen: BoolArray | None = None, *, every_filter: bool
 ) -> Look:
-    """Return what a search sees now. `group`: the candidates; `node`: the row that was chosen among them, or -1;
-    `seen`: which nodes were looked at, None for all.
+    """Return the present answers of a search. `group`: the candidates; `node`: the row that was chosen among them, or
+    -1; `seen`: which nodes were looked at, None for all.
     """
     session, fitting = search.session, np.flatnonzero(group)
     return Look(
@@ -224,7 +226,7 @@ def look_of(
 
 
 def look_without_nodes(session: Session, task: Task, failure: FitFailure) -> Look:
-    """No node was looked at: none can do."""
+    """Return a look without nodes: no node can fit."""
     codes = np.full(session.nodes.count, session.reasons.intern(failure.reason), dtype=np.int32)
     no_nodes = np.zeros(0, dtype=np.intp)
     look = Look(session.action, task.key, session.nodes.names, session.reasons, codes, no_nodes)
@@ -233,7 +235,7 @@ def look_without_nodes(session: Session, task: Task, failure: FitFailure) -> Loo
 
 
 def look_at_one(session: Session, task: Task, row: int) -> Look:
-    """Only the node that room had been made on was looked at, and taken."""
+    """Return a look at the nominated node alone, which was taken."""
     name = session.nodes.names[row]
     codes, fitting = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.intp)
     return Look(session.action, task.key, [name], session.reasons, codes, fitting, chosen=name, nominated=name)
@@ -259,7 +261,7 @@ def _lacking(session: Session, task: Task) -> dict[str, tuple[float, float]]:
 
 
 class NullTrail:
-    """A trail without a reader: nothing is kept. `listens`: True if facts should be computed only for the trail;
+    """A trail without a reader: it keeps nothing. `listens`: True if facts should be computed only for the trail;
     `is_asking`: whether plugins are being asked just for that; `search`: how nodes are searched.
     """
 
@@ -267,39 +269,39 @@ class NullTrail:
     search: type[NodeSearch] = NodeSearch
 
     def begin(self, session: Session) -> None:
-        """The session opens."""
+        """Note that the session opens."""
 
     def end(self) -> None:
-        """The last action is over."""
+        """Note that the last action has ended."""
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """The action is done with the job for now, or with one HyperNode for it."""
+        """Note that the action is done with the job for now, or with one HyperNode for it."""
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
-        """The action is done with a queue, and so with all its jobs that it said nothing about; `left`: those that it
-        has not tried.
+        """Note that the action is done with a queue, and so with all its jobs without an ending of their own; `left`:
+        those that it has not tried.
         """
 
     def job_turn(self, job: Job, behind: JobQueue) -> None:
-        """The action takes up a job; `behind`: the rest of its queue."""
+        """Note that the action takes up a job; `behind`: the rest of its queue."""
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """The action is done with the task, or with one node for it."""
+        """Note that the action is done with the task, or with one node for it."""
 
     def looked(self, search: NodeSearch, group: BoolArray, node: int = -1, seen: BoolArray | None = None) -> None:
-        """It was looked for a node for a task; `group`: the candidates, `node`: the one chosen, `seen`: who was looked
-        at where not all were.
+        """Note a search for a node for a task; `group`: the candidates, `node`: the chosen one, `seen`: the nodes
+        looked at, where not all were.
         """
 
     def looked_at_one(self, task: Task, row: int) -> None:
-        """Only the nominated node was looked at, and it would do."""
+        """Note that only the nominated node was looked at, and fits."""
 
     def found_nowhere(self, task: Task, failure: FitFailure) -> None:
-        """Before any node was looked at it was plain that none can do."""
+        """Note that no node was looked at, since none can fit."""
 
 
 class Everything:
-    """Contains whatever there is."""
+    """A collection that contains everything."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -310,9 +312,9 @@ NULL_TRAIL: Final = NullTrail()
 
 
 class Trail(NullTrail):
-    """The record of one session about `tasks` and `jobs`, "namespace/name" each (all of them unless said otherwise).
-    `every_filter`: what each filter says of each node, also where an earlier one had refused it already. `brief`: of
-    all jobs of a large cluster, neither what was found on single nodes nor how many tasks had which status.
+    """The record of one session about `tasks` and `jobs`, "namespace/name" each (all of them unless named).
+    `every_filter`: each filter's answer about each node, also where an earlier one had refused it already. `brief`:
+    without the findings on single nodes and the tasks' statuses, for all jobs of a large cluster.
 
     `looks`: by task, in order; `admissions`: by job; `endings`: in order, by the job's name; `turns`: in which order
     jobs were taken up, and what put each before the next of its queue; `elections` in which one
@@ -345,7 +347,7 @@ class Trail(NullTrail):
 
     @property
     def session(self) -> Session:
-        """The one that is being followed."""
+        """Return the followed session."""
         assert self._session is not None
         return self._session
 
@@ -357,7 +359,7 @@ class Trail(NullTrail):
         session.points.tell(self)
 
     def end(self) -> None:
-        """The last action is over: the session is let go of."""
+        """Note that the last action has ended, and drop the session."""
         session, self._session = self.session, None
         status = session.jobs.status
         tasks = (task for task in session.snapshot.tasks.handles if task is not None and task.key in self.tasks)
@@ -382,13 +384,13 @@ class Trail(NullTrail):
     # --- what the session tells
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """The action is done with the job for now, or with one HyperNode for it."""
+        """Note that the action is done with the job for now, or with one HyperNode for it."""
         if job.key in self.jobs:
             self._ended(job.key, job.key, ending, detail, domain)
 
     def queue_ended(self, queue: str, ending: Ending, left: JobQueue | None = None) -> None:
-        """The action is done with a queue, and so with all its jobs that it said nothing about; `left`: those that it
-        has not tried.
+        """Note that the action is done with a queue, and so with all its jobs without an ending of their own; `left`:
+        those that it has not tried.
         """
         self._of_queues.append((queue, Ended(self.session.action, queue, ending)))
         with self.paused():
@@ -397,7 +399,7 @@ class Trail(NullTrail):
                 self._take_turn(job, following, tried=False)
 
     def job_turn(self, job: Job, behind: JobQueue) -> None:
-        """The action takes up a job; `behind`: the rest of its queue."""
+        """Note that the action takes up a job; `behind`: the rest of its queue."""
         with self.paused():
             self._take_turn(job, behind.first() if behind else None, tried=True)
 
@@ -412,7 +414,7 @@ class Trail(NullTrail):
         self.turns.append(Turn(session.action, job.key, queue, tried, share, ahead))
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """The action is done with the task, or with one node for it."""
+        """Note that the action is done with the task, or with one node for it."""
         if node >= 0 and self.brief and ending is not Ending.PLACEMENT_REFUSED:
             return
         if task.key in self.tasks or task.job in self.jobs:
@@ -431,8 +433,8 @@ class Trail(NullTrail):
         return {name: held.get(name) for held in found if held is not None for name in held.resource_names()}
 
     def looked(self, search: NodeSearch, group: BoolArray, node: int = -1, seen: BoolArray | None = None) -> None:
-        """It was looked for a node for a task; `group`: the candidates, `node`: the one chosen, `seen`: who was looked
-        at where not all were.
+        """Note a search for a node for a task; `group`: the candidates, `node`: the chosen one, `seen`: the nodes
+        looked at, where not all were.
         """
         if search.task.key in self.tasks:
             assert isinstance(search, HeardSearch)
@@ -440,12 +442,12 @@ class Trail(NullTrail):
                 self._keep(look_of(search, group, node, seen, every_filter=self.every_filter))
 
     def looked_at_one(self, task: Task, row: int) -> None:
-        """Only the nominated node was looked at, and it would do."""
+        """Note that only the nominated node was looked at, and fits."""
         if task.key in self.tasks:
             self._keep(look_at_one(self.session, task, row))
 
     def found_nowhere(self, task: Task, failure: FitFailure) -> None:
-        """Before any node was looked at it was plain that none can do."""
+        """Note that no node was looked at, since none can fit."""
         if task.key in self.tasks:
             self._keep(look_without_nodes(self.session, task, failure))
 
@@ -453,7 +455,7 @@ class Trail(NullTrail):
         self.looks.setdefault(look.task, []).append(look)
 
     def admission(self, job: Job) -> AdmissionVotes | None:
-        """A job asks to be admitted; None when no reader asks about it."""
+        """Note that a job asks for admission; None without a reader."""
         if job.key not in self.jobs:
             return None
         found = self.admissions[job.key] = AdmissionVotes(job.key)
