@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class HandleTable(Generic[T]):
-    """Things of one type (snapshots, sessions) by handle: messages carry the handle only."""
+    """Objects of one type (snapshots, sessions) by handle: messages carry only the handle."""
 
     def __init__(self, kind: type[T]) -> None:
         self.kind = kind
@@ -17,13 +17,13 @@ class HandleTable(Generic[T]):
         self._numbers = count(1)
 
     def put(self, thing: T) -> int:
-        """Keep it; returns its handle."""
+        """Keep an object, and return its handle."""
         number = next(self._numbers)
         self._things[number] = thing
         return number
 
     def get(self, number: int) -> T:
-        """Return the object without taking it; KeyError when it was never put there, or was taken."""
+        """Return the object without removing it. Raises KeyError when it was never put there, or was taken."""
         return self._things[number]
 
     def take(self, number: int) -> T:
@@ -31,7 +31,7 @@ class HandleTable(Generic[T]):
         return self._things.pop(number)
 
     def drop(self, number: int) -> None:
-        """Throw it away, if it is there."""
+        """Drop the object, if it exists."""
         self._things.pop(number, None)
 
     def __contains__(self, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""A machine watches the store and writes to it: kubelets and controllers are made of it.
+"""The interface of a machine, which watches the store and writes to it: kubelets and controllers are machines.
 
 A machine is pure: it hears changes and returns requests for the api; it never sleeps, asks or reads a
 clock. A shell reads the log, asks and keeps the time. A test drives a machine the same way without any shell.
@@ -41,16 +41,16 @@ class Machine(ABC):
 
     @abstractmethod
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:  # noqa: B027 - for most, nothing
-        """The answer to one request of the last step; they come in order, before the next step.
+        """Take the answer to one request of the last step; answers come in order, before the next step.
 
         Most need none: the watch brings what was written, and of what was refused, that it has changed or gone.
         """
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return None
 
     def running_timers(self) -> int:

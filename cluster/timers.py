@@ -13,12 +13,12 @@ MOMENT_DIGITS: Final = 6
 
 
 def moment(seconds: float) -> float:
-    """Round to the microsecond, however sums were rounded."""
+    """Round to the microsecond, so that sums of any order agree."""
     return round(seconds, MOMENT_DIGITS)
 
 
 class Timers(Generic[K]):
-    """At most one timer a key; setting it anew replaces it."""
+    """Timers by key: at most one each; setting it anew replaces it."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, K]] = []
@@ -26,13 +26,13 @@ class Timers(Generic[K]):
         self._numbers = count()
 
     def set(self, key: K, due: float) -> None:
-        """Go off at `due`, to the `moment`."""
+        """Set a timer for `due`, rounded by `moment`."""
         # the number keeps timers of one moment in the order of their setting, and keys need no order
         timer = self._current[key] = (moment(due), next(self._numbers), key)
         heappush(self._heap, timer)
 
     def cancel(self, key: K) -> None:
-        """Never mind."""
+        """Cancel a timer, if it is set."""
         self._current.pop(key, None)
 
     def take_due(self, now: float) -> list[K]:
@@ -45,7 +45,7 @@ class Timers(Generic[K]):
         return due
 
     def next_due(self) -> float | None:
-        """The earliest time, or None."""
+        """Return the earliest time, or None."""
         heap = self._heap
         # a timer that was cancelled or set anew stays in the heap until it comes up: taking it out would walk the whole
         # heap

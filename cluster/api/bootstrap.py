@@ -20,7 +20,7 @@ API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
 def system_queues() -> list[Object]:
-    """`root`, from which no queue reclaims, then `default` below it, as Volcano's scheduler creates them at its
+    """Return `root`, from which no queue reclaims, then `default` below it, as Volcano's scheduler creates them at its
     start.
     """
     return [_queue("root", reclaimable=False, parent=""), _queue("default", reclaimable=True, parent="root")]
@@ -33,9 +33,9 @@ def assumed_queues(objects: Sequence[Object]) -> list[Object]:
 
 
 def first_requests(queues: bool, address: tuple[str, int] | None, *, installed: bool = False) -> list[ApiRequest]:
-    """Return what to ask at the start: the system queues, and where the api is served, at `address`, the namespaces,
-    the StorageClass, the Service that every cluster has, and the definitions of Volcano's kinds. `installed`: some of
-    these are there, and those that are not have been deleted.
+    """Return the first requests: the system queues, and where the api is served, at `address`, the namespaces, the
+    StorageClass, the Service that every cluster has, and the definitions of Volcano's kinds. `installed`: some of these
+    exist, and the missing ones have been deleted.
     """
     objects = [] if address is None else [*map(new_namespace, FIRST), _storage_class(), *api_service(address)]
     objects += [] if address is None or installed else definitions()
@@ -45,7 +45,7 @@ def first_requests(queues: bool, address: tuple[str, int] | None, *, installed: 
 
 
 def api_service(address: tuple[str, int]) -> tuple[Object, Object, Object]:
-    """The Service by which pods would know the API server, its Endpoints and its slice (source: kube-apiserver's
+    """Return the Service by which pods would know the API server, its Endpoints and its slice (source: kube-apiserver's
     `kubernetesservice`).
     """
     labels = {"component": "apiserver", "provider": "kubernetes"}
@@ -72,7 +72,7 @@ def api_service(address: tuple[str, int]) -> tuple[Object, Object, Object]:
 
 
 def _storage_class() -> Object:
-    """For claims that say nothing of their class: volumes are made where their pods go."""
+    """Return the default class of claims: volumes are made where their pods go."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -93,7 +93,7 @@ def api_moved(address: tuple[str, int]) -> list[ApiRequest]:
 
 
 def _behind(address: tuple[str, int]) -> tuple[list[Object], list[Object], list[Object]]:
-    """Subsets of the Endpoints; endpoints and ports of the slice."""
+    """Return subsets of the Endpoints, and endpoints and ports of the slice."""
     host, number = address
     ports: list[Object] = [{"name": "https", "port": number, "protocol": "TCP"}]
     subsets = [{"addresses": [{"ip": host}], "ports": ports}]

@@ -1,4 +1,4 @@
-"""The checks of an object on its way into the store, in the order in which they are asked; the first refusal counts.
+"""The checks of an object before it is stored, in their order; the first refusal counts.
 
 Of a new object (`NEW`), and why each stands where it does:
 
@@ -55,7 +55,7 @@ _GENERATE_ATTEMPTS: Final = 8
 
 
 class NewObject(Struct):
-    """A new object in hand, which the checks change. `nulls`: there may be some in it; `uid`: the one that it will get;
+    """A new object, which the checks change. `nulls`: it may contain some; `uid`: the one that it will get;
     `make_namespace`: makes one that a manifest at the start only names.
     """
 
@@ -71,11 +71,11 @@ class NewObject(Struct):
 
     @property
     def admission(self) -> Admission:
-        """The rules of its kind."""
+        """Return the rules of its kind."""
         return admission_of(self.kind.key)
 
     def invalid(self, causes: list[Cause], webhook: str = "") -> Refused | None:
-        """The refusal for these causes; None when there are none."""
+        """Return the refusal for these causes; None without causes."""
         name = self.key[2] or name_of(self.obj)
         return refusals.invalid(self.kind, name, causes, webhook) if causes else None
 
@@ -89,7 +89,7 @@ def types(new: NewObject) -> Refused | None:
 
 
 def definition(new: NewObject) -> Refused | None:
-    """Settle by the definition, and refuse what it does not allow."""
+    """Settle the object by its definition, and return the refusal of disallowed content."""
     if new.kind.is_custom and new.registry.is_ending(new.kind):
         return refusals.not_allowed("create not allowed while custom resource definition is terminating")
     causes = definition_problems(new.registry, new.kind, new.obj)
@@ -97,7 +97,7 @@ def definition(new: NewObject) -> Refused | None:
 
 
 def name(new: NewObject) -> Refused | None:
-    """Settle the metadata, and refuse names and labels that Kubernetes would not take."""
+    """Settle the metadata, and refuse names and labels that Kubernetes does not allow."""
     meta, kind = metadata.settle(new.obj, new.kind), new.kind
     if not meta.get("name") and (base := meta.get("generateName")):
         tables, seed = new.registry.tables, new.registry.seed
@@ -112,7 +112,7 @@ def name(new: NewObject) -> Refused | None:
 
 
 def namespace(new: NewObject) -> Refused | None:
-    """Say why the namespace takes no new object; one that a manifest at the start only names is made for it."""
+    """Return why the namespace takes no new object; one that a manifest at the start only names is made for it."""
     if not new.kind.namespaced:
         return None
     inside, tables = new.key[1], new.registry.tables
@@ -148,7 +148,7 @@ def permission(new: NewObject) -> Refused | None:
 
 
 def rules(new: NewObject) -> Refused | None:
-    """Refuse what is not valid."""
+    """Refuse an object that is not valid."""
     if causes := settled_problems(new.kind, new.obj):
         return new.invalid(causes)
     admission = new.admission
@@ -167,7 +167,7 @@ NEW: Final = (types, definition, name, namespace, namesake, defaults, permission
 
 
 def refusal_of_new(new: NewObject) -> Refused | None:
-    """Ask every check; the first refusal, if any."""
+    """Run every check, and return the first refusal."""
     for check in NEW:
         if (refused := check(new)) is not None:
             return refused
@@ -178,7 +178,7 @@ def refusal_of_new(new: NewObject) -> Refused | None:
 
 
 def identity(found: FoundObject, new: Object) -> Refused | None:
-    """A conflict when the object was made from another version, or is another one of the same name."""
+    """Return a conflict when the object was made from another version, or is another one of the same name."""
     meta, before, called = new["metadata"], found.obj["metadata"], found.key[2]
     given = meta.get("resourceVersion")
     if given and given != before["resourceVersion"]:
@@ -211,7 +211,9 @@ def rules_of_change(registry: Registry, found: FoundObject, new: Object) -> Refu
 
 
 def shape_problems(registry: Registry, kind: Kind, obj: Object, *, nulls: bool = True) -> list[Cause]:
-    """Return the field of another type than the schema's; `nulls`: there may be some, which are absent fields."""
+    """Return the field of another type than the schema's; `nulls`: the object may contain some, which are absent
+    fields.
+    """
     # where a user's definition is, its schema says which nulls are values
     if nulls and not (kind.defined and registry.kinds.schema(kind.key) is not None):
         drop_nulls(obj)
@@ -219,8 +221,8 @@ def shape_problems(registry: Registry, kind: Kind, obj: Object, *, nulls: bool =
 
 
 def definition_problems(registry: Registry, kind: Kind, obj: Object) -> list[Cause]:
-    """Settle an object by the definition of its kind, and return what it does not allow. A kind of Volcano's with rules
-    in admission is judged after the defaults of those (`settled_problems`).
+    """Settle an object by the definition of its kind, and return its problems. A Volcano kind with rules in admission
+    is checked after their defaults (`settled_problems`).
     """
     if kind.defined and (schema := registry.kinds.schema(kind.key)) is not None:
         prune(obj, schema)
@@ -238,12 +240,12 @@ def settled_problems(kind: Kind, obj: Object) -> list[Cause]:
 
 
 def changed_shape(registry: Registry, kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
-    """Return what `types` and `definition` say of a changed object."""
+    """Return the problems that `types` and `definition` find in a changed object."""
     return shape_problems(registry, kind, obj, nulls=nulls) or definition_problems(registry, kind, obj)
 
 
 def loaded_problems(kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
-    """Say what in an object that exists elsewhere no reader here could make sense of; nulls are absent fields."""
+    """Return the problems for which no reader here could read an existing object; nulls are absent fields."""
     if problem := unsound(obj):
         return [Cause("", "FieldValueInvalid", f"Invalid value: {problem}")]
     if nulls and not kind.defined:
@@ -252,7 +254,8 @@ def loaded_problems(kind: Kind, obj: Object, *, nulls: bool) -> list[Cause]:
 
 
 def changed_status(registry: Registry, found: FoundRecord, new: Object, *, nulls: bool, typed: bool) -> list[Cause]:
-    """`changed_shape` when nothing but the status has changed: what has not was settled when it was written.
+    """Return the problems of `changed_shape` when only the status has changed: the other fields were settled when they
+    were written.
 
     `nulls`: there may be some in the status; `typed`: of what is new in it the types are known already.
     """

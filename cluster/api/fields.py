@@ -1,4 +1,4 @@
-"""Reading fields of plain objects whose types were checked on arrival: what is absent or null is empty."""
+"""Reading of fields of plain objects whose types were checked on arrival: an absent or null field is empty."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def rows(holder: Mapping, name: str) -> list[Mapping]:
-    """The list of mappings under `name`."""
+    """Return the list of mappings under `name`."""
     found: list[Mapping] = holder.get(name) or []
     return found
 
 
 def labels_of(holder: Mapping) -> dict[str, str]:
-    """metadata.labels."""
+    """Return metadata.labels."""
     return section(section(holder, "metadata"), "labels")
 
 
 def annotations_of(holder: Mapping) -> dict[str, str]:
-    """metadata.annotations."""
+    """Return metadata.annotations."""
     return section(section(holder, "metadata"), "annotations")
 
 
 def containers_of(pod_spec: Mapping) -> list[Mapping]:
-    """Containers and init containers of a pod spec."""
+    """Return containers and init containers of a pod spec."""
     containers, first = rows(pod_spec, "containers"), rows(pod_spec, "initContainers")
     return [*containers, *first] if first else containers

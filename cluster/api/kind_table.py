@@ -40,28 +40,28 @@ class KindTable:
             self._add(row)
 
     def by_type(self, api_version: object, kind: object) -> Kind | None:
-        """The row for an object's `apiVersion` and `kind`, other versions of it included."""
+        """Return the row for an object's `apiVersion` and `kind`, other versions of it included."""
         if not isinstance(api_version, str) or not isinstance(kind, str):
             return None
         return self._offered(self._by_type.get((api_version, kind)))
 
     def by_resource(self, group: str, version: str, plural: str) -> Kind | None:
-        """The row behind a path, in any version in which it is served."""
+        """Return the row behind a path, in any version in which it is served."""
         return self._offered(self._by_resource.get((group, version, plural)))
 
     def _offered(self, row: Kind | None) -> Kind | None:
         return None if row is None or row.key in self._withheld else row
 
     def rows(self) -> list[Kind]:
-        """All kinds: the built-in ones in their order, then the defined ones by name."""
+        """Return all kinds: the built-in ones in their order, then the defined ones by name."""
         return [row for row in self._by_key.values() if row.key not in self._withheld]
 
     def definition(self, key: str) -> Object | None:
-        """The CustomResourceDefinition behind a kind; None for a built-in one."""
+        """Return the CustomResourceDefinition behind a kind; None for a built-in one."""
         return self._defining.get(key)
 
     def schema(self, key: str) -> dict[str, Any] | None:
-        """The schema of a defined kind, in the version in which it is stored; None for a built-in kind."""
+        """Return the schema of a defined kind, in the version in which it is stored; None for a built-in kind."""
         definition = self._defining.get(key)
         if definition is None:
             return None
@@ -70,12 +70,12 @@ class KindTable:
         return section(schemas[0], "openAPIV3Schema") if schemas else {}
 
     def reading(self, key: str) -> Callable[[Object], Object] | None:
-        """Return the function that adds later defaults to an object of a defined kind; None where there are none."""
+        """Return the function that adds later defaults to an object of a defined kind; None without any."""
         schema = self._defaults.get(key)
         return None if schema is None else partial(as_read, schema)
 
     def add_definition(self, definition: Object) -> Kind | None:
-        """Serve what a definition defines, in place of what it defined before.
+        """Serve the kind of a definition, in place of its earlier one.
 
         None, and nothing served, when its names were not accepted or the kind is a built-in one.
         """
@@ -98,7 +98,7 @@ class KindTable:
         return row
 
     def remove_definition(self, name: str) -> Kind | None:
-        """No longer serve what the definition of this name (`plural.group`) defines; its row, if it had one."""
+        """Stop serving the kind of the definition of this name (`plural.group`), and return its row, if it had one."""
         definition = self._definitions.pop(name, None)
         if definition is None:
             return None
@@ -110,7 +110,7 @@ class KindTable:
         return row
 
     def withhold(self, name: str) -> None:
-        """No longer offer the kind of Volcano's whose definition of this name has gone."""
+        """Stop offering the Volcano kind whose definition of this name has gone."""
         if name in VOLCANOS and self._installable:
             self._withheld.add(VOLCANOS[name])
 

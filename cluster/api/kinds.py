@@ -1,4 +1,4 @@
-"""The kinds of object the api server knows: group, version, plural, scope, short names, columns, one row each.
+"""The kinds of object that the api server knows: group, version, plural, scope, short names, columns, one row each.
 
 Messages name a kind by its key: the bare kind, or `Kind.group` where two groups share a kind (batch/v1 `Job` is
 `Job.batch`; plain `Job` is Volcano's) and for kinds that a user defines. The rows stand in the schema's data file; but
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PrinterColumn(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A column, of a JSON type, with what is at a path; `priority` 1: with `-o wide` only."""
+    """A column, of a JSON type, with the value at a path; `priority` 1: only with `-o wide`."""
 
     name: str
     type: str
@@ -28,7 +28,7 @@ class PrinterColumn(Struct, frozen=True, gc=False, rename="camel", omit_defaults
 
 
 class Kind(Struct, frozen=True, gc=False):
-    """One row.
+    """The row of a kind.
 
     `status` says whether the kind has a status subresource: then a status given on create or on the main path is
     dropped, unless `keeps_status` (nothing else here would fill it in). `also` are older group/versions whose objects
@@ -62,22 +62,22 @@ class Kind(Struct, frozen=True, gc=False):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the bare version in the core group."""
+        """Return `group/version`, or the bare version in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def resource(self) -> str:
-        """`plural.group`, as error messages name it."""
+        """Return `plural.group`, as error messages name the kind."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def qualified(self) -> str:
-        """`Kind.group`, as Invalid errors name it."""
+        """Return `Kind.group`, as Invalid errors name the kind."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
     def singular(self) -> str:
-        """The name of one, as `kubectl get pod` has it."""
+        """Return the singular name, as in `kubectl get pod`."""
         return self.singular_name or self.kind.lower()
 
     @property
@@ -94,7 +94,7 @@ class Kind(Struct, frozen=True, gc=False):
 
     @property
     def served_versions(self) -> tuple[str, ...]:
-        """The versions of its group under which it is served, the stored one first."""
+        """Return the versions of its group under which the kind is served, the stored one first."""
         return (self.version, *self.versions)
 
 
@@ -112,10 +112,10 @@ _BY_TYPE: Final[dict[tuple[object, object], Kind]] = {
 
 
 def kind_of(api_version: object, kind: object) -> Kind | None:
-    """The row for an object's `apiVersion` and `kind`, older versions included; None when there is none."""
+    """Return the row for an object's `apiVersion` and `kind`, older versions included; None without one."""
     return _BY_TYPE.get((api_version, kind)) if isinstance(api_version, str) and isinstance(kind, str) else None
 
 
 def known_types() -> list[tuple[str, str]]:
-    """Every (apiVersion, kind) that is stored as it is, for "did you mean" hints."""
+    """Return every (apiVersion, kind) that is stored as it is, for "did you mean" hints."""
     return [(row.api_version, row.kind) for row in _ROWS]

@@ -1,4 +1,6 @@
-"""metadata: what a client may write, what the server stamps, and what an update may not touch."""
+"""metadata: the fields that a client may write, those that the server stamps, and those that an update may not
+change.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def stamp(meta: dict[str, Any], uid: str, created: str, *, generation: bool = Tr
 
 
 def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
-    """Carry over what an update may not change."""
+    """Carry over the fields that an update may not change."""
     _drop_servers(meta)
     for name in _KEPT:
         if name in old:
@@ -80,8 +82,8 @@ def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
 
 
 def beside_status(kind: Kind, given: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-    """The metadata after a change of the status: of Kubernetes' own kinds a client's labels, annotations and finalizers
-    come along, except those that it keeps (source: the status strategies of `pkg/registry`).
+    """Return the metadata after a change of the status: for Kubernetes' own kinds with a client's labels, annotations
+    and finalizers, except those that the kind keeps (source: the status strategies of `pkg/registry`).
     """
     if kind.is_custom or kind.key in _STATUS_ALONE:
         return dict(old)

@@ -49,7 +49,7 @@ def label_problem(text: str) -> str | None:
 
 @remembers(4096)
 def old_label_problem(text: str) -> str | None:
-    """Return why `text` is not a DNS label of RFC 1035, which begins with a letter; None where it is."""
+    """Return why `text` is not a DNS label of RFC 1035, which begins with a letter; None for a valid one."""
     if len(text) > 63:
         return "must be no more than 63 bytes"
     return None if _LABEL.fullmatch(text) and text[0].isalpha() else _OLD_LABEL_RULE
@@ -71,7 +71,7 @@ def path_segment_problem(text: str) -> str | None:
 
 
 def name_problem(kind: str, text: str) -> str | None:
-    """Return why an object of a kind, by its key, cannot have this name; None where it can.
+    """Return why an object of a kind, by its key, cannot have this name; None for a valid one.
 
     Source: validation in Kubernetes' `pkg/apis`. Services, Namespaces and StatefulSets have stricter rules besides.
     """
@@ -110,7 +110,7 @@ def label_value_problem(text: str) -> str | None:
 
 
 def uid_of(seed: int, revision: int, attempt: int = 0) -> str:
-    """A uid in the shape of a UUID: a hash of the store's seed and the revision that created the object.
+    """Return a uid in the shape of a UUID: a hash of the store's seed and the revision that created the object.
 
     `attempt`: another one, where an object that came with its uid has that one.
     """
@@ -121,7 +121,7 @@ def uid_of(seed: int, revision: int, attempt: int = 0) -> str:
 
 
 def generated_name(base: str, seed: int, revision: int, attempt: int) -> str:
-    """`base` and five letters, another five for every attempt (Kubernetes' generateName)."""
+    """Return `base` and five letters, another five for every attempt (Kubernetes' generateName)."""
     number = int.from_bytes(blake2b(b"name %d %d %d" % (seed, revision, attempt), digest_size=8).digest())
     letters: list[str] = []
     for _ in range(5):

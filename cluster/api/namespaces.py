@@ -1,4 +1,4 @@
-"""Namespaces: whether objects may come into them, and what a new one is like (source: NamespaceLifecycle)."""
+"""Namespaces: whether they accept objects, and the form of a new one (source: NamespaceLifecycle)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROW: Final = KINDS[NAMESPACE]
 
 
 def new_namespace(name: str) -> Object:
-    """A namespace as a client writes it."""
+    """Return a namespace as a client writes it."""
     return {"apiVersion": "v1", "kind": NAMESPACE, "metadata": {"name": name}}
 
 
@@ -28,12 +28,12 @@ def is_missing(tables: ObjectTables, namespace: str) -> bool:
 
 
 def not_there(namespace: str) -> Refused:
-    """The refusal for an object of a namespace that does not exist."""
+    """Return the refusal for an object of a namespace that does not exist."""
     return refusals.not_found(_ROW, namespace)
 
 
 def ending(tables: ObjectTables, kind: Kind, namespace: str, name: str) -> Refused | None:
-    """The refusal for a new object in a namespace that is being deleted."""
+    """Return the refusal for a new object in a namespace that is being deleted."""
     found = tables.shared((NAMESPACE, "", namespace))
     if found is None or "deletionTimestamp" not in found["metadata"]:
         return None

@@ -47,7 +47,7 @@ class ObjectRecord(Struct, gc=False):
 
 
 class Ordered:
-    """Names and records. Iterators are not to be held over a change. `records` are for reading only."""
+    """Names and records. Iterators must not be kept across a change. `records` are read-only."""
 
     def __init__(self) -> None:
         self.records: dict[Name, ObjectRecord] = {}
@@ -59,16 +59,16 @@ class Ordered:
         return len(self.records)
 
     def names(self) -> Iterator[Name]:
-        """Every name, in order of arrival, as it is now."""
+        """Return every present name, in order of arrival."""
         # a copy: the caller may change objects while it walks
         return iter(tuple(self.records))
 
     def items(self) -> Iterator[tuple[Name, ObjectRecord]]:
-        """Names and records, in order of arrival."""
+        """Return names and records, in order of arrival."""
         return iter(tuple(self.records.items()))
 
     def add(self, name: Name, record: ObjectRecord) -> bool:
-        """Put a record under a name; one that is there keeps its place. Whether the name is new."""
+        """Put a record under a name, and return whether the name is new; an existing one keeps its place."""
         known = name in self.records
         self.records[name] = record
         if not self._firsts:
@@ -87,7 +87,7 @@ class Ordered:
         return True
 
     def pop(self, name: Name) -> ObjectRecord:
-        """Remove a record; KeyError when it does not exist."""
+        """Remove a record. Raises KeyError when it does not exist."""
         record = self.records.pop(name)
         run, at = self._place(name)
         del self._names[run][at], self._runs[run][at]
@@ -98,15 +98,15 @@ class Ordered:
         return record
 
     def sorted_names(self, namespace: str | None = None) -> Iterator[Name]:
-        """Names by namespace and name: all of them, or those of a namespace."""
+        """Return names by namespace and name: all of them, or those of a namespace."""
         return chain.from_iterable(self._names[run][part] for run, part in self._parts(namespace))
 
     def sorted_records(self, namespace: str | None = None) -> Iterator[ObjectRecord]:
-        """The records of these names, in the same order."""
+        """Return the records of these names, in the same order."""
         return chain.from_iterable(self._runs[run][part] for run, part in self._parts(namespace))
 
     def _place(self, name: Name) -> tuple[int, int]:
-        """The run that a name belongs into, and where in it."""
+        """Return the run that a name belongs into, and the place in it."""
         run = max(bisect_right(self._firsts, name) - 1, 0)
         return run, bisect_left(self._names[run], name)
 
@@ -138,7 +138,7 @@ _REMEMBERED_OWNERS: Final = 10_000
 
 
 class ObjectTables:
-    """Objects, their revision, the log, the outbox. Nothing here judges a request.
+    """Objects, their revision, the log, the outbox. The tables check no request.
 
     `written`: where those find what was written, and the changes, who read their bytes.
     """
@@ -161,19 +161,21 @@ class ObjectTables:
     # --- reading
 
     def get(self, key: Key) -> ObjectRecord | None:
-        """The record, or None."""
+        """Return the record, or None."""
         try:
             return self._kinds[key[0]].records.get(key[1:])
         except KeyError:  # no object of this kind yet
             return None
 
     def read(self, key: Key) -> Object | None:
-        """A copy of the object that is the caller's to change, or None."""
+        """Return a copy of the object that is the caller's to change, or None."""
         record = self.get(key)
         return None if record is None else own(record)
 
     def shared(self, key: Key) -> Object | None:
-        """The object, decoded once a revision and shared: read only. For the few that admission asks for often."""
+        """Return the object, decoded once a revision and shared, so read-only. For the few that admission reads
+        often.
+        """
         record = self.get(key)
         if record is None:
             return None
@@ -184,30 +186,30 @@ class ObjectTables:
         return known[1]
 
     def seen(self, record: ObjectRecord) -> Object:
-        """The object of a record, shared with the watchers that read the same bytes: read only."""
+        """Return the object of a record, shared with the watchers that read the same bytes, so read-only."""
         found: Object = self._written.unpack(record.blob)
         return found
 
     def of_kind(self, kind: str, namespace: str | None = None) -> list[tuple[Name, ObjectRecord]]:
-        """(namespace, name) and record of every object of a kind, in that order."""
+        """Yield (namespace, name) and record of every object of a kind, in that order."""
         held = self._kinds.get(kind)
         if held is None:
             return []
         return list(zip(held.sorted_names(namespace), held.sorted_records(namespace), strict=True))
 
     def blobs(self, kind: str, namespace: str | None = None) -> tuple[bytes, ...]:
-        """Every object of a kind, by namespace and name."""
+        """Return every object of a kind, by namespace and name."""
         held = self._kinds.get(kind)
         return () if held is None else tuple([record.blob for record in held.sorted_records(namespace)])
 
     def labels(self, record: ObjectRecord) -> dict[str, str]:
-        """The labels of an object: known from its writing, or looked up once."""
+        """Return the labels of an object, known from its writing or looked up once."""
         if record.labels is None:
             record.labels = _labels_of(own(record))
         return record.labels
 
     def kinds(self) -> list[str]:
-        """Keys of the kinds that have ever had an object."""
+        """Return the keys of the kinds that have ever had an object."""
         return list(self._kinds)
 
     def in_namespace(self, namespace: str) -> int:
@@ -215,12 +217,12 @@ class ObjectTables:
         return self._in_namespace.get(namespace, 0)
 
     def names(self, kind: str) -> Iterator[tuple[str, str]]:
-        """(namespace, name) of every object of a kind, oldest first."""
+        """Return (namespace, name) of every object of a kind, oldest first."""
         held = self._kinds.get(kind)
         return iter(()) if held is None else held.names()
 
     def changed_since(self, revision: int) -> set[str]:
-        """The kinds with a change after a revision."""
+        """Return the kinds with a change after a revision."""
         return {kind for kind, at in self.kind_revisions.items() if at > revision}
 
     def count(self, kind: str | None = None) -> int:
@@ -230,15 +232,15 @@ class ObjectTables:
         return sum(map(len, self._kinds.values()))
 
     def dependents(self, uid: str) -> list[Key]:
-        """The objects whose ownerReferences name this uid, in the order in which they came."""
+        """Return the objects whose ownerReferences name this uid, in the order in which they came."""
         return list(self._dependents.get(uid, ()))
 
     def key_of(self, uid: str) -> Key | None:
-        """The object of this uid."""
+        """Return the object of this uid."""
         return self._keys.get(uid)
 
     def inside(self, namespace: str) -> list[Key]:
-        """Every object of a namespace, kind by kind."""
+        """Return every object of a namespace, kind by kind."""
         return [(kind, *name) for kind, held in self._kinds.items() for name in held.sorted_names(namespace)]
 
     def was_removed(self, uid: str) -> bool:
@@ -248,7 +250,7 @@ class ObjectTables:
     # --- writing
 
     def put(self, key: Key, obj: Object, user: str) -> bytes:
-        """Write an object under the next revision, which it carries from then on; returns its bytes.
+        """Write an object under the next revision, which it carries from then on, and return its bytes.
 
         It must not change afterwards: all readers of these bytes share it.
         """
@@ -262,17 +264,17 @@ class ObjectTables:
         return blob
 
     def put_again(self, key: Key, obj: Object, user: str) -> bytes:
-        """Write an object that is there and keeps its labels and owners; it may be changed afterwards."""
+        """Write an existing object that keeps its labels and owners; the caller may change it afterwards."""
         return self._write(key, self._kinds[key[0]].records[key[1:]], obj, user)
 
     def replace(self, key: Key, record: ObjectRecord, obj: Object, user: str, *, status_only: bool = False) -> bytes:
-        """`put` of an object that keeps its labels and owners (all but its status); `record` is the one of this key."""
+        """Put an object that keeps its labels and owners (all but its status); `record` is the one of this key."""
         blob = self._write(key, record, obj, user, user if status_only else "")
         self._written.keep(blob, obj)
         return blob
 
     def put_new(self, key: Key, obj: Object, user: str) -> bytes:
-        """`put` of an object that does not exist yet."""
+        """Put an object that does not exist yet."""
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
@@ -300,7 +302,7 @@ class ObjectTables:
         return blob
 
     def remove(self, key: Key, obj: Object, user: str) -> None:
-        """Take an object away; watchers get it as it last was."""
+        """Remove an object; watchers get its last state."""
         record = self._take(key)
         self._forget(key, record.uid, owner_uids(obj))
         parts = self._parts[key[0]]
@@ -308,7 +310,7 @@ class ObjectTables:
         self._changed("DELETED", key, record.blob, user, parts.concerned(before, parts.unseen))
 
     def load(self, truth: Truth) -> None:
-        """Take over what a checkpoint holds; the tables must be empty."""
+        """Take over the objects of a checkpoint; the tables must be empty."""
         for kind, name, held in truth.rows():
             self._add((kind, *name), ObjectRecord(held.blob, held.revision, held.uid))
             self._own((kind, *name), held.owners)
@@ -318,7 +320,7 @@ class ObjectTables:
         self.log.forget_all(self.revision)
 
     def restore(self, mutation: Mutation) -> None:
-        """Apply a mutation of the journal. One that has been applied already changes nothing."""
+        """Apply a mutation of the journal. A repeated one changes nothing."""
         if mutation.revision <= self.revision:
             return
         key = (mutation.kind, mutation.namespace, mutation.name)
@@ -391,7 +393,7 @@ class ObjectTables:
 
 
 class _PartsByKind(dict[str, KindParts]):
-    """A kind without named parts has none."""
+    """Parts of kinds; a kind without named parts has none."""
 
     def __missing__(self, kind: str) -> KindParts:
         parts = self[kind] = KindParts(kind)
@@ -399,7 +401,7 @@ class _PartsByKind(dict[str, KindParts]):
 
 
 def own(record: ObjectRecord) -> Object:
-    """A copy of the object of a record that is the caller's to change."""
+    """Return a copy of a record's object that the caller may change."""
     copy: Object = unpack(record.blob)
     return copy
 
@@ -409,6 +411,6 @@ def _labels_of(obj: Object) -> dict[str, str]:
 
 
 def owner_uids(obj: Object) -> set[str]:
-    """Uids in metadata.ownerReferences."""
+    """Return the uids in metadata.ownerReferences."""
     references: list[dict[str, Any]] | None = section(obj, "metadata").get("ownerReferences")
     return {reference["uid"] for reference in references} if references else set()

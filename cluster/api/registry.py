@@ -1,4 +1,4 @@
-"""Context of a request: the tables, the kinds that exist now, and the state that admission may read."""
+"""Context of a request: the tables, the existing kinds, and the state that admission may read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pumice.storage.codec import pack
 
 
 class TablesLookup:
-    """`Lookup` over the tables. Objects handed out are shared: the reader must not change them."""
+    """`Lookup` over the tables. Its objects are shared: the reader must not change them."""
 
     def __init__(self, tables: ObjectTables) -> None:
         self._tables = tables
@@ -27,25 +27,27 @@ class TablesLookup:
         self._default_class: Object | None = None
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
-        """An object, or None."""
+        """Return an object, or None."""
         return self._tables.shared((kind, namespace, name))
 
     def all(self, kind: str, namespace: str | None = None) -> list[Object]:
-        """All objects of a kind, or those of a namespace, by namespace and name."""
+        """Return all objects of a kind, or those of a namespace, by namespace and name."""
         found = self._tables.of_kind(kind, namespace)
         return [obj for name, _ in found if (obj := self._tables.shared((kind, *name))) is not None] if found else []
 
     def queues(self) -> list[Object]:
-        """All queues, by name."""
+        """Return all queues, by name."""
         names = sorted(name for _, name in self._tables.names("Queue"))
         return [queue for name in names if (queue := self._tables.shared(("Queue", "", name))) is not None]
 
     def children(self, parent: str) -> list[Object]:
-        """The queues whose parent it is."""
+        """Return the queues that have it as their parent."""
         return [queue for queue in self.queues() if section(queue, "spec").get("parent") == parent]
 
     def default_priority_class(self) -> Object | None:
-        """The PriorityClass that is the global default: the lowest value when there are several, as in Kubernetes."""
+        """Return the PriorityClass that is the global default, with the lowest value when there are several, as in
+        Kubernetes.
+        """
         revision = self._tables.kind_revisions["PriorityClass"]
         if revision != self._classes_at:
             # remembered until a class changes: every new pod asks for it
@@ -68,7 +70,7 @@ _DEFINITION: Final = "CustomResourceDefinition"
 
 
 class FoundObject(NamedTuple):
-    """An object that is there; `obj` is a copy, unless it says otherwise where it comes from."""
+    """An existing object; `obj` is a copy, unless its source says otherwise."""
 
     key: Key
     kind: Kind
@@ -76,7 +78,7 @@ class FoundObject(NamedTuple):
 
 
 class FoundRecord(Struct):
-    """Record whose status alone is to change: the rest of `obj` is read-only.
+    """A record of which only the status will change: the rest of `obj` is read-only.
 
     Unless it is settled `whole`: any write may change any part of it, to what a schema says.
     """
@@ -89,7 +91,7 @@ class FoundRecord(Struct):
 
 
 class Registry:
-    """`seed` goes into uids and generated names; `served`: see `Store`."""
+    """The registry. `seed` goes into uids and generated names; `served`: see `Store`."""
 
     def __init__(self, tables: ObjectTables, *, seed: int = 0, served: bool = False) -> None:
         self.tables = tables
@@ -101,7 +103,7 @@ class Registry:
 
     @property
     def kinds(self) -> KindTable:
-        """The kinds of this moment: definitions come and go like any object."""
+        """Return the present kinds: definitions come and go like any object."""
         # read again only after a change: this is asked at every request
         if self.tables.kind_revisions[_DEFINITION] != self._defined_at:
             self._read_definitions()
@@ -116,7 +118,7 @@ class Registry:
                 self._kinds.add_definition(definition)
 
     def existing(self, key: str, namespace: str, name: str) -> FoundObject | Refused:
-        """The object of a kind's key, or the refusal that says what is missing."""
+        """Return the object of a kind's key, or the refusal that names what is missing."""
         kind = self.kinds.by_key(key)
         if kind is None:
             return refusals.unknown_kind(key)
@@ -125,7 +127,7 @@ class Registry:
         return refusals.not_found(kind, name) if obj is None else FoundObject(place, kind, obj)
 
     def for_status(self, key: str, namespace: str, name: str) -> FoundRecord | Refused:
-        """`existing` for a change of the status alone."""
+        """Return `existing` for a change of the status alone."""
         kind = self.kinds.by_key(key)
         if kind is None:
             return refusals.unknown_kind(key)
@@ -142,7 +144,7 @@ class Registry:
         return definition is not None and "deletionTimestamp" in definition["metadata"]
 
     def unchanged(self, key: Key) -> Accepted:
-        """The answer of a request that changed nothing."""
+        """Return the answer of a request that changed nothing."""
         record = self.tables.get(key)
         return Accepted(self.tables.revision, b"" if record is None else record.blob)
 

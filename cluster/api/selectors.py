@@ -42,7 +42,7 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Between commas that stand in no brackets."""
+    """Return the parts between commas that stand in no brackets."""
     at = -1
     while at < len(text):
         match = _PART.match(text, at + 1)
@@ -52,7 +52,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def selector_of(structured: Mapping[str, Any] | None) -> tuple[Requirement, ...]:
-    """The requirements of a `{matchLabels, matchExpressions}` selector; None and {} select everything."""
+    """Return the requirements of a `{matchLabels, matchExpressions}` selector; None and {} select everything."""
     if not structured:
         return ()
     labels: Mapping[str, str] = structured.get("matchLabels") or {}

@@ -1,4 +1,4 @@
-"""The truth, like etcd and kube-apiserver in one: a synchronous store of Kubernetes objects.
+"""The stored state of the cluster, like etcd and kube-apiserver in one: a synchronous store of Kubernetes objects.
 
 Each request comes with the time and gives a reply value; no request raises. What changed is in `outbox` until the actor
 has made it durable, and only then published to watchers. Same requests, times and seed: same objects, to the byte.
@@ -70,17 +70,17 @@ class Store:
 
     @property
     def revision(self) -> int:
-        """The newest revision, durable or not."""
+        """Return the newest revision, durable or not."""
         return self.tables.revision
 
     @property
     def binds(self) -> int:
-        """Pods that were put on a node since the start; what was restored does not count."""
+        """Return the number of pods that were put on a node since the start, without restored ones."""
         return self._placement.bound
 
     @property
     def kinds(self) -> KindTable:
-        """The kinds of this moment."""
+        """Return the present kinds."""
         return self.registry.kinds
 
     @property
@@ -90,7 +90,7 @@ class Store:
 
     @property
     def outbox(self) -> list[Mutation]:
-        """Changes since the last `drain`, in order."""
+        """Return changes since the last `drain`, in order."""
         return self.tables.outbox
 
     def drain(self) -> list[Mutation]:
@@ -98,11 +98,13 @@ class Store:
         return self.tables.drain()
 
     def publish(self, revision: int | None = None) -> set[str]:
-        """Let watchers see changes up to `revision` (None: all of them). Returns to what it is news: see the log."""
+        """Let watchers see changes up to `revision` (None: all of them), and return the kinds that they affect: see the
+        log.
+        """
         return self.log.publish(self.revision if revision is None else revision)
 
     def restore(self, mutation: Mutation) -> None:
-        """Rebuild: apply the journal's mutations in order. Watchers start after the last one."""
+        """Rebuild the tables by applying the journal's mutations in order. Watchers start after the last one."""
         self.tables.restore(mutation)
         self.log.forget_all(self.revision)
 
@@ -167,7 +169,7 @@ class Store:
     # --- reading
 
     def get(self, kind: str, namespace: str, name: str) -> Accepted | Refused:
-        """The object as it is now, or that there is none by the newest revision."""
+        """Return the object as it is now, or that it does not exist at the newest revision."""
         row = self.registry.kinds.by_key(kind)
         if row is None:
             return refusals.unknown_kind(kind)
@@ -178,7 +180,7 @@ class Store:
         return Accepted(record.revision, record.blob)
 
     def list(self, kind: str, namespace: str | None = None, label_selector: str | None = None) -> Listing | Refused:
-        """All objects of a kind, or those of a namespace, or those with certain labels."""
+        """Return all objects of a kind, or those of a namespace, or those with certain labels."""
         if self.kinds.by_key(kind) is None:
             return refusals.unknown_kind(kind)
         if not label_selector:
@@ -191,7 +193,7 @@ class Store:
         return Listing(self.revision, tuple(each.blob for each in records if matches(wanted, self.tables.labels(each))))
 
     def open_listing(self, kind: str, namespace: str | None = None) -> ListingOpened | Refused:
-        """Objects as of now, held under a handle: a snapshot that no later change touches."""
+        """Return objects as of now, held under a handle: a snapshot that no later change affects."""
         if self.kinds.by_key(kind) is None:
             return refusals.unknown_kind(kind)
         blobs = self.tables.blobs(kind, namespace)
@@ -206,7 +208,7 @@ class Store:
         return self._creation.create(blob, RequestMoment(now, user), dry_run=dry_run)
 
     def delete(self, request: commands.Delete, now: float) -> Accepted | Refused:
-        """Delete, gracefully where the object asks for it; what it owns goes with it, or as `propagation` says."""
+        """Delete an object, gracefully where it asks for it; owned objects go with it, or as `propagation` says."""
         found = self.registry.existing(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found

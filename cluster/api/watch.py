@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NewestRevisions:
-    """`newest`: the newest revision that watchers may see."""
+    """The newest revisions. `newest`: the newest revision that watchers may see."""
 
     def __init__(self, newest: int = 0) -> None:
         self.newest = newest
@@ -30,7 +30,8 @@ class NewestRevisions:
         self._asking: dict[str, list[tuple[str, ...]]] = {}
 
     def published(self, revision: int, changed: AbstractSet[str] | None = None) -> None:
-        """Watchers may see everything up to `revision`; new are `changed`, kinds and parts of them (None: perhaps all).
+        """Note that watchers may see everything up to `revision`; `changed` are kinds and parts of them (None: perhaps
+        all).
 
         A revision that is not newer changes nothing.
         """
@@ -44,7 +45,7 @@ class NewestRevisions:
                     self._of[kinds] = revision
 
     def of(self, kinds: tuple[str, ...]) -> int:
-        """The newest revision at which something of these kinds may have changed; () means all kinds."""
+        """Return the newest revision at which something of these kinds may have changed; () means all kinds."""
         if kinds and kinds not in self._of:
             # a set of kinds is followed from its first question on: a change then touches only sets that are watched
             self._of[kinds] = self.newest
@@ -75,19 +76,19 @@ class ChangeLog(Protocol):
     """The api's changes in order, as watchers read them."""
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`.
+        """Return published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`.
 
         Raises ActorFailedError when the way to the api is broken.
         """
         ...
 
     def head(self, kinds: tuple[str, ...]) -> int:
-        """The newest published revision at which something of these kinds may have changed."""
+        """Return the newest published revision at which something of these kinds may have changed."""
         ...
 
 
 class RevisionLog:
-    """Changes by rising revision. Readers see only what was published: what is not durable yet is not news."""
+    """Changes by rising revision. Readers see only published ones, which are durable."""
 
     def __init__(self, capacity: int = 32_768, revision: int = 0) -> None:
         self._capacity = capacity
@@ -104,20 +105,20 @@ class RevisionLog:
 
     @property
     def published(self) -> int:
-        """The newest revision that watchers may see."""
+        """Return the newest revision that watchers may see."""
         return self._newest.newest
 
     def head(self, kinds: tuple[str, ...]) -> int:
-        """The newest published revision at which something of these kinds may have changed."""
+        """Return the newest published revision at which something of these kinds may have changed."""
         return self._newest.of(kinds)
 
     @property
     def oldest(self) -> int:
-        """Watching from here on is possible, whatever is watched."""
+        """Return the revision from which every watch can still begin."""
         return self._dropped_to
 
     def append(self, event: Mutation, concerned: frozenset[str]) -> None:
-        """Add a change, which is news to its kind and some of its parts; its revision is above every earlier one."""
+        """Add a change to the log of its kind and some of its parts; its revision is above every earlier one."""
         self._entries.append(event)
         self._concerned.append(concerned)
         self._room -= 1
@@ -135,7 +136,7 @@ class RevisionLog:
         self._shown = max(self._shown - cut, 0)
 
     def publish(self, revision: int) -> set[str]:
-        """Let watchers see everything up to `revision`. Returns the kinds, and parts of them, to which it is news."""
+        """Let watchers see everything up to `revision`, and return the kinds, and parts of them, that it affects."""
         before, shown = self.published, self._shown
         self._shown = max(shown, self._position(revision))
         fresh = self._concerned[shown : self._shown]
@@ -156,7 +157,7 @@ class RevisionLog:
         self._newest = NewestRevisions(revision)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
-        """Published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`."""
+        """Return published changes after `since` of these kinds, or parts of them (all when empty), at most `limit`."""
         published = self.published
         if since > published or (since < self._dropped_to and self._is_gone(since, kinds)):
             return Events(published, gone=True)
@@ -177,7 +178,7 @@ class RevisionLog:
         return not kinds or since < self._forgotten_to or any(dropped.get(kind, 0) > since for kind in kinds)
 
     def _position(self, since: int) -> int:
-        """Index of the first entry after `since`; revisions may have gaps, so it is searched."""
+        """Return the index of the first entry after `since`; revisions may have gaps, so it is searched."""
         entries = self._entries
         if not entries or since < entries[0].revision:
             return 0

@@ -1,4 +1,4 @@
-"""Commands about Jobs or queues (`bus.volcano.sh`), which are taken away first and carried out on the answer: never
+"""Commands about Jobs or queues (`bus.volcano.sh`), which are deleted first and carried out after the answer: never
 twice, whatever crashes in between.
 """
 
@@ -15,7 +15,7 @@ Key = tuple[str, str]
 
 
 class PendingCommands:
-    """Commands with one of these actions about objects of the kind `target`, until they are taken away."""
+    """Commands with one of these actions about objects of the kind `target`, until they are deleted."""
 
     def __init__(self, target: str, actions: Collection[str], user: str) -> None:
         self._target = target

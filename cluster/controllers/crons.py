@@ -1,4 +1,4 @@
-"""The controllers of CronJobs, Kubernetes' and Volcano's: a job at each time of the schedule, and few that have ended.
+"""The controllers of CronJobs, Kubernetes' and Volcano's: a job at each time of the schedule, and few ended ones kept.
 
 Source: Kubernetes' cronjob controller (`syncCronJob`), Volcano's `controllers/cronjob`. Which job was made for which
 time is read from the jobs themselves, so it does not matter when the status is written.
@@ -30,14 +30,14 @@ MANY = 100
 
 @dataclass(frozen=True, slots=True)
 class DueTime:
-    """`at`: the last time up to now, in seconds; None: there was none. `missed`: about how many there were."""
+    """A due time. `at`: the last time up to now, in seconds; None without one. `missed`: about how many were missed."""
 
     at: float | None = None
     missed: int = 0
 
 
 def due_time(schedule: TimesOfSchedule, since: float, now: float) -> DueTime:
-    """The last time of a schedule after `since` and up to `now`.
+    """Return the last time of a schedule after `since` and up to `now`.
 
     Times are not counted one by one, which would take long after years. Raises ValueError where two fall together.
     """
@@ -57,7 +57,8 @@ def due_time(schedule: TimesOfSchedule, since: float, now: float) -> DueTime:
 
 
 def _last_time(schedule: TimesOfSchedule, first: float, apart: int, missed: int, now: float) -> float:
-    """The last time up to `now`: looked for from ever further back, since times may be less regular than the first two.
+    """Return the last time up to `now`: the search begins ever further back, since later times may be less regular than
+    the first two.
 
     Kubernetes looks back once, and passes over the time where that is not far enough.
     """
@@ -103,7 +104,7 @@ class CronWords:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One kind of CronJob. `misses`: a time that is too late is said to be missed."""
+    """One kind of CronJob. `misses`: a time that is too late is reported as missed."""
 
     owner: str
     child: str
@@ -203,7 +204,7 @@ class CronRule(OwnerRule):
         self._removed: dict[str, set[str]] = {}
 
     def forget(self, mark: str) -> None:
-        """The owner was removed."""
+        """Forget a removed owner."""
         self._said.pop(mark, None)
         self._removed.pop(mark, None)
 
@@ -237,7 +238,7 @@ class CronRule(OwnerRule):
     # --- jobs that are there
 
     def _made_for(self, job: Object) -> float:
-        """The time of the schedule for which a job was made; 0 for one that another client made."""
+        """Return the time of the schedule for which a job was made; 0 for a job of another client."""
         text = text_map(job["metadata"].get("annotations")).get(self._dialect.annotation)
         try:
             return parse_time(text)
@@ -247,7 +248,7 @@ class CronRule(OwnerRule):
     def _look_at_jobs(
         self, agenda: Agenda, cron: Object, jobs: Sequence[Object], finished: dict[str, FinishedJob], now: float
     ) -> None:
-        """Say which have ended, which are unknown, and which have gone."""
+        """Report jobs that have ended, that are unknown, and that have gone."""
         words, active = self._dialect.words, _active(cron)
         for job in jobs:
             uid, name = job["metadata"]["uid"], job["metadata"]["name"]
@@ -354,7 +355,7 @@ class CronRule(OwnerRule):
     def _say(
         self, agenda: Agenda, cron: Object, reason: str, text: str, now: float, *, warning: bool = False, mark: str = ""
     ) -> None:
-        """Once for a job or a time (`mark`), however often it is seen."""
+        """Report once for a job or a time (`mark`), however often it is seen."""
         said = self._said.setdefault(cron["metadata"]["uid"], set())
         if f"{reason} {mark}" not in said:
             said.add(f"{reason} {mark}")
@@ -363,13 +364,15 @@ class CronRule(OwnerRule):
 
 
 def _later(schedule: TimesOfSchedule, last: float, now: float) -> float | None:
-    """The next time: of a schedule of periods, whole ones after the last time and not after whenever one looks."""
+    """Return the next time: for a schedule of periods, a whole number of them after the last time, whenever it is
+    computed.
+    """
     coming = schedule.after(last)
     return coming if coming is None or coming > now else schedule.after(now)
 
 
 def job_of(cron: Object, dialect: Dialect, at: float) -> Object:
-    """The job of a CronJob for a time, in seconds since the epoch; its name tells the minute."""
+    """Return the job of a CronJob for a time, in seconds since the epoch; its name contains the minute."""
     template, zone = section(cron["spec"], "jobTemplate"), cron["spec"].get("timeZone") or ""
     meta, said = cron["metadata"], section(section(cron["spec"], "jobTemplate"), "metadata")
     local = datetime.fromtimestamp(at, time_zone(zone) if zone else UTC).isoformat()
@@ -391,7 +394,7 @@ def job_of(cron: Object, dialect: Dialect, at: float) -> Object:
 
 
 def _active(cron: Object) -> dict[str, str]:
-    """Names of the jobs that its status calls active, by uid."""
+    """Return names of the jobs that its status calls active, by uid."""
     listed: list[Object] = section(cron, "status").get("active") or []
     return {str(each.get("uid")): str(each.get("name")) for each in listed}
 

@@ -29,7 +29,7 @@ from pumice.storage.codec import pack
 
 @dataclass(slots=True)
 class DaemonPlan:
-    """`new`: nodes that are to have a pod; `ended`: those of `remove` that have ended."""
+    """The pods of a DaemonSet. `new`: nodes that lack one; `ended`: those of `remove` that have ended."""
 
     new: list[str] = field(default_factory=list[str])
     remove: list[Object] = field(default_factory=list[Object])
@@ -47,7 +47,7 @@ class NodeView:
 
 
 class DaemonPlanner:
-    """Of one set, at one time; `mark` tells pods of its present template."""
+    """Plans one set at one time; `mark` identifies pods of its present template."""
 
     def __init__(self, owner: Object, mark: str, now: float) -> None:
         self._owner, self._mark, self._now = owner, mark, now
@@ -57,7 +57,7 @@ class DaemonPlanner:
         self._unavailable, self._surge = rolling.get("maxUnavailable", 1), rolling.get("maxSurge", 0)
 
     def plan(self, nodes: Sequence[NodeView]) -> DaemonPlan:
-        """First a pod for every node, then the next ones of an update."""
+        """Plan first a pod for every node, then the next ones of an update."""
         plan = DaemonPlan()
         desired = sum(node.wanted for node in nodes)
         surge = scaled_value(self._surge, desired) if self._rolls else 0
@@ -99,13 +99,13 @@ class DaemonPlanner:
             plan.remove += group[1:]
 
     def _on(self, node: NodeView) -> tuple[Object | None, Object | None]:
-        """Its pod of the present template, and the one of another."""
+        """Return the node's pod of the present template, and the one of another."""
         staying = [pod for pod in node.pods if not is_leaving(pod)]
         new = next((pod for pod in staying if self.is_new(pod)), None)
         return new, next((pod for pod in staying if not self.is_new(pod)), None)
 
     def _roll_over(self, plan: DaemonPlan, nodes: Sequence[NodeView], most: int) -> None:
-        """Old pods go, so many at a time that no more than `most` nodes have none that works."""
+        """Replace old pods, so many at a time that at most `most` nodes have no working one."""
         missing, first, others = 0, list[Object](), list[Object]()
         for node in nodes:
             new, old = self._on(node)
@@ -120,7 +120,7 @@ class DaemonPlanner:
         plan.remove += [*first, *others[: max(most - missing, 0)]]
 
     def _surge_over(self, plan: DaemonPlan, nodes: Sequence[NodeView], most: int) -> None:
-        """New pods come beside old ones, on so many nodes at a time; an old one goes when the new one works."""
+        """Create new pods beside old ones, on so many nodes at a time; an old one goes when the new one works."""
         beside, first, others = 0, list[str](), list[str]()
         for node in nodes:
             new, old = self._on(node)
@@ -142,7 +142,7 @@ def _without(node: NodeView, gone: Sequence[Object]) -> NodeView:
 
 
 def daemon_status(owner: Object, nodes: Sequence[NodeView], planner: DaemonPlanner) -> Object:
-    """The status as it is to be: nodes counted."""
+    """Return the new status from the counted nodes."""
     counts: Mapping[str, int] = _counts(nodes, planner)
     status: Object = {"observedGeneration": owner["metadata"].get("generation", 1), **counts}
     status["collisionCount"] = 0
@@ -184,7 +184,7 @@ _CONDITIONS: Final = (
 
 
 def tolerations_of(spec: Object) -> list[Object]:
-    """Those of a pod spec, and those that every such pod has: the state of a node does not drive it away."""
+    """Return the tolerations of a pod spec, and those of every such pod: the state of a node does not evict it."""
     names = [*_CONDITIONS, *([("network-unavailable", "NoSchedule")] if spec.get("hostNetwork") else [])]
     added: list[Object] = [
         {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect} for name, effect in names
@@ -235,7 +235,7 @@ def _term_selects(term: Object, name: str, labels: dict[str, str]) -> bool:
 
 
 def node_of(pod: Object) -> str:
-    """The node of a pod: where it is, or the one that it asks for."""
+    """Return the node of a pod: its own, or the one that it requests."""
     spec = section(pod, "spec")
     if spec.get("nodeName"):
         return str(spec["nodeName"])
@@ -248,7 +248,7 @@ def node_of(pod: Object) -> str:
 
 
 def pod_for(owner: Object, revision: Object, node: str) -> Object:
-    """The pod of a node: the scheduler may bind it to this node only."""
+    """Return the pod of a node: the scheduler may bind it to this node only."""
     pod = pod_from(owner["spec"]["template"], owner)
     spec = pod["spec"]
     pod["metadata"]["labels"] |= {
@@ -276,7 +276,9 @@ class DaemonSetRule(OwnerRule):
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
+        """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
+        made.
+        """
         return by_selector(owner["spec"].get("selector"))
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
@@ -318,7 +320,7 @@ class DaemonSetRule(OwnerRule):
 
 
 def node_views(family: OwnFamily) -> list[NodeView]:
-    """The nodes there are, by name, and those that are gone and still have pods."""
+    """Return the existing nodes by name, and those that have gone and still have pods."""
     by_node: dict[str, list[Object]] = {}
     oldest_first = sorted(
         family.of("Pod"), key=lambda pod: (pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""The controller of Deployments: a ReplicaSet for each template it has had, and pods moved to the newest.
+"""The controller of Deployments: a ReplicaSet for each of its templates, with pods moved to the newest.
 
 Source: Kubernetes' deployment controller. A paused Deployment is scaled, but not rolled out. A template that was there
 before is its ReplicaSet again, under a new number.
@@ -33,7 +33,7 @@ def replicas_of(replica_set: Object) -> int:
 
 
 def has(replica_set: Object, what: str) -> int:
-    """A number of its status: `replicas`, `readyReplicas`, `availableReplicas`."""
+    """Return a number of its status: `replicas`, `readyReplicas`, `availableReplicas`."""
     return int(section(replica_set, "status").get(what) or 0)
 
 
@@ -57,7 +57,7 @@ def most_pods(deployment: Object) -> int:
 
 
 def recreated(deployment: Object, new: Object | None, old: Sequence[Object]) -> dict[str, int]:
-    """All old pods go; only then do the new ones come."""
+    """Delete all old pods, then create the new ones."""
     wanted = {each["metadata"]["name"]: 0 for each in old}
     if new is not None:
         gone = not any(replicas_of(each) or has(each, "replicas") for each in old)
@@ -66,7 +66,9 @@ def recreated(deployment: Object, new: Object | None, old: Sequence[Object]) -> 
 
 
 def rolled(deployment: Object, new: Object, old: Sequence[Object]) -> dict[str, int]:
-    """One step: the new one grows as far as there may be more pods; else old ones shrink as far as enough are left."""
+    """Return one step: the new set grows as far as there may be more pods; otherwise old ones shrink as far as enough
+    are left.
+    """
     wanted, (surge, missing) = int(deployment["spec"]["replicas"]), bounds(deployment)
     asked = {each["metadata"]["name"]: replicas_of(each) for each in (*old, new)}
     name, total = new["metadata"]["name"], sum(asked.values())
@@ -94,7 +96,7 @@ def rolled(deployment: Object, new: Object, old: Sequence[Object]) -> dict[str, 
 
 
 def scaled(deployment: Object, new: Object | None, old: Sequence[Object]) -> dict[str, int]:
-    """After a change of the number of pods: each ReplicaSet has its share of it, the largest one the rest."""
+    """Scale after a change of the number of pods: each ReplicaSet gets its share, the largest one the rest."""
     wanted = int(deployment["spec"]["replicas"])
     active = [each for each in (*old, *([new] if new is not None else ())) if replicas_of(each)]
     # with one ReplicaSet at work there is nothing to share out (`FindActiveOrLatest`)
@@ -168,7 +170,7 @@ def deployment_status(deployment: Object, newest: Object | None, sets: Sequence[
 
 
 def timed_out_at(deployment: Object, newest: Object | None) -> float | None:
-    """Return when the roll-out exceeds its progress deadline; None: it is complete, or has no deadline."""
+    """Return when the roll-out exceeds its progress deadline; None when it is complete, or has no deadline."""
     spec = deployment["spec"]
     listed: list[Object] = section(deployment, "status").get("conditions") or []
     found = [one for one in listed if one.get("type") == "Progressing"]
@@ -222,7 +224,7 @@ def _moved(status: Object, numbers: dict[str, int]) -> bool:
 
 
 def _condition(before: Object | None, name: str, values: Words, stamp: str, *, again: bool) -> Object:
-    """The condition with the times it had, as far as nothing changed; `again`: there was progress."""
+    """Return the condition with its old times, as far as nothing changed; `again`: there was progress."""
     status, reason, message = values
     made = {"type": name, "status": status, "reason": reason, "message": message}
     known = before or {}
@@ -258,7 +260,9 @@ class DeploymentRule(OwnerRule):
     user = USER
 
     def belongs(self, owner: Object) -> Belongs:
-        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
+        """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
+        made.
+        """
         return by_selector(owner["spec"].get("selector"))
 
     def words(self, owner: Object, child: Object) -> ChildWords:
@@ -300,7 +304,7 @@ class DeploymentRule(OwnerRule):
         return made
 
     def _moved(self, owner: Object, new: Object | None, old: Sequence[Object], now: float) -> list[ApiRequest]:
-        """Every ReplicaSet gets the number of pods that is its now."""
+        """Set the number of pods of every ReplicaSet."""
         sets = [*old, *([new] if new is not None else ())]
         recreate = section(owner["spec"], "strategy").get("type") == "Recreate"
         if owner["spec"].get("paused") or _rescaled(owner, sets):
@@ -334,7 +338,7 @@ def _scaled(replica_set: Object, number: int) -> str:
 
 
 def _age(replica_set: Object) -> tuple[str, int, str]:
-    """The oldest first."""
+    """Return the sort key that puts the oldest first."""
     meta = replica_set["metadata"]
     return meta.get("creationTimestamp") or "", _revision(replica_set), meta["name"]
 
@@ -359,7 +363,7 @@ def _rescaled(owner: Object, sets: Sequence[Object]) -> bool:
 
 
 def _numbered(owner: Object, new: Object, old: Sequence[Object]) -> list[ApiRequest]:
-    """The newest template has the highest number, and its Deployment the same; other annotations are handed on."""
+    """Give the newest template the highest number, and its Deployment the same; other annotations are handed on."""
     meta, known = new["metadata"], text_map(new["metadata"].get("annotations"))
     number = max(_newest(old) + 1, _revision(new))
     wanted = {**_handed_on(owner), REVISION: str(number)}
@@ -380,7 +384,7 @@ def _numbered(owner: Object, new: Object, old: Sequence[Object]) -> list[ApiRequ
 
 
 def _cleaned(owner: Object, new: Object | None, old: Sequence[Object]) -> list[ApiRequest]:
-    """Once all pods are of the newest template, the oldest ReplicaSets go beyond as many as are to be kept."""
+    """Delete the oldest ReplicaSets beyond the number to keep, once all pods are of the newest template."""
     limit = owner["spec"].get("revisionHistoryLimit", 10)
     if new is None or has(new, "availableReplicas") < owner["spec"]["replicas"]:
         return []
@@ -397,15 +401,15 @@ def _status(owner: Object, new: Object | None, sets: Sequence[Object], now: floa
 
 
 def _handed_on(owner: Object) -> dict[str, str]:
-    """A Deployment's annotations without those about itself: with what was last applied to it, `kubectl apply
-    --prune` would take its ReplicaSets away.
+    """Return a Deployment's annotations without those about itself: with the last-applied one, `kubectl apply --prune`
+    would delete its ReplicaSets.
     """
     annotations = text_map(owner["metadata"].get("annotations"))
     return {name: value for name, value in annotations.items() if name not in _OWN}
 
 
 def replica_set_of(deployment: Object, revision: int) -> Object:
-    """The ReplicaSet of a Deployment's present template, which its name tells."""
+    """Return the ReplicaSet of a Deployment's present template, which its name identifies."""
     meta, spec = deployment["metadata"], deployment["spec"]
     mark = blake2b(pack(spec["template"]), digest_size=5).hexdigest()
     selector = dict(spec["selector"])
@@ -431,7 +435,7 @@ def replica_set_of(deployment: Object, revision: int) -> Object:
 
 
 def template_of(replica_set: Object) -> Object:
-    """The template that its Deployment has, without the mark (Kubernetes' `EqualIgnoreHash`)."""
+    """Return the template that its Deployment has, without the mark (Kubernetes' `EqualIgnoreHash`)."""
     template: Object = replica_set["spec"]["template"]
     meta = section(template, "metadata")
     labels = {name: value for name, value in text_map(meta.get("labels")).items() if name != TEMPLATE_HASH}

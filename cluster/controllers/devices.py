@@ -1,4 +1,4 @@
-"""Devices come back when the last pod that a resource claim was reserved for has ended, as a pure machine.
+"""Devices of a resource claim are freed when its last pod has ended, as a pure machine.
 
 Source: Kubernetes' resourceclaim controller (`syncClaim`). Claims made from templates
 are made in `pod_claims_machine`.
@@ -25,7 +25,7 @@ _ENDED: Final = ("Succeeded", "Failed")
 
 
 class DeviceMachine(Machine):
-    """Gives back what resource claims were allocated. Of pods only those that ask for devices are kept."""
+    """Frees the devices of resource claims. Only pods that request devices are kept."""
 
     kinds = (POD_WITH_CLAIMS, "ResourceClaim")
 
@@ -63,7 +63,7 @@ class DeviceMachine(Machine):
             self._dirty.update(dict.fromkeys(claim for claim in self._claims if claim[0] == name[0]))
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -84,13 +84,13 @@ class DeviceMachine(Machine):
         return requests
 
     def _is_unknown(self, namespace: str, user: dict[str, Any]) -> bool:
-        """A pod that was never seen: perhaps it is so new that the list of pods did not have it."""
+        """Return whether a pod was never seen: it may be so new that the list of pods did not have it."""
         uid = user.get("uid")
         return uid not in self._gone and self._live.get((namespace, str(user.get("name")))) != uid
 
     def _without_the_ended(self, claim: Object) -> Object | None:
-        """The claim without pods that do not exist any more; without devices once it has no pod. None: it stays as it
-        is.
+        """Return the claim without pods that do not exist any more, and without devices once it has no pod; None when
+        it does not change.
         """
         status = section(claim, "status")
         users: list[dict[str, Any]] = status.get("reservedFor") or []
@@ -103,7 +103,7 @@ class DeviceMachine(Machine):
         return {**claim, "status": after}
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
+        """Take the answer to one request of the last step; answers come in order, before the next step."""
         if isinstance(request, Get) and request.kind == "Pod":
             self._heard_of_pod((request.namespace, request.name), reply)
         elif isinstance(reply, Accepted) and reply.blob:
@@ -135,7 +135,7 @@ class DeviceMachine(Machine):
                 del self._asking[claim]
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:

@@ -1,4 +1,4 @@
-"""The status of PodDisruptionBudgets, kept up with the pods they cover (Kubernetes' disruption controller).
+"""The status of PodDisruptionBudgets, kept up to date with their pods (Kubernetes' disruption controller).
 
 Evictions ask what the status allows. Of pods only what counts is remembered.
 """
@@ -27,7 +27,7 @@ _READY: Final = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 class DisruptionMachine(Machine):
-    """Keeps the status of PodDisruptionBudgets up with the pods they cover."""
+    """Keeps the status of PodDisruptionBudgets up to date with their pods."""
 
     kinds = (BUDGET, *SCALED, "Pod")
 
@@ -59,7 +59,7 @@ class DisruptionMachine(Machine):
             self._scale(obj, deleted=deleted)
 
     def _cover(self, name: Name, budget: Object) -> None:
-        """Look at every pod again when the budget is about others than before."""
+        """Check every pod again when the budget's selector has changed."""
         selector = selector_of(budget)
         if self._covers.get(name) != selector:
             self._covers[name] = selector
@@ -101,7 +101,7 @@ class DisruptionMachine(Machine):
             self._stale |= {name: None for name in self._budgets if name[0] == meta.get("namespace", "")}
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         self._look()
         # a budget whose selector is still being held against pods would be counted too low
         stale = {*self._stale, *self._overdue(now)} - self._unseen.keys()
@@ -122,7 +122,7 @@ class DisruptionMachine(Machine):
         return requests
 
     def _look(self) -> None:
-        """Hold new selectors against pods, some at a time."""
+        """Match new selectors against pods, some at a time."""
         left = MOST_CHECKS
         while self._unseen and left > 0:
             name, pods = next(iter(self._unseen.items()))
@@ -137,7 +137,7 @@ class DisruptionMachine(Machine):
                 del self._unseen[name]
 
     def next_due(self) -> float | None:
-        """Return when the next granted eviction is given up; at once while pods are to be looked at."""
+        """Return when the next granted eviction expires; now while pods are still to be matched."""
         if self._unseen:
             return 0.0
         return min((at for _, at in self._granted()), default=None)
@@ -146,7 +146,7 @@ class DisruptionMachine(Machine):
         return (name for name, at in self._granted() if at <= now)
 
     def _granted(self) -> Iterator[tuple[Name, float]]:
-        """Budgets with granted evictions whose pods are there yet, and when these no longer count."""
+        """Yield budgets with granted evictions whose pods still exist, and when these no longer count."""
         for name, budget in self._budgets.items():
             if self._asked.get(name) == budget["metadata"]["resourceVersion"]:
                 continue  # what follows from this version has been asked for already
@@ -154,7 +154,7 @@ class DisruptionMachine(Machine):
                 yield name, _seconds(at) + STALE_S + 1
 
     def _scale_of(self, pod: Object) -> Scale | None:
-        """A ReplicaSet counts with the Deployment that has it."""
+        """Return the scale of a controller; a ReplicaSet counts with its Deployment."""
         owner = next((each["uid"] for each in pod["metadata"]["ownerReferences"] if each.get("controller")), "")
         found = self._scales.get(owner)
         if found is None:

@@ -48,8 +48,8 @@ class ReachedPod(Struct, frozen=True):
 
 
 class AddressedPod(Struct, frozen=True, gc=False):
-    """Parts of a pod with an address that Services go by. The pod itself, decoded, is fifteen times as large, and there
-    are as many as run. `named_ports`: name, protocol and number of its containers' ports that have a name.
+    """Parts of a pod with an address that Services read. The decoded pod is fifteen times as large, and one is kept for
+    each running pod. `named_ports`: name, protocol and number of its containers' named ports.
     """
 
     address: str
@@ -66,7 +66,7 @@ class AddressedPod(Struct, frozen=True, gc=False):
 
 
 def addressed(pod: Object) -> AddressedPod | None:
-    """Return what Services go by of a pod; None as long as it cannot be reached."""
+    """Return the parts of a pod that Services read; None while it cannot be reached."""
     meta, spec, status = pod["metadata"], section(pod, "spec"), section(pod, "status")
     address = status.get("podIP")
     if not address or status.get("phase") in ("Succeeded", "Failed"):
@@ -88,7 +88,7 @@ def addressed(pod: Object) -> AddressedPod | None:
 
 
 def target_of(service: Object, pod: AddressedPod) -> ReachedPod:
-    """The pod as its Service sees it."""
+    """Return the pod as its Service sees it."""
     return ReachedPod(
         pod.address,
         _ports(service, pod),
@@ -112,7 +112,7 @@ def _ports(service: Object, pod: AddressedPod) -> Ports:
 
 
 def _number(port: Object, pod: AddressedPod) -> int:
-    """Of the pod's port, which may be called by its name (0: it has none of that name)."""
+    """Return the number of the pod's port, which may be given by its name (0: it has none of that name)."""
     wanted = port.get("targetPort")
     if isinstance(wanted, int):
         return wanted
@@ -123,7 +123,7 @@ def _number(port: Object, pod: AddressedPod) -> int:
 
 
 def endpoints_of(service: Object, targets: Iterable[ReachedPod]) -> Object:
-    """The Endpoints: pods by what ports they have; those that leave are in none."""
+    """Return the Endpoints: pods by their ports; terminating ones are in none."""
     meta = service["metadata"]
     by_ports: dict[Ports, list[ReachedPod]] = {}
     # ready pods first: what goes beyond the limit is cut off (Kubernetes' `truncateEndpoints`)
@@ -180,7 +180,9 @@ def _port(port: tuple[str, int, str, str]) -> Object:
 
 
 def slices_of(service: Object, targets: Iterable[ReachedPod]) -> list[Object]:
-    """The EndpointSlices, a hundred pods each; which one a pod is in, its place among the pods of its ports says."""
+    """Return the EndpointSlices of a hundred pods each; the place of a pod among the pods of its ports determines the
+    slice.
+    """
     by_ports: dict[Ports, list[ReachedPod]] = {}
     for each in sorted(targets, key=lambda each: (each.namespace, each.name, each.address)):
         by_ports.setdefault(each.ports, []).append(each)
@@ -300,7 +302,7 @@ class EndpointsMachine(Machine):
 
     @staticmethod
     def _seen(service: Object, pod: AddressedPod) -> ReachedPod | None:
-        """The pod as one behind the Service; None: it is not."""
+        """Return the pod as one behind the Service; None when it is not."""
         selector = section(service, "spec").get("selector")
         if not selector or not selector.items() <= pod.labels.items():
             return None
@@ -309,7 +311,7 @@ class EndpointsMachine(Machine):
     # --- what to do
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         dirty, self._dirty = self._dirty, {}
         return [request for key in dirty for request in self._work(key)]
 
@@ -330,7 +332,7 @@ class EndpointsMachine(Machine):
         return requests + [Delete("EndpointSlice", key[0], name, user=USER) for name in held if name not in kept]
 
     def _targets(self, key: Key, service: Object) -> list[ReachedPod] | None:
-        """Return the pods behind the Service; None: another controller looks after its endpoints."""
+        """Return the pods behind the Service; None when another controller manages its endpoints."""
         spec = section(service, "spec")
         if not spec.get("selector") or spec.get("type") == "ExternalName":
             return None

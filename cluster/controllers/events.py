@@ -41,7 +41,7 @@ KEPT_S: Final = 3600.0
 
 
 class PodEventsMachine(Machine):
-    """Says in Event objects what happens to pods and PodGroups. `scheduler`: speak for it too, not for the node agents
+    """Reports changes of pods and PodGroups in Event objects. `scheduler`: report for it too, not for the node agents
     alone. `kept_s`: how long events are kept. An event that cannot be written is dropped.
     """
 
@@ -85,14 +85,14 @@ class PodEventsMachine(Machine):
             self._groups.pop(name, None)
 
     def _pod(self, name: Name, pod: Object) -> None:
-        """The PodGroup of a pod that is evicted hears of it as well."""
+        """Report on a pod; the PodGroup of an evicted pod gets an event as well."""
         if self._about("Pod", name, pod, self._of_pod(pod)) and (why := _evicted_for(pod)):
             group = text_map(pod["metadata"].get("annotations")).get(GROUP_NAME, "")
             if (known := self._groups.get((name[0], group))) is not None:
                 self._news.append((known, of_group_evicted(why), False))
 
     def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
-        """Return whether there is anything new. `name`: of the object in which the change was seen."""
+        """Return whether the event is new. `name`: of the object in which the change was seen."""
         first = (kind, name) not in self._said
         before, now = self._said.get((kind, name), ()), tuple(sayings)
         news = [(obj, said, first) for said in now if said not in before]
@@ -101,14 +101,14 @@ class PodEventsMachine(Machine):
         return bool(news)
 
     def _of_pod(self, pod: Object) -> Iterator[Said]:
-        """All that the pod as it is gives reason to say."""
+        """Yield all events for the pod in its present state."""
         if self._scheduler:
             yield from _of_scheduling(pod)
         if section(pod, "spec").get("nodeName"):
             yield from _of_running(pod)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         for name in self._fresh:
             self._kept.set(name, now + self._kept_s)
         self._fresh.clear()
@@ -117,7 +117,7 @@ class PodEventsMachine(Machine):
         return requests + [Delete("Event", *name, user=USER) for name in self._kept.take_due(now)]
 
     def _saying(self, about: Object, said: Said, first: bool, now: float) -> ApiRequest | None:
-        """A new event, or one more of it; nothing where it was said before this process began."""
+        """Return a new event, or one more of it; None where it was written before this process began."""
         obj = _event(about, said, now)
         name = (obj["metadata"]["namespace"], obj["metadata"]["name"])
         if name not in self._counts:
@@ -130,7 +130,7 @@ class PodEventsMachine(Machine):
         return Patch("Event", *name, pack(again), user=USER)
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return self._kept.next_due()
 
 
@@ -154,7 +154,7 @@ def _evicted_for(pod: Object) -> str:
 
 
 def _jobs_of(group: Object) -> Iterator[Object]:
-    """The Volcano Job that has it, as far as it is known from there."""
+    """Yield the pod's Volcano Job, as far as it is known."""
     meta = group["metadata"]
     for owner in meta.get("ownerReferences") or ():
         if owner.get("controller") and owner["kind"] == "Job":

@@ -35,8 +35,8 @@ ChildName = tuple[str, Key]
 
 @dataclass(slots=True)
 class OwnFamily:
-    """An owner and what it controls. `children` by kind and key; `world` has all there is of the kinds that the rule
-    follows as a whole, by kind. `trouble`: why the api has last refused a child of it.
+    """An owner and its children. `children` by kind and key; `world` has all objects of the kinds that the rule follows
+    as a whole, by kind. `trouble`: why the api last refused one of its children.
     """
 
     owner: Object
@@ -45,14 +45,14 @@ class OwnFamily:
     trouble: str = ""
 
     def of(self, kind: str) -> Sequence[Object]:
-        """Its children of a kind, in the order of their names."""
+        """Return its children of a kind, in the order of their names."""
         return [self.children[each] for each in sorted(self.children) if each[0] == kind]
 
 
 @dataclass(slots=True)
 class Agenda:
-    """Requests that a rule wants: children to make, and other requests; `first` and `last` before and after those of
-    all owners that are looked at together.
+    """Requests of a rule: children to make, and other requests; `first` and `last` come before and after those of all
+    owners that are looked at together.
 
     `due`: when to look again though nothing changed; a run is not idle before. `later`: the same, of what may be for
     ever to come (the next time of a schedule): a run does not wait for it.
@@ -66,7 +66,7 @@ class Agenda:
     later: float | None = None
 
     def no_later_than(self, at: float) -> None:
-        """Look again then."""
+        """Look again at that time at the latest."""
         self.due = at if self.due is None else min(self.due, at)
 
 
@@ -119,7 +119,9 @@ class OwnerRule(ABC):
         """Return the requests for an owner that is not being deleted."""
 
     def belongs(self, owner: Object) -> Callable[[Object], bool] | None:
-        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
+        """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
+        made.
+        """
         return None
 
     def mark_of(self, owner: Object) -> str:
@@ -127,45 +129,49 @@ class OwnerRule(ABC):
         return str(owner["metadata"]["uid"])
 
     def parent_of(self, child: Object) -> str | None:
-        """Return the mark of the owner that controls a child; None: its controller is of another kind, or missing."""
+        """Return the mark of the owner that controls a child; None when its controller is of another kind, or
+        missing.
+        """
         reference = controller_of(child, self.owner_type)
         return None if reference is None else str(reference["uid"])
 
     def kept(self, child: Object) -> Object:
-        """Return what is remembered of a child: all of it, unless the rule keeps a view of its own."""
+        """Return the remembered part of a child: all of it, unless the rule keeps a view of its own."""
         return child
 
     def owner_changed(self, mark: str, old: Object | None, new: Object) -> bool:
-        """An owner has come (`old` is None) or has changed."""
+        """Note that an owner has come (`old` is None) or has changed."""
         return True
 
     def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
-        """A child has come (`old` is None), has changed, has another under its name, or has gone (`new` is None)."""
+        """Note that a child has come (`old` is None), has changed, has another under its name, or has gone (`new` is
+        None).
+        """
         return True
 
     def other_changed(self, owner: Object, kind: str, other: Object, *, fresh: bool) -> bool:
-        """An object that is followed as a whole has changed. `fresh`: it was not known before."""
+        """Note that an object that is followed as a whole has changed. `fresh`: it was not known before."""
         return True
 
     def commanded(self, mark: str, action: str, now: float) -> bool:
-        """A Command for an owner was taken away and is to be carried out."""
+        """Note that a Command for an owner was deleted and is to be carried out."""
         return True
 
     def made(self, owner: Object, child: Object) -> None:
-        """A child was created."""
+        """Note that a child was created."""
         return
 
     def refused(self, mark: str, child: Object, why: str, now: float) -> bool:
-        """A child was refused. True: the rule itself tries again later; else the machine does."""
+        """Note that a child was refused. True when the rule itself tries again later; otherwise the machine does."""
         return False
 
     def forget(self, mark: str) -> None:
-        """The owner was removed."""
+        """Forget a removed owner."""
         return
 
     def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterable[str]:
-        """Return a sentence for each child that is made only when others have come so far. `exists`: whether there is
-        an object of a kind and name in the owner's namespace.
+        """Yield a sentence for each child that is made only after others. `exists`: whether an object of a kind and
+        name is in the owner's namespace.
         """
         return ()
 
@@ -185,8 +191,8 @@ changes about it."""
 
 
 class FamilyMachine(Machine):
-    """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says. `read`: `unpack`, or what
-    gives the same, not to be changed.
+    """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says. `read`: `unpack`, or an
+    equal function whose result must not be changed.
     """
 
     def __init__(self, rule: OwnerRule, read: Callable[[bytes], Object] = unpack) -> None:
@@ -313,7 +319,7 @@ class FamilyMachine(Machine):
     # --- what to do
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         for timers in (self._due, self._later):
             self._dirty.update(dict.fromkeys(timers.take_due(now)))
         dirty, self._dirty = self._dirty, {}
@@ -330,7 +336,7 @@ class FamilyMachine(Machine):
         return [*first, *requests, *last]
 
     def _claims(self, key: Key, owner: Object) -> list[ApiRequest]:
-        """Adopts and releases children; each is tried once, until something changes about it."""
+        """Return the adoptions and releases of children; each is tried once, until the child changes."""
         belongs, adopts, user = self._rule.belongs(owner), self._rule.adopts, self._rule.user
         if belongs is None:
             return []
@@ -365,7 +371,7 @@ class FamilyMachine(Machine):
         return OwnFamily(owner, children, self._world, self._trouble.get(key, ""))
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
+        """Take the answer to one request of the last step; answers come in order, before the next step."""
         match request, reply:
             case Create(), Accepted():
                 self._created(self._read(reply.blob), now)
@@ -465,12 +471,12 @@ class FamilyMachine(Machine):
             self._said.append(told)
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         dues: Iterable[float | None] = (self._due.next_due(), self._later.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def running_timers(self) -> int:
-        """Return the number of running timers; timers that may never end do not count."""
+        """Return the number of running timers, without those that may never end."""
         return len(self._due)
 
 

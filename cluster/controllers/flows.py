@@ -1,4 +1,4 @@
-"""The controllers of JobFlows and JobTemplates: Jobs from templates, each when those it depends on are done.
+"""The controllers of JobFlows and JobTemplates: Jobs from templates, each when those that it depends on are done.
 
 Source: Volcano `controllers/jobflow`, `controllers/jobtemplate`.
 """
@@ -90,12 +90,12 @@ _KNOWN: Final = (*LISTED, "Completing", "Terminating")
 
 
 def phase_of(job: Object) -> str:
-    """The phase of a Job; "" before its controller has seen it."""
+    """Return the phase of a Job; "" before its controller has seen it."""
     return str(section(section(job, "status"), "state").get("phase") or "")
 
 
 def by_phase(jobs: Sequence[Object]) -> dict[str, list[str]]:
-    """Names of jobs by their phase."""
+    """Return names of jobs by their phase."""
     found: dict[str, list[str]] = {}
     for job in jobs:
         found.setdefault(phase_of(job), []).append(job["metadata"]["name"])
@@ -103,7 +103,7 @@ def by_phase(jobs: Sequence[Object]) -> dict[str, list[str]]:
 
 
 def flow_status(flow: Object, jobs: Sequence[Object], phase: str, now: float) -> Object:
-    """The status that a flow is to have in the phase given."""
+    """Return the status of a flow in the phase given."""
     old, names = section(flow, "status"), by_phase(jobs)
     status: Object = {field: names[known] for known, field in LISTED.items() if known in names}
     if odd := [name for known, listed in names.items() if known not in _KNOWN for name in listed]:
@@ -146,7 +146,7 @@ def _job_status(job: Object, before: Object, now: float) -> Object:
 
 
 def _history(before: list[Object], phase: str, stamp: str) -> list[Object]:
-    """One entry for each phase that was seen, with its time."""
+    """Return one entry for each phase that was seen, with its time."""
     if before and before[-1].get("state") == phase:
         return before
     if not before and not phase:
@@ -170,7 +170,7 @@ _SUMMARY: Final = "Jobs in their turn; phases and words are Volcano v1.15.1's"
 
 
 class JobFlowRule(OwnerRule):
-    """Rule of JobFlows: Jobs from templates, each made when those it depends on are done."""
+    """Rule of JobFlows: Jobs from templates, each made when those that it depends on are done."""
 
     summary = _SUMMARY
     owner = "JobFlow"
@@ -185,7 +185,7 @@ class JobFlowRule(OwnerRule):
         self._said: dict[str, set[str]] = {}
 
     def forget(self, mark: str) -> None:
-        """The owner was removed."""
+        """Forget a removed owner."""
         self._said.pop(mark, None)
 
     def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterator[str]:
@@ -278,7 +278,7 @@ class JobTemplateRule(OwnerRule):
     user = USER
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
-        """Return the requests for an owner that is not being deleted. A list that would be empty stays as it was."""
+        """Return the requests for an owner that is not being deleted. A list that would become empty stays."""
         meta, agenda = family.owner["metadata"], Agenda()
         mark = f"{meta['namespace']}.{meta['name']}"
         names = [
@@ -293,12 +293,12 @@ class JobTemplateRule(OwnerRule):
 
 
 def job_name(flow: Object, template: str) -> str:
-    """Of the Job that a flow makes of a template."""
+    """Return the name of the Job that a flow makes of a template."""
     return f"{flow['metadata']['name']}-{template}"
 
 
 def job_of(flow: Object, template: Object) -> Object:
-    """The Job that a flow makes of a template."""
+    """Return the Job that a flow makes of a template."""
     meta, name = flow["metadata"], template["metadata"]["name"]
     marks = {BY_TEMPLATE: f"{meta['namespace']}.{name}", BY_FLOW: f"{meta['namespace']}.{meta['name']}"}
     return {

@@ -35,7 +35,7 @@ OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 
 
 class PodGroupMachine(Machine):
-    """PodGroup controller: makes PodGroups for pods without one."""
+    """Makes PodGroups for pods without one."""
 
     kinds = (QUEUE_STATES, *OWNERS, GROUP_MADE, POD_UNGROUPED)
 
@@ -86,7 +86,7 @@ class PodGroupMachine(Machine):
                 self._unwanted[group] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         requests: list[ApiRequest] = [Delete("PodGroup", *group, user=USER) for group in self._unwanted]
         self._unwanted.clear()
         requests += [self._reason(key, now) for key in self._unsaid if key in self._ungrouped]
@@ -125,8 +125,8 @@ class PodGroupMachine(Machine):
         return found
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. A refused group is a
-        reason on its pods, until a queue changes.
+        """Take the answer to one request of the last step; answers come in order, before the next step. A refused group
+        is a reason on its pods, until a queue changes.
         """
         if not isinstance(request, Create) or not isinstance(reply, Refused) or reply.reason == "AlreadyExists":
             return
@@ -144,8 +144,8 @@ class PodGroupMachine(Machine):
                 self._todo.pop(key, None)
 
     def _reason(self, key: PodKey, now: float) -> UpdateStatus:
-        """PodScheduled=False on a pod without a group: the scheduler does not know of it, so no other actor says
-        why.
+        """Return PodScheduled=False for a pod without a group: the scheduler does not know the pod, so no other actor
+        writes a reason.
         """
         written = {
             "type": "PodScheduled",
@@ -168,7 +168,7 @@ def needs_group(pod: Object) -> bool:
 
 
 def group_name(pod: Object) -> str:
-    """`podgroup-` and the uid of the controlling owner, or of the pod."""
+    """Return `podgroup-` and the uid of the controlling owner, or of the pod."""
     for reference in pod["metadata"].get("ownerReferences") or ():
         if reference.get("controller"):
             return f"podgroup-{reference['uid']}"
@@ -176,7 +176,7 @@ def group_name(pod: Object) -> str:
 
 
 def pod_group_for(pod: Object, inherited: dict[str, str]) -> Object:
-    """The PodGroup of a pod; `inherited` are the annotations of its owner."""
+    """Return the PodGroup of a pod; `inherited` are the annotations of its owner."""
     meta, annotations, labels = pod["metadata"], _annotations(pod), text_map(pod["metadata"].get("labels"))
     least = _min_member(inherited)
     spec: Object = {"minMember": least, "minResources": pod_min_resources(pod["spec"], least)}

@@ -28,7 +28,7 @@ EMPTIED_AFTER_S: Final = 2.0
 
 
 class NamespaceMachine(Machine):
-    """Makes what every namespace has. What is taken away comes back, as long as its namespace stays."""
+    """Makes the objects of every namespace, and makes deleted ones again while their namespace stays."""
 
     kinds = ("ServiceAccount", "ConfigMap", "Namespace")
 
@@ -61,7 +61,7 @@ class NamespaceMachine(Machine):
             self._stale[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         stale, self._stale = self._stale, {}
         for namespace in stale:
             if self._namespaces.get(namespace) is False:
@@ -77,7 +77,7 @@ class NamespaceMachine(Machine):
         return [*emptied, *made]
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return self._timers.next_due()
 
     def running_timers(self) -> int:

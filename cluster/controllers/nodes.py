@@ -1,4 +1,4 @@
-"""Taints that keep pods off nodes that are not well, or cordoned, as a pure machine (source: Kubernetes' node lifecycle
+"""Taints that keep pods off unhealthy or cordoned nodes, as a pure machine (source: Kubernetes' node lifecycle
 controller, `doNoScheduleTaintingPass`).
 
 A node without a Ready condition yet gets the taint of one that is not, as a kube-apiserver's
@@ -45,7 +45,7 @@ OWN: Final = frozenset(
 
 
 class NodeTaintsMachine(Machine):
-    """Taints nodes that are not well, or cordoned. `agents`: node agents of this process keep all nodes but kwok's."""
+    """Taints unhealthy and cordoned nodes. `agents`: node agents of this process manage all nodes except kwok's."""
 
     kinds = ("Node",)
 
@@ -62,7 +62,7 @@ class NodeTaintsMachine(Machine):
             self._fresh[name] = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         fresh, self._fresh = self._fresh, {}
         return [request for node in fresh.values() if (request := self._change(node, now)) is not None]
 

@@ -1,4 +1,4 @@
-"""Pods of an owner: made from its template, adopted by their labels, and what controllers ask of them.
+"""Pods of an owner: made from its template, adopted by their labels, and the facts that controllers read of them.
 
 Source: Kubernetes' `controller_utils`.
 """
@@ -17,7 +17,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 def pod_from(template: Object, owner: Object, name: str = "") -> Object:
-    """A pod of an owner; the api names it after the owner where it has no name."""
+    """Return a pod of an owner; the api names it after the owner where it has no name."""
     meta, said = owner["metadata"], section(template, "metadata")
     named = {"name": name} if name else {"generateName": f"{meta['name']}-"}
     return {
@@ -36,7 +36,7 @@ def pod_from(template: Object, owner: Object, name: str = "") -> Object:
 
 
 def reference(owner: Object) -> Object:
-    """Says that an owner controls an object."""
+    """Return the reference by which an owner controls an object."""
     meta = owner["metadata"]
     named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
     return {**named, "controller": True, "blockOwnerDeletion": True}
@@ -58,7 +58,7 @@ def is_active(pod: Object) -> bool:
 
 
 def ready_at(pod: Object) -> float | None:
-    """Since when it is ready, in seconds since the epoch; None when it is not."""
+    """Return since when the pod is ready, in seconds since the epoch; None when it is not."""
     if not is_ready(pod):
         return None
     conditions: list[Object] = section(pod, "status").get("conditions") or []
@@ -94,7 +94,7 @@ Belongs = Callable[[Object], bool]
 
 
 def by_selector(selector: Object | None) -> Belongs:
-    """Return a test whether an object's labels match; an empty selector, or one that is not valid, matches nothing."""
+    """Return a test whether an object's labels match; an empty or invalid selector matches nothing."""
     try:
         read = label_selector(selector)
     except SelectorError:
@@ -118,7 +118,7 @@ def controller_of(obj: Object, owner_type: tuple[str, str]) -> Object | None:
 
 
 def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
-    """From now on it is the owner's."""
+    """Return the patch by which the owner adopts the object."""
     others: list[Object] = child["metadata"].get("ownerReferences") or []
     return _references(kind, child, [*others, reference(owner)], user)
 

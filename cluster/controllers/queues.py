@@ -25,7 +25,7 @@ from pumice.storage.codec import repack, unpack
 
 
 class QueueState(StrEnum):
-    """status.state; an empty one counts as OPEN."""
+    """States of status.state; an empty one counts as OPEN."""
 
     OPEN = "Open"
     CLOSED = "Closed"
@@ -76,12 +76,12 @@ _BY_TEXT: Final = {"": QueueState.OPEN, **{str(state): state for state in QueueS
 
 
 def state_of(text: str) -> QueueState:
-    """The state a queue is in; Open when it has none yet, Unknown for a state that is not valid."""
+    """Return the state of a queue: Open without one, Unknown for a state that is not valid."""
     return _BY_TEXT.get(text, QueueState.UNKNOWN)
 
 
 def trigger_of(action: QueueAction, *, has_pod_groups: bool) -> QueueTrigger | None:
-    """Return the trigger for an action; None: the action changes nothing in any state."""
+    """Return the trigger for an action; None when the action changes nothing in any state."""
     return _TRIGGERS[action][has_pod_groups]
 
 
@@ -90,7 +90,7 @@ _SHUT: Final = (QueueState.CLOSED, QueueState.CLOSING)
 
 
 class QueueMachine(Machine):
-    """Keeps queues' states. `read`: `unpack`, or what gives the same, not to be changed."""
+    """Keeps queues' states. `read`: `unpack`, or an equal function whose result must not be changed."""
 
     kinds = (QUEUE_FAMILIES, GROUP_SPECS, "Command")
 
@@ -158,7 +158,7 @@ class QueueMachine(Machine):
         return [name for name, queue in self._queues.items() if section(queue, "spec").get("parent") == parent]
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         requests = self._commands.withdrawals()
         dirty, self._dirty = self._dirty, {}
         for name, action in dirty.items():
@@ -181,7 +181,8 @@ class QueueMachine(Machine):
         return requests
 
     def _with_parent(self, name: str, queue: Object, action: QueueAction) -> tuple[QueueAction, str | None]:
-        """A queue closes and opens with its parent; the root never closes, nothing opens below a closed one.
+        """Return the action by which a queue follows its parent; the root never closes, and no queue opens below a
+        closed one.
 
         Also what the annotation that remembers this is to say; None: it may stay.
         """
@@ -199,7 +200,7 @@ class QueueMachine(Machine):
         return action, "false" if action is QueueAction.OPEN and by_parent == "true" else None
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
+        """Take the answer to one request of the last step; answers come in order, before the next step."""
         if isinstance(request, UpdateStatus):
             if isinstance(reply, Accepted):  # the watch does not bring it
                 self._queue(self._read(reply.blob), deleted=False)

@@ -1,4 +1,4 @@
-"""The status of ResourceQuotas, kept up with the objects of their namespaces (Kubernetes' quota controller).
+"""The status of ResourceQuotas, kept up to date with the objects of their namespaces (Kubernetes' quota controller).
 
 The API refuses by it what would be too much (`cluster/api/admission/quotas.py`), and adds what it lets in itself. Of
 objects only what they count is remembered.
@@ -24,7 +24,7 @@ USER: Final = "resourcequota-controller"
 
 
 class QuotaMachine(Machine):
-    """Keeps the status of ResourceQuotas up with the objects of their namespaces."""
+    """Keeps the status of ResourceQuotas up to date with the objects of their namespaces."""
 
     kinds = (QUOTA, "Pod", *(kind for kind in COUNTED if kind != QUOTA))
 
@@ -54,7 +54,7 @@ class QuotaMachine(Machine):
         return before != after
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         stale, self._stale = sorted(self._stale), {}
         requests: list[ApiRequest] = []
         for name in stale:

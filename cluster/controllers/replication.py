@@ -1,4 +1,4 @@
-"""The controllers of ReplicaSets and ReplicationControllers: as many pods as are asked for.
+"""The controllers of ReplicaSets and ReplicationControllers: they keep the requested number of pods.
 
 Source: Kubernetes' replicaset controller, which its replication controller reuses under another name.
 """
@@ -59,7 +59,9 @@ class ReplicationRule(OwnerRule):
         self._plain = kept.plain
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
+        """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
+        made.
+        """
         selector = owner["spec"].get("selector")
         return by_selector({"matchLabels": selector} if self._plain else selector)
 
@@ -103,7 +105,7 @@ def _status(owner: Object, pods: Sequence[Object], trouble: str, now: float) -> 
 
 
 def _conditions(old: list[Object], trouble: str, now: float) -> list[Object]:
-    """That pods are refused, for as long as they are."""
+    """Return the condition that pods are refused, while they are."""
     if not trouble:
         return [each for each in old if each.get("type") != "ReplicaFailure"]
     said = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": trouble}

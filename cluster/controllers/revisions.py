@@ -1,4 +1,4 @@
-"""ControllerRevisions: the templates that an owner has had, by which its pods are known (source: Kubernetes'
+"""ControllerRevisions: the earlier templates of an owner, which identify its pods (source: Kubernetes'
 `controller/history`).
 """
 
@@ -25,7 +25,7 @@ DEFAULT_LIMIT: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class TemplateRevisions:
-    """The revision of an owner's present template, and what is to be asked so that there is one.
+    """The revision of an owner's present template, and the request that creates it.
 
     `new`: it does not exist yet.
     """
@@ -36,7 +36,7 @@ class TemplateRevisions:
 
 
 def revisions_of(owner: Object, known: Sequence[Object], user: str) -> TemplateRevisions:
-    """A template that was there before is that revision again, and the newest."""
+    """Return the revisions of an owner; an earlier template gets its revision back, as the newest."""
     data = data_of(owner["spec"]["template"])
     newest = max([each.get("revision") or 0 for each in known], default=0)
     for each in known:
@@ -52,13 +52,13 @@ def revisions_of(owner: Object, known: Sequence[Object], user: str) -> TemplateR
 
 
 def data_of(template: Object) -> Object:
-    """A strategic patch that puts the template back; names in order, as clients in Go compare its text."""
+    """Return a strategic patch that puts the template back, with sorted names, as clients in Go compare its text."""
     ordered: Object = to_builtins({"spec": {"template": {**template, "$patch": "replace"}}}, order="sorted")
     return ordered
 
 
 def template_of(revision: Object) -> Object:
-    """The template that it remembers."""
+    """Return the template of a revision."""
     template = section(section(revision["data"], "spec"), "template")
     return {name: value for name, value in template.items() if name != "$patch"}
 
@@ -70,7 +70,7 @@ def hash_of(revision: Object) -> str:
 
 
 def outdated(owner: Object, known: Sequence[Object], used: Container[str], user: str) -> list[Delete]:
-    """Deletes the oldest revisions that no pod has, beyond as many as are to be kept."""
+    """Yield deletions of the oldest revisions without pods, beyond the number to keep."""
     limit: int = owner["spec"].get("revisionHistoryLimit", DEFAULT_LIMIT)
     idle = [each for each in known if each["metadata"]["name"] not in used]
     idle.sort(key=lambda each: each.get("revision") or 0)

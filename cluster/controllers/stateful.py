@@ -1,4 +1,4 @@
-"""The controller of StatefulSets: pods with numbers, in order, each with its own claims.
+"""The controller of StatefulSets: numbered pods, in order, each with its own claims.
 
 Source: Kubernetes' statefulset controller.
 """
@@ -38,19 +38,19 @@ POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 
 
 def first_ordinal(owner: Object) -> int:
-    """The number of its first pod."""
+    """Return the number of its first pod."""
     return section(section(owner, "spec"), "ordinals").get("start") or 0
 
 
 def ordinal_of(owner: Object, pod: Object) -> int | None:
-    """A pod's number; None for a name that is not of this set."""
+    """Return a pod's number; None for a name that is not of this set."""
     prefix = f"{owner['metadata']['name']}-"
     name: str = pod["metadata"]["name"]
     return whole_number(name.removeprefix(prefix)) if name.startswith(prefix) else None
 
 
 def pod_of_set(owner: Object, revision: Object, ordinal: int) -> Object:
-    """The pod of a number, of the template of a revision."""
+    """Return the pod of a number, of the template of a revision."""
     name = f"{owner['metadata']['name']}-{ordinal}"
     pod = pod_from(template_of(revision), owner, name)
     labels, spec = pod["metadata"]["labels"], pod["spec"]
@@ -71,12 +71,12 @@ def pod_of_set(owner: Object, revision: Object, ordinal: int) -> Object:
 
 
 def claim_name(owner: Object, template: Object, ordinal: int) -> str:
-    """Of the claim of a pod."""
+    """Return the name of a pod's claim."""
     return f"{template['metadata']['name']}-{owner['metadata']['name']}-{ordinal}"
 
 
 def claims_of(owner: Object, ordinal: int) -> list[Object]:
-    """The claims that a pod needs; they outlive the set unless its retention policy says otherwise."""
+    """Return the claims that a pod needs; they outlive the set unless its retention policy says otherwise."""
     found: list[Object] = []
     kept = section(owner["spec"], "persistentVolumeClaimRetentionPolicy").get("whenDeleted") != "Delete"
     labels = text_map(section(owner["spec"], "selector").get("matchLabels"))
@@ -96,7 +96,7 @@ def claims_of(owner: Object, ordinal: int) -> list[Object]:
 
 
 def missing_claims(owner: Object, ordinal: int, there: Container[tuple[str, str]]) -> list[Object]:
-    """Those that do not exist yet."""
+    """Return the claims that do not exist yet."""
     wanted = claims_of(owner, ordinal)
     return [each for each in wanted if (each["metadata"]["namespace"], each["metadata"]["name"]) not in there]
 
@@ -117,8 +117,8 @@ def _templates(owner: Object) -> list[Object]:
 
 @dataclass(slots=True)
 class SetPlan:
-    """`new`: numbers of pods to be made; `failed`: who have ended and come again; `condemned`: those of `remove` whose
-    number is beyond the last; `wait_until`: a pod is ready, and counts from then on.
+    """The next pods of a set. `new`: numbers of pods to be made; `failed`: pods that have ended and are made again;
+    `condemned`: those of `remove` whose number is beyond the last; `wait_until`: a ready pod counts from then on.
     """
 
     new: list[int] = field(default_factory=list[int])
@@ -129,7 +129,7 @@ class SetPlan:
 
 
 class SetPlanner:
-    """Of one set, at one time. `update`: the name of the revision that its pods are to be of."""
+    """Plans one set at one time. `update`: the name of the revision that its pods are to have."""
 
     def __init__(self, owner: Object, pods: Sequence[Object], update: str, now: float) -> None:
         self._owner, self._update, self._now = owner, update, now
@@ -143,7 +143,7 @@ class SetPlanner:
         self._plan = SetPlan()
 
     def plan(self) -> SetPlan:
-        """One step; the next follows when the api has answered."""
+        """Return one step; the next follows after the api's answers."""
         if self._fill() and self._shrink():
             self._roll()
         return self._plan
@@ -166,7 +166,7 @@ class SetPlanner:
         return True
 
     def _shrink(self) -> bool:
-        """Those beyond the last go, the highest first, and only while all others work."""
+        """Remove the pods beyond the last number, the highest first, and only while all others work."""
         well = all(map(self._works, self._kept.values()))
         for pod in self._condemned:
             if is_leaving(pod):
@@ -182,7 +182,7 @@ class SetPlanner:
         return True
 
     def _roll(self) -> None:
-        """From the highest down to the partition, one by one, pods become those of the newest template."""
+        """Replace pods by those of the newest template, from the highest number down to the partition, one by one."""
         strategy = section(self._owner["spec"], "updateStrategy")
         if strategy.get("type") == "OnDelete":
             return
@@ -227,7 +227,9 @@ class StatefulSetRule(OwnerRule):
     user = "workload-controller"
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
+        """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
+        made.
+        """
         selects = by_selector(owner["spec"].get("selector"))
         return lambda pod: ordinal_of(owner, pod) is not None and selects(pod)
 
@@ -310,7 +312,7 @@ class StatefulSetRule(OwnerRule):
             agenda.requests.append(Delete("Pod", goes["namespace"], goes["name"], uid=goes["uid"], user=self.user))
 
     def _claims_go_with(self, family: OwnFamily, pod: Object) -> list[Patch]:
-        """A claim whose only owner is its pod goes when the pod has gone."""
+        """Return whether a claim's only owner is its pod, so that it goes with the pod."""
         meta, ordinal = pod["metadata"], ordinal_of(family.owner, pod)
         owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
         there, found = family.world[CLAIM], list[Patch]()
@@ -331,7 +333,7 @@ def _keeps_revision(owner: Object, ordinal: int) -> bool:
 
 
 def set_status(owner: Object, pods: Sequence[Object], current: Object, update: Object, now: float) -> Object:
-    """The status as it is to be: its pods counted, by the revision they are of."""
+    """Return the new status: the set's pods counted by their revision."""
     least = owner["spec"].get("minReadySeconds") or 0
     names = [text_map(pod["metadata"].get("labels")).get(POD_HASH) for pod in pods if not is_leaving(pod)]
     ready = [pod for pod in pods if is_running_and_ready(pod)]

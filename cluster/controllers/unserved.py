@@ -1,4 +1,4 @@
-"""Kinds and schedulers that are not served here, and a pure machine that says so: an event on the object, and
+"""Kinds and schedulers that are not served here, and a pure machine that reports them: an event on the object, and
 PodScheduled=False on a pod that waits for another scheduler. It runs within the workload controller.
 
 Events have names made from what they are about, so saying it again, after a restart for instance, is refused and
@@ -52,7 +52,7 @@ LONGEST: Final = 230
 
 class UnservedMachine(Machine):
     """Reports objects that no controller or scheduler here serves. `scheduler`: this system runs Volcano's and
-    Kubernetes' own, and no other. `left`: kinds that are for controllers that do not run, and cannot come.
+    Kubernetes' own, and no other. `left`: kinds whose controllers do not run, and cannot come.
     """
 
     def __init__(self, *, scheduler: bool = True, left: Sequence[str] = ()) -> None:
@@ -70,7 +70,7 @@ class UnservedMachine(Machine):
             self._news.append(obj)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         news, self._news = self._news, []
         return [request for obj in news for request in _said_of(obj, now)]
 

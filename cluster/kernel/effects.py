@@ -1,4 +1,4 @@
-"""Decisions of a cycle, carried out at once: binds, the writes before them, evictions, statuses."""
+"""Decisions of a cycle, carried out inline: binds, the writes before them, evictions, statuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def operation(cycle: int, decision: Bind | Evict) -> str:
 
 
 def binding(bind: Bind, cause: str, sequence: int = 0, until: float = inf) -> BindPod:
-    """Return what puts a pod on its node; `sequence`: the decision's number in a journal."""
+    """Return the request that binds a pod to its node; `sequence`: the decision's number in a journal."""
     return BindPod(bind.namespace, bind.name, bind.uid, bind.node, cause, sequence, bind.annotations, until)
 
 
@@ -75,7 +75,8 @@ class Waiting:
 
 
 class Effects:
-    """On a store, for the view of the scheduler that decided: a decision without effect is taken back there.
+    """Carries out decisions on a store, for the view of the scheduler that decided: a decision without effect is undone
+    there.
 
     Words alone (why something waits) are remembered and not written: no decision reads them. `quiet`: revisions that
     brought nothing to decide by; `own`: those of what was said of PodGroups. `wordless`: words are always the same, so
@@ -92,7 +93,7 @@ class Effects:
         self.own: set[int] = set()
 
     def carry_out(self, result: CycleResult, view: View, now: float) -> bool:
-        """All of it. Whether there were words that are news."""
+        """Carry out all decisions, and return whether any status changed."""
         for bind in result.binds:
             self._bind(bind, operation(result.cycle, bind), view, now)
         for evict in result.evicts:
@@ -121,7 +122,7 @@ class Effects:
             view.unevict(evict.namespace, evict.name, evict.uid)
 
     def in_flight(self) -> tuple[Bind, ...]:
-        """Binds that wait for claims."""
+        """Return binds that wait for claims."""
         return tuple(waiting.bind for waiting in self._waiting.values())
 
     # --- claims
@@ -169,7 +170,7 @@ class Effects:
     # --- words
 
     def forget(self, namespace: str, name: str) -> None:
-        """A PodGroup is deleted: a new one of that name has no written status."""
+        """Forget a deleted PodGroup: a new one of that name has no written status."""
         self._written.pop((namespace, name), None)
         self._said.pop(("PodGroup", namespace, name), None)
 

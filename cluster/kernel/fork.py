@@ -40,8 +40,8 @@ class Fork:
     before: Mapping[int, Object] = field(default_factory=dict[int, Object])
 
     def uid_seed(self, seed: int) -> int:
-        """From which uids and generated names are drawn: where objects have theirs already, perhaps from that seed,
-        none of these may be drawn again, so it follows from all of them.
+        """Return the seed of uids and generated names. Objects may have uids of the same seed already, so it follows
+        from all of these, and none is drawn again.
         """
         uids = sorted(uid for obj in self.objects if (uid := obj["metadata"].get("uid")))
         if not uids:

@@ -1,4 +1,4 @@
-"""Handing objects in: in which order, and what an API says to each of them."""
+"""Handing objects in: their order, and the API's answer to each of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _rank(obj: Object, rank: dict[str, int]) -> int:
 
 
 def queue_depths(objects: Sequence[Object]) -> dict[str, int]:
-    """Return the number of the given queues above each; a circle ends where it began."""
+    """Return the number of given queues above each queue; a cycle ends where it began."""
     parents = {
         section(obj, "metadata").get("name") or "": section(obj, "spec").get("parent") or ""
         for obj in objects

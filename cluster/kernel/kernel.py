@@ -1,4 +1,4 @@
-"""One cluster around one scheduler, without waiting: what has changed and the time go in, what is to be done comes out.
+"""One cluster around one scheduler, without waiting: changes and the time go in, requests come out.
 
 Clocks, watchers and the disk are unknown here: a shell has them (`pumice.cluster.kernel.life`, on
 virtual time). A moment of it: hand in requests (`apply`); take what has changed (`drain`), make of it what you like,
@@ -72,7 +72,7 @@ _WATCHED: Final = frozenset(WATCHED)
 
 
 class Kernel:
-    """A cluster that goes on from a fork: with its configuration, cycle and carry, and yet without its objects.
+    """A cluster that continues from a fork: with its configuration, cycle and carry, but still without its objects.
 
     Times are seconds since the epoch. `trail` hears what the actions of each cycle do. `decoded`: the objects of its
     changes, shared by all who read them.
@@ -107,16 +107,16 @@ class Kernel:
 
     @property
     def view(self) -> View:
-        """The scheduler's view."""
+        """Return the scheduler's view."""
         return self._shown.view
 
     @property
     def in_flight(self) -> tuple[Bind, ...]:
-        """Binds that wait for claims."""
+        """Return binds that wait for claims."""
         return self._effects.in_flight()
 
     def objects(self) -> list[Object]:
-        """All objects, the one that has not changed for longest first; they must not be changed."""
+        """Return all objects, the longest unchanged first; they must not be changed."""
         tables = self.store.tables
         records = [record for kind in tables.kinds() for _, record in tables.of_kind(kind)]
         return [tables.seen(record) for record in sorted(records, key=lambda one: one.revision)]
@@ -135,11 +135,11 @@ class Kernel:
             each.begin()
 
     def drain(self) -> Sequence[Mutation]:
-        """Take what has changed; it is to be `publish`ed before anything else is done."""
+        """Take the changes; the caller must `publish` them before any other call."""
         return self.store.drain()
 
     def publish(self, changes: Sequence[Mutation]) -> None:
-        """Let all see what has changed; the scheduler does so at once, the others in their turn."""
+        """Publish the changes; the scheduler sees them immediately, the machines in their turn."""
         self.store.publish()
         for mutation in changes:
             if mutation.kind == "PodGroup" and mutation.type == "DELETED":
@@ -156,12 +156,12 @@ class Kernel:
 
     @property
     def is_stirring(self) -> bool:
-        """Return whether there is a change that some machine has not seen."""
+        """Return whether some machine has not seen a change yet."""
         return bool(self.store.outbox)
 
     def turn(self, now: float) -> None:
-        """Let claims, node agents and controllers answer to what they have seen; once they have nothing more to say,
-        what was decided is carried out: it is on its way through a session and to disk meanwhile.
+        """Let claims, node agents and controllers answer to the changes. Once they have no more requests, carry out the
+        decisions, which pass through a session and to disk meanwhile.
         """
         self._effects.look(self.view, now)
         if self._heard < self.store.log.published or (self._due is not None and self._due <= now):
@@ -173,22 +173,20 @@ class Kernel:
             self._carry_out(self._decision, now)
 
     def next_due(self) -> float | None:
-        """Return when a machine other than the scheduler has work though nothing changes; None: never."""
+        """Return when a machine other than the scheduler has work without any change; None for never."""
         claims = self._effects.next_due()
         return self._due if claims is None else claims if self._due is None else min(claims, self._due)
 
     # --- cycles
 
     def cycle_due(self) -> float | None:
-        """Return when there is a reason for the next cycle, which may be `AT_ONCE`; None: not before something
-        changes.
-        """
+        """Return when a reason for the next cycle comes, which may be `AT_ONCE`; None for not before a change."""
         if self._again or self.view.version > self._seen:
             return AT_ONCE
         return None if self._in_vain else self._wake_at
 
     def decide(self, now: float) -> CycleResult | None:
-        """Run a cycle; None: nothing has changed that a decision reads, so the result is known."""
+        """Run a cycle; None when no input of a decision has changed, so that the result is known."""
         self.cycle += 1
         idle = self._settled and not (self._wake_at and self._wake_at <= now)
         idle = idle and ((self._echo and self.view.version == self._seen) or self._is_still())
@@ -216,7 +214,7 @@ class Kernel:
         return result
 
     def look_again(self, trail: Trail) -> CycleResult:
-        """The newest cycle, decided once more and followed. To be called before anything comes of it."""
+        """Return the newest cycle, decided once more and followed. To be called before its decisions are carried out."""
         assert self._newest is not None, "a cycle has been decided"
         clock, carry = self._newest
         snapshot = self.view.snapshot(volume_rules(self._config))

@@ -1,5 +1,5 @@
-"""The loop on virtual time, a thin shell around the kernel: it jumps from one moment at which something happens to the
-next, and adds only the passing of time, later arrivals and the end.
+"""The loop on virtual time, a thin shell around the kernel: it jumps from one event to the next, and adds only the
+passing of time, later arrivals and the end.
 
 Nothing is sent, journaled or waited for; else it is what `pumice run --time virtual` does. Within a moment all hear in
 rounds what was written in the round before: the scheduler first, so that its cycle sees the news before any other
@@ -41,8 +41,8 @@ Decided = Callable[[CycleResult, float], None]
 
 
 class Life:
-    """One future, from `now` on. `hears` gets every change of an object before any machine sees it, `decided` every
-    cycle before anything comes of it.
+    """One future, from `now` on. `hears` is called with every change of an object before any machine sees it, `decided`
+    with every cycle before it is carried out.
 
     `trail` hears what the actions of each cycle do. `refused`: objects that the api would not have, with its answer;
     `denied`: what was asked of it in vain.
@@ -78,7 +78,7 @@ class Life:
         self.kernel.begin()
 
     def _bring(self, objects: Sequence[Object]) -> None:
-        """Create what is new, load what a cluster had."""
+        """Create new objects, and load those that a cluster had."""
         for obj in objects:
             self._ask(obj, entering(obj))
         for deletion in unfinished(objects):
@@ -102,8 +102,8 @@ class Life:
     # --- time
 
     def run(self, seconds: float, advance: Callable[[float], bool | None] = lambda seconds: None) -> None:
-        """Live until so many seconds have gone by. `advance` hears at the end of every moment how many have; True: it
-        is enough.
+        """Run for so many seconds. `advance` is called at the end of every moment with the seconds so far; it returns
+        True to stop.
         """
         for elapsed in self.moments(seconds):
             if advance(elapsed):
@@ -111,7 +111,7 @@ class Life:
         self._to(seconds)
 
     def moments(self, seconds: float) -> Iterator[float]:
-        """Live from one moment to the next, at most until so many seconds have gone by; how many have, after each."""
+        """Run from one moment to the next, at most for so many seconds, and yield the seconds so far after each."""
         while True:
             self._moment()
             yield self._elapsed
@@ -122,22 +122,22 @@ class Life:
 
     @property
     def elapsed(self) -> float:
-        """Seconds that have gone by."""
+        """Return the seconds so far."""
         return self._elapsed
 
     def expect(self, later: Iterable[tuple[float, Object]]) -> None:
-        """These come when so many seconds have gone by since the beginning."""
+        """Expect these objects so many seconds after the beginning."""
         coming = [*self._later, *((moment(after_s), obj) for after_s, obj in later)]
         # the latest first, so that the next one is popped from the end
         self._later = sorted(coming, key=lambda each: each[0], reverse=True)
 
     def submit(self, objects: Iterable[Object]) -> None:
-        """Hand these in now; what the api would not have is in `refused`."""
+        """Submit these objects now; `refused` has those that the api refused."""
         self._bring(in_order([*objects]))
 
     def fork(self) -> Fork:
-        """The cluster as it is now, to be lived through otherwise. Running pods began in whole seconds; those that do
-        not say when have run since this life began, which is all that is known.
+        """Return the cluster as it is now, to be run differently. Running pods began in whole seconds; those without a
+        start time have run since this life began, as far as is known.
         """
         kernel, began = self.kernel, self._from.now
         return replace(
@@ -164,7 +164,7 @@ class Life:
         return min(due, default=None)
 
     def _next_cycle(self) -> float | None:
-        """Return the time of the next cycle: there is a reason, and the period of the cycle before is over."""
+        """Return the time of the next cycle: a reason exists, and the period of the cycle before is over."""
         due = self.kernel.cycle_due()
         return None if due is None else max(self._earliest, moment(self._elapsed + due - self.now))
 
@@ -173,7 +173,7 @@ class Life:
         return cycle is not None and cycle <= self._elapsed
 
     def _moment(self) -> None:
-        """All that happens without time going on."""
+        """Do everything that happens at this moment."""
         while self._later and self._later[-1][0] <= self._elapsed:
             coming = self._later.pop()[1]
             self._ask(coming, Create(codec.pack(coming), user=SUBMIT))
@@ -204,7 +204,9 @@ class Life:
 
 
 def _begun(obj: Object, began: float) -> Object:
-    """A pod that was handed in as running has its `startTime`: in another life it would begin anew without."""
+    """Return a pod that was submitted as running with its `startTime`: without it the pod would begin anew in another
+    life.
+    """
     status = section(obj, "status")
     if obj["kind"] != "Pod" or status.get("phase") != "Running" or status.get("startTime"):
         return obj

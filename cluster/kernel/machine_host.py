@@ -1,4 +1,4 @@
-"""Node agents and controllers without waiting: their machines hear the news and return their requests at once."""
+"""Node agents and controllers without waiting: their machines see the changes and return their requests immediately."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AT_ONCE: Final = 1 << 30
 
 
 class MachineHost:
-    """Machines on one reading of the log of a store that is at hand.
+    """Machines on one reading of the log of a local store.
 
     `waits_for`: kinds; an object of one of them must exist before any other kind is looked at.
     """
@@ -29,7 +29,7 @@ class MachineHost:
         self._due: float | None = None
 
     def begin(self) -> None:
-        """Hear of all objects, once the kinds that this host waits for have one."""
+        """Show all objects to the machines, once the kinds that this host waits for have one."""
         if self._waits_for and not any(map(self._store.tables.count, self._waits_for)):
             return
         self._waits_for = ()
@@ -39,7 +39,7 @@ class MachineHost:
                 self._turns.observe(kind, self._store.tables.seen(record), record.revision)
 
     def turn(self, now: float) -> None:
-        """Hear what was published, ask what is to be asked."""
+        """Show the published changes, and send the machines' requests."""
         if self._waits_for:
             self.begin()
             if self._waits_for:
@@ -64,5 +64,5 @@ class MachineHost:
         return True
 
     def next_due(self) -> float | None:
-        """Return when there is work though nothing changes; None: never."""
+        """Return when a machine has work without any change."""
         return self._due

@@ -1,4 +1,5 @@
-"""Requests of a bind worker before it binds a pod with claims, and the states it waits for: on objects, nothing sent.
+"""Requests of a bind worker before it binds a pod with claims, and the states that it waits for, on objects, without
+sending.
 
 Source: Volcano `capabilities/volumebinding/binder.go` (bindAPIUpdate, checkBindings), kube-scheduler
 `dynamicresources` (bindClaim).
@@ -39,7 +40,8 @@ class PreBindError(Exception):
 
 
 class Write(NamedTuple):
-    """A change of one object, seen beside another one of its objects; `do` and `undo` give None: it is so already.
+    """A change of one object, which may depend on another one; `do` and `undo` return None when the object has that
+    state already.
 
     Both raise PreBindError where it cannot be so.
     """
@@ -51,7 +53,7 @@ class Write(NamedTuple):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is read for it."""
+        """Return the objects that the write reads."""
         return (self.place,) if self.beside is None else (self.place, self.beside)
 
     def after(self, objects: Mapping[Place, Object | None], *, undo: bool) -> Object | None:
@@ -64,13 +66,13 @@ class Write(NamedTuple):
 
 
 def claim_place(key: str, kind: str = "PersistentVolumeClaim") -> Place:
-    """Of "namespace/name"."""
+    """Return the place of the claim "namespace/name"."""
     namespace, _, name = key.partition("/")
     return kind, namespace, name
 
 
 def writes_of(bind: Bind) -> Iterator[Write]:
-    """In the order in which they are to be made: volumes, nodes for new volumes, locks of the node, devices."""
+    """Return the writes in their order: volumes, nodes for new volumes, locks of the node, devices."""
     needs = bind.pre_bind
     if needs is None:
         return
@@ -94,7 +96,7 @@ def taken_back(bind: Bind, others: Iterable[Bind]) -> Iterator[Write]:
 
 
 def promise_volume(volume: Object, claim: Object) -> Object | None:
-    """The volume is the claim's."""
+    """Reserve the volume for the claim."""
     if is_promised(volume, claim):
         return None
     owner, key = claimed_by(volume), key_of(section(claim, "metadata")["namespace"], name_of(claim))
@@ -151,14 +153,14 @@ def _lock_writes(
         return {**node, "metadata": {**metadata, "annotations": {**annotations, name: moment}}}
 
     def leave(_node: Object, _: Object) -> Object | None:
-        """It stays until it counts no longer: Volcano leaves it, too."""
+        """Leave the lock until it expires, as Volcano does."""
         return None
 
     return lock, leave
 
 
 def selected_node(claim: Object) -> str:
-    """The node that a claim's volume is to be made on, "" for none yet."""
+    """Return the node on which a claim's volume is to be made, "" for none yet."""
     return text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE, "")
 
 
@@ -200,7 +202,7 @@ def has_device(claim: Object | None, device: Device) -> bool:
 
 
 def allocation_of(wanted: ClaimedDevices) -> Object:
-    """status.allocation of a claim that gets these devices."""
+    """Return the status.allocation of a claim that gets these devices."""
     results = [
         {"request": request, "driver": driver, "pool": pool, "device": device}
         for request, driver, pool, device in wanted.devices
@@ -213,7 +215,7 @@ def allocation_of(wanted: ClaimedDevices) -> Object:
 
 
 def awaited_places(bind: Bind) -> list[Place]:
-    """The pod, and the claims that must be bound before it is."""
+    """Return the pod, and the claims that must be bound before it is."""
     pod = ("Pod", bind.namespace, bind.name)
     if bind.pre_bind is None:
         return [pod]

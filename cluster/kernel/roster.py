@@ -1,4 +1,5 @@
-"""The machines of a cluster, stated once: which share a reading of the store's log, and what they wait for.
+"""The machines of a cluster, stated once: those that share a reading of the store's log, and the kinds that they wait
+for.
 
 Every shell hosts these groups: an actor each (`pumice.actors.system.roles.controllers`), or all in one loop
 (`pumice.cluster.kernel.machine_host`).
@@ -45,7 +46,7 @@ from pumice.storage import codec
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """Dependencies of machines beside the objects they watch.
+    """Dependencies of machines besides the objects they watch.
 
     `unpack` decodes an object. `start_delay_s`, `default_duration_s`: of pods that do not say. `fixes` gives the names
     of Volcano's defects that are mended now. `agents`: whether nodes are simulated. `served`: clients see the cluster
@@ -75,7 +76,7 @@ class MachineGroup:
 
 
 def kubelets(given: Surroundings) -> list[Machine]:
-    """Return the agents of all nodes; where clients look on, with what only clients see."""
+    """Return the agents of all nodes; where clients read the cluster, with the facts that only clients see."""
     cells, addresses, others = CellReportsMachine(), ClusterAddresses(), OtherAgents()
     agents = NodeAgentsMachine(
         start_delay_s=given.start_delay_s,

@@ -1,4 +1,4 @@
-"""Machines that share one reading of the store's log: each hears all changes and is asked in turn, round after round.
+"""Machines that share one reading of the store's log: each sees all changes and is asked in turn, round after round.
 
 Their host reads the log, sends their requests and keeps the time: `pumice.cluster.kernel.machine_host` at
 once, `pumice.actors.runtime.reconciler` by messages.
@@ -23,7 +23,9 @@ AGAIN_MOST: Final = 1000
 
 
 class Turns:
-    """`kinds`: what they watch together. `endless`: the last rounds were given up."""
+    """The machines of a group in turn. `kinds`: those that they watch together. `endless`: the last rounds were given
+    up.
+    """
 
     def __init__(self, machines: Sequence[Machine]) -> None:
         self.machines = tuple(machines)
@@ -42,7 +44,7 @@ class Turns:
         return self._interested
 
     def tell(self, events: Sequence[Mutation], unpack: Callable[[bytes], Object], since: int = -1) -> None:
-        """Tell of changes; of what is not newer than `since` only that it is gone: it was listed again as it was."""
+        """Show changes; of a relisted object that is not newer than `since` only deletions are shown."""
         for event in events:
             deleted = event.type == "DELETED"
             if event.revision > since or deleted:
@@ -54,7 +56,8 @@ class Turns:
             machine.observe(kind, obj, revision, deleted=deleted)
 
     def rounds(self, now: float, most: int = AGAIN_MOST) -> Iterator[Sequence[ApiRequest]]:
-        """Let them ask until none has anything more to ask; what has come out is to be `answered` before the next.
+        """Yield the machines' requests until none has any; the caller must pass the answers to `answered` before the
+        next round.
 
         In a round each asks once. Those that did have another: the others have heard nothing since.
         """
@@ -81,7 +84,7 @@ class Turns:
             machine.answered(request, reply, now)
 
     def next_due(self) -> float | None:
-        """Return when one of them has something to do though nothing changed; None: never."""
+        """Return when one of them has work without any change; None for never."""
         earliest = None
         for machine in self.machines:
             due = machine.next_due()

@@ -19,7 +19,7 @@ ALLOWED: Final = "DisruptionAllowed"
 
 
 class Scale(Struct, frozen=True, gc=False):
-    """The controller of a pod and the number of pods that it wants."""
+    """The controller of a pod and its desired number of pods."""
 
     uid: str
     replicas: int
@@ -53,7 +53,7 @@ def is_ready(pod: Object) -> bool:
 
 
 def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now: float) -> dict[str, Any]:
-    """The status as of `now` (seconds since the epoch); `pods` are those that the budget covers."""
+    """Return the status as of `now` (seconds since the epoch); `pods` are those that the budget covers."""
     old = section(budget, "status")
     disrupted = _disrupted(section(old, "disruptedPods"), pods, now)
     healthy = sum(
@@ -76,7 +76,7 @@ def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now
 
 
 def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> tuple[int, int, str]:
-    """Expected pods, healthy pods wanted, and why they cannot be counted ("" when they can)."""
+    """Return expected pods, healthy pods wanted, and why they cannot be counted ("" when they can)."""
     most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
     if most is None and isinstance(least, int):
         return len(pods), least, ""
@@ -97,7 +97,7 @@ def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> 
 
 
 def _disrupted(noted: dict[str, Any], pods: Sequence[Object], now: float) -> dict[str, str]:
-    """Of the evictions that were granted, those whose pod is still on its way out."""
+    """Return the granted evictions whose pod is still leaving."""
     here = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
     return {name: at for name, at in noted.items() if name in here and _seconds(at) + STALE_S >= now}
 

@@ -1,4 +1,4 @@
-"""Kubernetes Event objects, and the words in which schedulers say things in them."""
+"""Kubernetes Event objects, and the messages of schedulers in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_BOUND: Final = "failed to bind to node "
 
 
 class Said(Struct, frozen=True, gc=False):
-    """One thing to be said of an object by the component `source`."""
+    """One event about an object, from the component `source`."""
 
     reason: str
     message: str
@@ -32,43 +32,43 @@ class Said(Struct, frozen=True, gc=False):
 
 
 def of_placed(namespace: str, name: str, node: str, source: str = SCHEDULER) -> Said:
-    """A pod is on a node."""
+    """Return the event of a pod that was put on a node."""
     return Said("Scheduled", f"Successfully assigned {namespace}/{name} to {node}", source)
 
 
 def of_waiting(message: str, source: str = SCHEDULER) -> Said:
-    """A pod found no node."""
+    """Return the event of a pod that found no node."""
     return Said("FailedScheduling", message, source, warning=True)
 
 
 def not_bound(node: str, why: str) -> str:
-    """The message of a pod's condition when the api refused its bind."""
+    """Return the message of a pod's condition when the api refused its bind."""
     return f"{_NOT_BOUND}{node}: {why}"
 
 
 def not_prepared(pod: str, why: str) -> str:
-    """The message of the condition of a pod ("namespace/name") when what its bind needs first failed."""
+    """Return the message of the condition of a pod ("namespace/name") when the preparation of its bind failed."""
     return f"execute preBind for pod {pod} failed: {why}, resync the task"
 
 
 def refused_bind(message: str) -> tuple[str, str]:
-    """The node and the refusal in a message of `not_bound`; the node is "" in any other message."""
+    """Return the node and the refusal in a message of `not_bound`; the node is "" in any other message."""
     node, told, why = message.removeprefix(_NOT_BOUND).partition(": ")
     return (node, why) if told and message.startswith(_NOT_BOUND) else ("", message)
 
 
 def of_evicted(message: str) -> Said:
-    """A pod has to go; the message is that of its condition."""
+    """Return the event of a pod that is evicted, with the message of its condition."""
     return Said("Evict", message, warning=True)
 
 
 def of_group_evicted(why: str) -> Said:
-    """A pod of this PodGroup has to go."""
+    """Return the event of a PodGroup one of whose pods is evicted."""
     return Said("Evict", why)
 
 
 def of_group(group: Object) -> Iterator[Said]:
-    """All that a PodGroup as it is gives reason to say."""
+    """Yield all events for a PodGroup in its present state."""
     conditions = conditions_of(group)
     if (condition := conditions.get("Unschedulable", {})).get("status") == "True" and condition.get("message"):
         yield Said("Unschedulable", condition["message"], warning=True)
@@ -77,7 +77,7 @@ def of_group(group: Object) -> Iterator[Said]:
 
 
 def conditions_of(obj: Object) -> dict[str, Object]:
-    """By their types."""
+    """Return the conditions by their types."""
     return {each["type"]: each for each in section(obj, "status").get("conditions") or () if "type" in each}
 
 
@@ -86,7 +86,7 @@ KEPT: Final = 4096
 
 
 class Sayings:
-    """Says things about objects: what is said again is counted in the first Event (as client-go has it)."""
+    """Reports events about objects: a repeated event is counted in the first Event (as client-go has it)."""
 
     def __init__(self, user: str) -> None:
         self._user = user
@@ -110,7 +110,7 @@ class Sayings:
 
 
 def event(about: Object, reason: str, message: str, now: float, *, source: str, warning: bool = False) -> Object:
-    """An Event about an object, said by the component `source`; its name is generated."""
+    """Return an Event about an object, from the component `source`; its name is generated."""
     meta, at = about["metadata"], timestamp(now)
     reference = {
         "apiVersion": about["apiVersion"],

@@ -1,4 +1,4 @@
-"""Arguments read as Go's `flag` package reads them: what is wrong ends the reading, and what came before it counts."""
+"""Arguments read as Go's `flag` package reads them: an error ends the reading, and earlier arguments count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST: Final = 64
 
 
 def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict[str, Flag]:
-    """The flags with the values given; the type of a default is that of its flag."""
+    """Return the flags with the given values; the type of a default is that of its flag."""
     values = dict(defaults)
     rest = list(arguments)
     while rest:
@@ -36,7 +36,7 @@ def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict
 
 
 def _name(argument: str) -> str:
-    """Behind one dash or two; empty for a word that is not a flag."""
+    """Return the name behind one dash or two; empty for a word that is not a flag."""
     if not argument.startswith("-"):
         return ""
     name = argument.removeprefix("--") if argument.startswith("--") else argument[1:]
@@ -44,7 +44,7 @@ def _name(argument: str) -> str:
 
 
 def _whole(text: str) -> int | None:
-    """Go's strconv.ParseInt with base 0."""
+    """Read an integer like Go's strconv.ParseInt with base 0."""
     if len(text) > _LONGEST or not text.isascii() or text != text.strip():
         return None
     sign = -1 if text[:1] == "-" else 1

@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7396), without touching what it is given."""
+"""JSON merge patch (RFC 7396), without changing its arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """`target` with `patch` merged in: null removes a key, mappings merge, everything else replaces.
+    """Return `target` with `patch` merged in: null removes a key, mappings merge, everything else replaces.
 
     Neither argument is changed; unchanged parts of the target are shared with the result.
     """
@@ -24,7 +24,9 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def diff_patch(before: Any, after: dict[str, Any]) -> dict[str, Any]:
-    """The smallest merge patch that turns `before` into `after` (neither may hold nulls); empty when they are equal."""
+    """Return the smallest merge patch that turns `before` into `after` (neither may hold nulls); empty when they are
+    equal.
+    """
     if not isinstance(before, dict):
         return after
     old = cast("dict[str, Any]", before)

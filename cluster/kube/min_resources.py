@@ -16,7 +16,8 @@ _ONE: Final = quantity_of(1)
 
 
 def min_resources(tasks: Iterable[Mapping[str, Any]], least: int, priorities: Mapping[str, int]) -> dict[str, str]:
-    """Of the `least` pods that count first: higher priority classes first, then the order of the tasks.
+    """Return the resources of the `least` pods that count first: higher priority classes first, then the order of the
+    tasks.
 
     `priorities` are the values of priority classes by name; an unknown class counts 0.
     """
@@ -80,7 +81,9 @@ def pod_usage(spec: PodSpec) -> Amounts:
 
 
 def _pod_total(spec: PodSpec, part: str) -> Amounts:
-    """Kubernetes' effective requests (or limits): containers and sidecars together, or the largest init container."""
+    """Return Kubernetes' effective requests (or limits): containers and sidecars together, or the largest init
+    container.
+    """
     total: Amounts = {}
     for container in spec.get("containers") or ():
         total = added(total, _amounts(container, part))
@@ -108,7 +111,7 @@ def _amounts(container: Mapping[str, Any], part: str) -> Amounts:
 
 
 def added(left: Amounts, right: Amounts) -> Amounts:
-    """The sum, by name."""
+    """Return the sum, by name."""
     total = dict(left)
     for name, amount in right.items():
         total[name] = total[name].plus(amount) if name in total else amount
@@ -134,5 +137,5 @@ def times(amounts: Amounts, count: int) -> Amounts:
 
 
 def texts(amounts: Amounts) -> dict[str, str]:
-    """Canonical texts, by name."""
+    """Return canonical texts, by name."""
     return {name: amounts[name].canonical() for name in sorted(amounts)}

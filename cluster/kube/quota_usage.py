@@ -19,7 +19,9 @@ from pumice.core.quantity import quantity_of
 
 
 def qos_class(spec: Object) -> str:
-    """Guaranteed, Burstable or BestEffort by cpu and memory of all containers (source: Kubernetes' `ComputePodQOS`)."""
+    """Return Guaranteed, Burstable or BestEffort by cpu and memory of all containers (source: Kubernetes'
+    `ComputePodQOS`).
+    """
     guaranteed, anything = True, False
     containers: list[Object] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     for container in containers:
@@ -98,7 +100,7 @@ def counts(quota: Object, kind: str, obj: Object) -> bool:
 
 def usage_of_pod(pod: Object) -> Amounts:
     """Return the usage of a pod; one that has ended counts as an object only. During a resize the larger amounts count,
-    of the request and of what the node has given.
+    of the request and of the node's allocation.
     """
     usage = pod_usage(_charged_spec(pod))
     return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED else usage
@@ -166,12 +168,12 @@ def _asks(spec: Object) -> bool:
 
 
 def quota_status(quota: Object, pods: Iterable[Object]) -> Object:
-    """`hard` as in the spec, and of what pods count how much those `pods` use that the quota is about."""
+    """Return `hard` as in the spec, and the used amounts of the counted resources, summed over `pods`."""
     return used_status(quota, total_of(usage_of_pod(pod) for pod in pods if is_in_scope(quota, pod)))
 
 
 def total_of(usages: Iterable[Amounts]) -> Amounts:
-    """The sum, by name."""
+    """Return the sum, by name."""
     total: Amounts = {}
     for usage in usages:
         total = added(total, usage)

@@ -35,25 +35,25 @@ _WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}
 
 
 class ScheduleError(ValueError):
-    """Problem of a schedule, in words."""
+    """Problem of a schedule, as a sentence."""
 
 
 class TimesOfSchedule(Protocol):
     """Times of a schedule."""
 
     def after(self, moment: float) -> float | None:
-        """The first time after a moment, both in seconds since the epoch; None: there is none."""
+        """Return the first time after a moment, both in seconds since the epoch; None without one."""
         ...
 
 
 class _Regular:
-    """Every so many seconds after the time before."""
+    """A schedule with a fixed period after the last time."""
 
     def __init__(self, period_s: float) -> None:
         self._period_s = max(math.floor(period_s), 1)
 
     def after(self, moment: float) -> float | None:
-        """The first time after a moment, both in seconds since the epoch; None: there is none."""
+        """Return the first time after a moment, both in seconds since the epoch; None without one."""
         return float(math.floor(moment) + self._period_s)
 
 
@@ -62,7 +62,7 @@ class _Fields:
         self._expression, self._zone = f"0 {expression}", zone
 
     def after(self, moment: float) -> float | None:
-        """The first time after a moment, both in seconds since the epoch; None: there is none."""
+        """Return the first time after a moment, both in seconds since the epoch; None without one."""
         since = datetime.fromtimestamp(math.floor(moment), self._zone)
         try:
             return next(CronSim(self._expression, since)).timestamp()
@@ -71,16 +71,18 @@ class _Fields:
 
 
 class _Never:
-    """On a day that no month of it has, such as 30 February: robfig/cron takes it, and it never comes."""
+    """A schedule on a day that none of its months has, such as 30 February: robfig/cron accepts it, and it never
+    comes.
+    """
 
     def after(self, moment: float) -> float | None:
-        """None: there is none."""
+        """Return None: no time comes."""
         return None
 
 
 @lru_cache(maxsize=256)
 def read_schedule(text: str, zone: str = "") -> TimesOfSchedule:
-    """Raises ScheduleError. `zone`: whose clock it follows, as the IANA names it; "": UTC."""
+    """Read a schedule. Raises ScheduleError. `zone`: the IANA name of its time zone; "" for UTC."""
     words = text.split()
     if text.startswith(EVERY):
         period_s = duration_s(text.removeprefix(EVERY).strip())
@@ -119,7 +121,7 @@ def _has_no_day(expression: str) -> bool:
 
 
 def _field(number: int, text: str) -> str:
-    """A field as cronsim takes it; a step over every day counts as days that are named (they are joined by "or")."""
+    """Return a field as cronsim takes it; a step over every day counts as named days (joined by "or")."""
     parts = text.split(",")
     if not all(_FIELD.fullmatch(part) for part in parts) or (number == 4 and _SUNDAY_AGAIN.search(text)):
         raise ScheduleError(f"bad {_NAMES[number]}: {text}")

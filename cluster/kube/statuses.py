@@ -1,4 +1,4 @@
-"""Statuses: lists of conditions, times as Kubernetes writes them, and an object after what was decided about it.
+"""Statuses: lists of conditions, times as Kubernetes writes them, and an object after a decision about it.
 
 They change nothing they are given, and share with it what stays. None: nothing to write.
 """
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def timestamp(now: float) -> str:
-    """RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
+    """Return a time as RFC 3339 in UTC, whole seconds, as Kubernetes writes times."""
     return written_second(int(now))
 
 
 @lru_cache(maxsize=256)
 def written_second(seconds: int) -> str:
-    """RFC 3339 in UTC, of whole seconds since the epoch."""
+    """Return whole seconds since the epoch as RFC 3339 in UTC."""
     return format_time(seconds)
 
 
 def micro_timestamp(now: float) -> str:
-    """RFC 3339 in UTC to the microsecond, as Kubernetes writes the times of a Lease."""
+    """Return a time as RFC 3339 in UTC to the microsecond, as Kubernetes writes the times of a Lease."""
     seconds, micros = divmod(round(now * 1e6), 1_000_000)
     return f"{written_second(seconds)[:-1]}.{micros:06d}Z"
 
@@ -45,7 +45,7 @@ GROUPS: Final = ("system:masters", "system:authenticated")
 
 
 def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> list[Object] | None:
-    """The list with `wanted` in it; None when it says so already. The time changes only with the status."""
+    """Return the list with `wanted` in it; None without a difference. The time changes only with the status."""
     for index, old in enumerate(conditions):
         if old.get("type") != wanted["type"]:
             continue
@@ -57,7 +57,7 @@ def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> li
 
 
 def says(old: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether the old condition says what is wanted; its other fields do not count."""
+    """Return whether the old condition equals the wanted one; other fields do not count."""
     for key, value in wanted.items():  # noqa: SIM110 - asked of every condition, and a generator costs as much again
         if old.get(key, "") != value:
             return False
@@ -65,7 +65,7 @@ def says(old: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def reported(stored: Object, wanted: PodCondition | PodGroupStatus | QueueStatus, at: str, cycle: int) -> Object | None:
-    """The object after the report. `at`: the time (timestamp) and `cycle` the id of conditions that change."""
+    """Return the object after the report. `at`: the time (timestamp) and `cycle` the id of conditions that change."""
     match wanted:
         case PodCondition():
             return _pod(stored, wanted, at)
@@ -78,7 +78,9 @@ def reported(stored: Object, wanted: PodCondition | PodGroupStatus | QueueStatus
 
 
 def _pod(pod: Object, wanted: PodCondition, at: str) -> Object | None:
-    """PodScheduled=False and the nomination. None when the pod is another one, is on a node, or has it all already."""
+    """Return the pod with PodScheduled=False and the nomination. None when the pod is another one, is on a node, or has
+    both already.
+    """
     if pod["metadata"]["uid"] != wanted.uid or pod["spec"].get("nodeName"):
         return None
     status = section(pod, "status")
@@ -101,7 +103,7 @@ def _pod(pod: Object, wanted: PodCondition, at: str) -> Object | None:
 
 
 def _pod_group(stored: Object, wanted: PodGroupStatus, at: str, transition: str) -> Object:
-    """Phase, the whole list of conditions, the counts, and annotations where there are some."""
+    """Return the PodGroup with phase, the whole list of conditions, the counts, and given annotations."""
     status = section(stored, "status")
     old: dict[str, Object] = {each.get("type", ""): each for each in status.get("conditions") or ()}
     after = {
@@ -120,7 +122,7 @@ def _pod_group(stored: Object, wanted: PodGroupStatus, at: str, transition: str)
 
 
 def _group_condition(old: Object, wanted: PodGroupCondition, at: str, transition: str) -> Object:
-    """A condition that says what it said keeps its time and id."""
+    """Return a condition; an equal one keeps its time and id."""
     texts = {"type": wanted.type, "status": wanted.status, "reason": wanted.reason, "message": wanted.message}
     if says(old, texts):
         return old
@@ -128,7 +130,7 @@ def _group_condition(old: Object, wanted: PodGroupCondition, at: str, transition
 
 
 def _queue(stored: Object, wanted: QueueStatus) -> Object | None:
-    """The allocated amounts; a resource that is gone is removed."""
+    """Return the queue with the allocated amounts; a resource that is gone is removed."""
     status = section(stored, "status")
     if section(status, "allocated") == wanted.allocated:
         return None

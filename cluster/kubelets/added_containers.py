@@ -1,4 +1,4 @@
-"""Containers that are added to a pod that runs: they start at once, do what their command says, and stay ended.
+"""Containers that are added to a running pod: they start immediately, do what their command says, and stay ended.
 
 What does not say what it does runs for as long as its pod. The pod itself does not care.
 """
@@ -28,7 +28,7 @@ USER: Final = "node-agents"
 
 
 class AddedContainersMachine(Machine):
-    """Starts and ends containers that are added to pods that run. `others` keep nodes of their own."""
+    """Starts and ends containers that are added to running pods. `others` manage nodes of their own."""
 
     kinds = (POD_PLACED,)
 
@@ -56,7 +56,7 @@ class AddedContainersMachine(Machine):
             self._fresh[key] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         fresh, self._fresh = self._fresh, {}
         due = [key for key in {**fresh, **dict.fromkeys(self._timers.take_due(now))} if key in self._lives]
         return [self._advance(key, self._lives[key], now) for key in due]
@@ -69,12 +69,12 @@ class AddedContainersMachine(Machine):
         return UpdateStatus("Pod", key[0], key[1], repack({"ephemeralContainerStatuses": told}), user=USER)
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return self._timers.next_due()
 
 
 def _life(pod: Object, added: list[Object], known: PodContainers | None) -> PodContainers:
-    """Of containers that are known already, what has become of them; of others, what their status says."""
+    """Return the state of known containers, and the status of others."""
     said = {each.get("name"): each for each in section(pod, "status").get("ephemeralContainerStatuses") or ()}
     before: dict[str, ContainerRun] = {each.name: run for each, run in known.both()} if known else {}
     asked = [

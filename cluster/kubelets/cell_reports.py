@@ -32,7 +32,7 @@ _OVER: Final = ("Succeeded", "Failed")
 
 
 class Held(NamedTuple):
-    """By a pod."""
+    """The CPUs that a pod holds."""
 
     node: str
     cpus: Cpus
@@ -40,7 +40,7 @@ class Held(NamedTuple):
 
 
 class CellReportsMachine(Machine):
-    """Says which CPUs of nodes' NUMA cells are free. Nodes that ask for no cells are left alone."""
+    """Reports the free CPUs of nodes' NUMA cells. Nodes without cells are left alone."""
 
     kinds = (KIND, "Node", POD_PLACED)
 
@@ -96,7 +96,7 @@ class CellReportsMachine(Machine):
             self._early[key] = pod
 
     def pod_ended(self, key: PodKey) -> None:
-        """Free the CPUs that the pod held. A pod on a node that is away for a while keeps them."""
+        """Free the CPUs that the pod held. A pod on a temporarily absent node keeps them."""
         self._early.pop(key, None)
         held = self._held.pop(key, None)
         if held is not None and held.node in self._nodes:
@@ -125,7 +125,7 @@ class CellReportsMachine(Machine):
         return self._nodes[node][1].allocatable[CPU].difference(*taken)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         requests: list[ApiRequest] = [Delete(KIND, "", name, user=USER) for name in self._gone]
         requests += [self._report(name) for name in self._stale]
         for namespace, name in self._refused:
@@ -155,7 +155,7 @@ class CellReportsMachine(Machine):
 
 
 def topology_of(wanted: NumaCells) -> Topology:
-    """Cells of as equal size as may be, a socket each, and cores of one CPU; the lowest CPUs are reserved."""
+    """Return cells of nearly equal size, a socket each, and cores of one CPU; the lowest CPUs are reserved."""
     places = {cpu: _place(cpu, wanted) for cpu in range(wanted.cpus)}
     free = frozenset(range(min(wanted.reserved, wanted.cpus), wanted.cpus))
     return Topology(places, wanted.reserved, STATIC, wanted.policy, {CPU: free})
@@ -167,7 +167,7 @@ def _place(cpu: int, wanted: NumaCells) -> CpuPlace:
 
 
 def spec_of(wanted: NumaCells, topology: Topology, free: Cpus) -> Object:
-    """Of the node's `Numatopology`."""
+    """Return the spec of the node's `Numatopology`."""
     return {
         "policies": {"CPUManagerPolicy": topology.cpu_policy, "TopologyManagerPolicy": topology.policy},
         "resReserved": {CPU: str(wanted.reserved)},

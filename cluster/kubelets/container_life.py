@@ -104,8 +104,7 @@ class ContainerRun(Struct):
 
 
 class Stop(NamedTuple):
-    """The end of a pod that is deleted: when it was asked to stop, when what still runs is killed, and with which code
-    it ends.
+    """The end of a deleted pod: when it was asked to stop, when running containers are killed, and its exit code.
 
     `own_ways`: containers may end before, by themselves or because they heed SIGTERM.
     """
@@ -117,7 +116,7 @@ class Stop(NamedTuple):
 
 
 class PodContainers(Struct):
-    """The containers of one pod, those that come first in front. `deadline_s`: seconds from its begin, or for ever.
+    """The containers of one pod, init containers in front. `deadline_s`: seconds from its begin, or for ever.
 
     `stop`: the end of the pod when it is deleted.
     """
@@ -131,11 +130,11 @@ class PodContainers(Struct):
     stop: Stop | None = None
 
     def both(self) -> Iterable[tuple[AskedContainer, ContainerRun]]:
-        """Containers, and what has become of them."""
+        """Return the containers with their runs."""
         return zip(self.containers, self.runs, strict=True)
 
     def next_due(self) -> float:
-        """Return when `advance` has work; infinity: never."""
+        """Return when `advance` has work; infinity for never."""
         if self.over:
             return FOR_EVER
         if self.stop is not None:
@@ -144,7 +143,7 @@ class PodContainers(Struct):
         return min([self.begun + self.deadline_s, *[_due(container, run) for container, run in self.both()]])
 
     def advance(self, now: float) -> None:
-        """Carry out what is due; the first call begins the pod."""
+        """Carry out the due steps; the first call begins the pod."""
         if self.stop is not None:
             self._stopping(self.stop, now)
             return
@@ -162,7 +161,7 @@ class PodContainers(Struct):
             self._proceed(now)
 
     def _stopping(self, stop: Stop, now: float) -> None:
-        """Nothing is started any more; each container ends in its way, and the pod with the last of them."""
+        """Stop the pod: no container is started any more; each ends in its way, and the pod ends with the last."""
         if now < self.next_due():
             return
         self.over = True
@@ -176,7 +175,7 @@ class PodContainers(Struct):
             run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
 
     def _first_are_done(self, now: float) -> bool:
-        """Start what comes first, in order; one that failed for good is the end of the pod."""
+        """Start init containers in order; the final failure of one ends the pod."""
         for container, run in self.both():
             if not container.first:
                 break
@@ -208,7 +207,9 @@ class PodContainers(Struct):
                 run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.KILLED)
 
     def restart(self, names: Collection[str], now: float) -> bool:
-        """Stop and start at once those of these containers that run, whatever `again` says. Return whether any did."""
+        """Stop and restart the running ones of these containers immediately, whatever `again` says. Return whether any
+        did.
+        """
         running = [(each, run) for each, run in self.both() if each.name in names and _runs(run)]
         for container, run in running:
             run.ended = ContainerEnd(0 if container.heeds else KILLED, run.started, now)
@@ -217,7 +218,7 @@ class PodContainers(Struct):
         return bool(running)
 
     def phase(self) -> str:
-        """Of the pod (source: the kubelet's `getPhase`)."""
+        """Return the phase of the pod (source: the kubelet's `getPhase`)."""
         if self.over:
             wrong = self.too_long or any(failed(run) for container, run in self.both() if not container.aside)
             return "Failed" if wrong or self._waits(any) else "Succeeded"
@@ -228,7 +229,7 @@ class PodContainers(Struct):
         return of(run.state is ContainerState.WAITING for container, run in self.both() if not container.first)
 
     def restarts(self) -> int:
-        """Of all containers."""
+        """Return the restarts of all containers."""
         return sum(run.restarts for run in self.runs)
 
 

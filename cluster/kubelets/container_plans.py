@@ -1,6 +1,4 @@
-"""Plans that a node agent reads from a pod whose containers say what they do, and their progress in the pod's
-status.
-"""
+"""Plans that a node agent reads from a pod whose containers have commands, and their progress in the pod's status."""
 
 from __future__ import annotations
 
@@ -26,7 +24,9 @@ AT_ONCE: Final = Plan(0.0)
 
 
 def read_life(pod: Object, duration_s: float) -> PodContainers | None:
-    """The containers as they are; None when none says what it does. `duration_s`: of one that does not, 0 for ever."""
+    """Return the containers as they are; None when none has a command. `duration_s`: of a container without one, 0 for
+    ever.
+    """
     spec = section(pod, "spec")
     if not has_commands(spec):
         return None
@@ -99,7 +99,7 @@ def _ended(state: Object) -> ContainerEnd | None:
 
 
 def foreseen(life: PodContainers) -> tuple[float, int]:
-    """For how many seconds the pod is Running, and how it ends; 0 seconds: it never ends."""
+    """Return for how many seconds the pod is Running, and how it ends; 0 seconds when it never ends."""
     for container in life.containers:
         if container.first and not container.aside and container.plan.exit_code:
             return 0.0, 0  # it never runs

@@ -42,7 +42,7 @@ _OVER: Final = ("Succeeded", "Failed")
 
 
 class DevicePluginMachine(Machine):
-    """Reports nodes' cards, and hands them out. Nodes that ask for no devices are left alone."""
+    """Reports nodes' cards, and assigns them. Nodes without devices are left alone."""
 
     kinds = ("Node", POD_PLACED)
 
@@ -79,7 +79,7 @@ class DevicePluginMachine(Machine):
             self._fresh[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         due = dict.fromkeys([*self._fresh, *self._alive.take_due(now)])
         self._fresh = {}
         requests = [request for name in due for request in self._report(name, now)]
@@ -129,12 +129,12 @@ class DevicePluginMachine(Machine):
         return requests
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return self._alive.next_due()
 
 
 def registration(node: str, wanted: VirtualGpus) -> str:
-    """The cards as the annotation of the node has them."""
+    """Return the cards as the annotation of the node has them."""
     return "".join(
         f"{card.uuid},{card.split},{card.memory},{card.type},true,{card.mode}:" for card in _cards(node, wanted)
     )

@@ -40,7 +40,7 @@ TRIES: Final = 6
 
 
 def ignore_end(_key: PodKey) -> None:
-    """Of the end of a pod."""
+    """Ignore the end of a pod."""
 
 
 _WAITS_FOR: Final = {
@@ -51,9 +51,9 @@ _WAITS_FOR: Final = {
 
 
 class NodeAgentsMachine(Machine):
-    """Runs the pods of all nodes. `start_delay_s`: from the binding to Running; `default_duration_s`: how long a pod
-    runs that does not say (0: for ever). `ended` hears of pods that have ended: the watch does not tell. `addresses`
-    are given to pods, `others` keep nodes of their own, where a client can see it.
+    """Runs the pods of all nodes. `start_delay_s`: from the binding to Running; `default_duration_s`: the duration of a
+    pod without one (0: for ever). `ended` is called with ended pods, since the watch does not show them. `addresses`
+    are given to pods, `others` manage nodes of their own, where a client can see it.
     """
 
     kinds: tuple[str, ...] = ("Node", POD_PLACED)
@@ -171,7 +171,7 @@ class NodeAgentsMachine(Machine):
             self._repeating.discard(key)
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         fresh, self._fresh = self._fresh, {}
         again: list[ApiRequest] = []
         for key in fresh:
@@ -199,7 +199,7 @@ class NodeAgentsMachine(Machine):
         return [self._status(run, restarted_status(run))]
 
     def _resized(self, now: float) -> list[ApiRequest]:
-        """Tell how the resizes go; a container that says so is restarted when it gets its new resources."""
+        """Report the progress of resizes; a container that asks for it is restarted with its new resources."""
         told: list[ApiRequest] = []
         for key, names in self._resizes.turn(now).items():
             run = self._runs[key]
@@ -257,7 +257,7 @@ class NodeAgentsMachine(Machine):
             (self._repeating.add if life.restarts() > TRIES else self._repeating.discard)(key)
 
     def _live(self, run: PodRun, life: PodContainers, now: float) -> list[ApiRequest]:
-        """The containers of a pod that say what they do: what is due with them happens."""
+        """Return the containers of a pod that have commands, after their due steps."""
         key = (run.namespace, run.name)
         life.advance(now)
         run.state = POD_LIFE.after(run.state, PodTrigger.CONTAINERS_OVER if life.over else PodTrigger.STARTED)
@@ -298,7 +298,9 @@ class NodeAgentsMachine(Machine):
                 return self._stopped(run, now)
 
     def _stopped(self, run: PodRun, now: float) -> list[ApiRequest]:
-        """A pod that goes has its last phase first, which watchers see (the kubelet's `TerminatePod`)."""
+        """Return the status of a terminating pod: its last phase comes first, which watchers see (the kubelet's
+        `TerminatePod`).
+        """
         if run.over:
             return [self._deletion(run)]
         run.over = True
@@ -313,7 +315,7 @@ class NodeAgentsMachine(Machine):
         return [self._status(run, ended_status(run, now)), self._deletion(run)]
 
     def _orphaned(self, run: PodRun) -> list[ApiRequest]:
-        """The pod garbage collector says why, and that the pod failed, before it removes it."""
+        """Return the reason and the failed phase that the pod garbage collector writes before it removes the pod."""
         if run.over:
             return [self._deletion(run)]
         run.over = True
@@ -337,7 +339,7 @@ class NodeAgentsMachine(Machine):
         return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         times = (self._timers.next_due(), self._evictions.next_due(), self._resizes.next_due())
         return min([each for each in times if each is not None], default=None)
 
@@ -375,6 +377,6 @@ def _changed(known: PodRun, run: PodRun) -> tuple[str, ...]:
 
 
 def _together(written: Sequence[Object], found: Sequence[Object]) -> list[Object]:
-    """Conditions that were written here, and those of others."""
+    """Return the conditions that were written here together with those of other writers."""
     own = {each["type"] for each in written}
     return [*written, *(each for each in found if each.get("type") not in own)]

@@ -1,4 +1,4 @@
-"""Reports of kubelets about their nodes: addresses and versions once, that they are alive again and again.
+"""Reports of kubelets about their nodes: addresses and versions once, and heartbeats.
 
 A heartbeat is a Lease that is renewed (source: the kubelet's `--node-status-update-frequency` and lease controller);
 the conditions in the status are said again every five minutes. In a cluster of many nodes both come less often, so that
@@ -29,7 +29,7 @@ HOLDER: Final = "pumice-node-agents"
 
 
 class OtherAgents:
-    """`wrote` says when a lease was last renewed from here: a later time is another agent's."""
+    """Other agents of nodes. `wrote` notes when this process last renewed a lease: a later time is another agent's."""
 
     def __init__(self) -> None:
         self._marked: set[str] = set()
@@ -41,17 +41,17 @@ class OtherAgents:
         return node in self._marked or node in self._leased
 
     def wrote(self, node: str, renewed: str) -> None:
-        """The lease was renewed from here, at that time."""
+        """Note that this process renewed the lease at that time."""
         self._renewed[node] = renewed
 
     def node(self, node: Object, *, deleted: bool) -> None:
-        """A node as it is now."""
+        """Note the present node."""
         name = node["metadata"]["name"]
         marked = KWOK in text_map(node["metadata"].get("annotations")) and not deleted
         (self._marked.add if marked else self._marked.discard)(name)
 
     def lease(self, lease: Object, *, deleted: bool) -> None:
-        """A lease as it is now."""
+        """Note the present lease."""
         meta = lease["metadata"]
         if meta.get("namespace") != LEASES:
             return
@@ -79,7 +79,7 @@ class AddressPool:
         self._held: dict[str, str] = {}
 
     def of(self, name: str) -> str:
-        """Its address, from now on."""
+        """Return the holder's address, assigned on first use."""
         if (address := self._held.get(name)) is not None:
             return address
         size = self._network.num_addresses - 2
@@ -91,28 +91,28 @@ class AddressPool:
         return free
 
     def keep(self, name: str, address: str) -> None:
-        """It has this one already."""
+        """Keep an existing address of the holder."""
         if self._held.get(name) != address:
             self.release(name)
             self._held[name] = address
             self._owners.setdefault(address, name)
 
     def release(self, name: str) -> None:
-        """It is gone."""
+        """Release the address of a holder that has gone."""
         address = self._held.pop(name, None)
         if address is not None and self._owners.get(address) == name:
             del self._owners[address]
 
 
 class ClusterAddresses:
-    """Those of nodes, by name, and of pods, by uid."""
+    """Addresses of nodes, by name, and of pods, by uid."""
 
     def __init__(self) -> None:
         self.nodes = AddressPool(NODES)
         self.pods = AddressPool(PODS)
 
     def node(self, node: Object, *, deleted: bool) -> None:
-        """A node as it is now."""
+        """Note the present node."""
         name = node["metadata"]["name"]
         if deleted:
             self.nodes.release(name)
@@ -158,8 +158,8 @@ _CONDITIONS: Final[tuple[Object, ...]] = tuple(
 
 
 class NodeReportsMachine(Machine):
-    """Reports nodes, and that they are alive. A node that another agent keeps is left alone, what was refused is said
-    again at the next renewal.
+    """Reports nodes and their heartbeats. A node that another agent manages is left alone; a refused report is repeated
+    at the next renewal.
     """
 
     kinds = ("Node", "Lease")
@@ -192,7 +192,7 @@ class NodeReportsMachine(Machine):
             self._fresh[name] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         fresh, self._fresh = self._fresh, {}
         requests: list[ApiRequest] = []
         for name in fresh:
@@ -258,5 +258,5 @@ class NodeReportsMachine(Machine):
         return Create(pack(lease), user=USER)
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return self._timers.next_due()

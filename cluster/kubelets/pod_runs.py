@@ -41,7 +41,7 @@ def host_ports(spec: dict[str, Any]) -> tuple[HostPort, ...]:
 
 
 class PortsOfNodes:
-    """Ports of each node and the pods that use them."""
+    """The ports of each node and the pods that use them."""
 
     def __init__(self) -> None:
         self._held: dict[PodKey, tuple[str, tuple[HostPort, ...]]] = {}
@@ -57,7 +57,7 @@ class PortsOfNodes:
         return True
 
     def release(self, key: PodKey) -> None:
-        """The pod has ended, or is gone."""
+        """Release the ports of a pod that has ended, or is gone."""
         if (held := self._held.pop(key, None)) is not None:
             self._on[held[0]].discard(key)
 
@@ -122,7 +122,7 @@ class PodRun(Struct, gc=False):
     restarted: dict[str, ContainerRun] | None = None
 
     def began(self) -> float:
-        """Return when the program of the pod began that runs now, 0.0: not yet."""
+        """Return when the running program of the pod began, 0.0 before."""
         return max([self.started, *[each.started for each in (self.restarted or {}).values()]])
 
     def killed_at(self, told: float) -> float:
@@ -136,15 +136,15 @@ class PodRun(Struct, gc=False):
         return max(told, min(killed, self.ends_at())) if self.works_on else killed
 
     def ends_at(self) -> float:
-        """Return when the pod ends by itself; infinity: never. The run of a pod without a start time begins now."""
+        """Return when the pod ends by itself; infinity for never. The run of a pod without a start time begins now."""
         return (self.began() or self.told) + self.duration_s if self.duration_s else FOR_EVER
 
 
 def read_run(
     pod: Object, revision: int, default_duration_s: float = DEFAULT_DURATION_S, known: PodRun | None = None
 ) -> PodRun | None:
-    """A pod that has a node; None for one that has not. Annotations that make no sense count as absent. `known`: what
-    was known of this name, from where the same pod goes on; the api may not have heard of it yet.
+    """Return the run of a pod with a node; None without one. Malformed annotations count as absent. `known`: the known
+    run of this name, which the same pod continues, since the api may not show it yet.
     """
     spec = section(pod, "spec")
     node = spec.get("nodeName")
@@ -192,8 +192,8 @@ def _of_others(status: Object) -> Sequence[Object]:
 
 def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
     """Read how long the pod takes to stop. A pod that ignores SIGTERM is killed after its grace period, as the first
-    process of a container is that installs no handler: a shell, `sleep`. Servers heed SIGTERM, and so does work that no
-    command describes: only its annotation says how long it runs.
+    process of a container is that installs no handler: a shell, `sleep`. Servers heed SIGTERM, and so does work without
+    a command: only its annotation says how long it runs.
     """
     grace, asked = run.termination_s, _duration_s(annotations.get(TERMINATION, ""))
     heeds = all(containers.heeds(each) for each in spec.get("containers") or ())
@@ -208,7 +208,7 @@ def _read_stop(run: PodRun, spec: Object, annotations: dict[str, str]) -> None:
 
 
 def _read_commands(run: PodRun, pod: Object) -> None:
-    """Containers that say what they do decide how long the pod runs and how it ends."""
+    """Read from containers with commands how long the pod runs and how it ends."""
     life = run.life = read_life(pod, run.duration_s)
     if life is not None:
         run.duration_s, run.exit_code = foreseen(life)
@@ -220,7 +220,7 @@ def _read_commands(run: PodRun, pod: Object) -> None:
 
 
 def _serves(spec: Object) -> bool:
-    """A service does not end by itself."""
+    """Return whether the pod serves, and so does not end by itself."""
     return any(containers.serves(each) for each in spec.get("containers") or ())
 
 

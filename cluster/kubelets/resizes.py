@@ -1,4 +1,5 @@
-"""Pods that are resized in place: what their nodes give them, and say of it (source: the kubelet's `allocation`).
+"""Pods that are resized in place: the resources and the status that their nodes give them (source: the kubelet's
+`allocation`).
 
 A node takes a resize that fits beside what its other pods were given, defers one that would fit without them, and calls
 one infeasible that is larger than itself. What it deferred it looks at again when a pod of it ends, goes or shrinks.
@@ -57,7 +58,7 @@ class PodShare(Struct):
 
 
 class Resizes:
-    """The pods of all nodes. Pure, on the clock that it is given."""
+    """The pods of all nodes. Pure, on the given clock."""
 
     def __init__(self) -> None:
         self._shares: dict[PodKey, PodShare] = {}
@@ -84,7 +85,7 @@ class Resizes:
             self._open[name] = None
 
     def pod(self, key: PodKey, pod: Object) -> None:
-        """A pod is on a node, as the api has it."""
+        """Note a pod on a node, as the api has it."""
         status, spec, meta = section(pod, "status"), section(pod, "spec"), pod["metadata"]
         if status.get("phase") in _ENDED:
             self.gone(key)
@@ -106,7 +107,7 @@ class Resizes:
         self._open[known.node] = None
 
     def gone(self, key: PodKey) -> None:
-        """A pod holds nothing any more."""
+        """Note that a pod holds nothing any more."""
         share = self._shares.pop(key, None)
         self._timers.cancel(key)
         if share is not None:
@@ -117,7 +118,7 @@ class Resizes:
                 self._open[share.node] = None
 
     def turn(self, now: float) -> dict[PodKey, tuple[str, ...]]:
-        """Look at what has changed. Return the pods with news, each with the containers to restart."""
+        """Check the changes, and return the pods with a new state, each with the containers to restart."""
         news: dict[PodKey, tuple[str, ...]] = {}
         nodes, self._open = self._open, {}
         begun, self._begun = self._begun, {}
@@ -160,7 +161,7 @@ class Resizes:
         return share.grows(), -share.priority, qos_class(share.asked) != "Guaranteed", late, key
 
     def _verdict(self, key: PodKey, share: PodShare) -> tuple[str, str] | None:
-        """Reason and message, both empty where the node takes the resize; None where nothing is known of the node."""
+        """Return reason and message, both empty where the node takes the resize; None for an unknown node."""
         room = self._room.get(share.node)
         if room is None:
             return None
@@ -181,7 +182,7 @@ class Resizes:
         return "", ""
 
     def dress(self, key: PodKey, status: Object) -> None:
-        """Say in a status what the containers that run have, and how a resize goes."""
+        """Write the resources of running containers and the progress of a resize into a status."""
         share = self._shares.get(key)
         if share is None:
             return
@@ -205,7 +206,7 @@ class Resizes:
 
 
 def sized(spec: Object) -> Object:
-    """Return the spec with nothing but names and resources in it."""
+    """Return the spec with only names and resources."""
     found: Object = {
         group: [{name: each[name] for name in _KEPT if name in each} for each in spec.get(group) or ()]
         for group in _GROUPS
@@ -235,7 +236,7 @@ def _has(container: Object, said: Object) -> Object:
 
 
 def _was_given(container: Object, said: Object) -> Object:
-    """A status says of the limits only what they are: they go with the requests."""
+    """Return the resources in a status. A status shows only present limits: they go with the requests."""
     allocated = said.get("allocatedResources")
     if allocated is None or allocated == section(section(container, "resources"), "requests"):
         return container if allocated is not None else _has(container, said)
@@ -243,7 +244,7 @@ def _was_given(container: Object, said: Object) -> Object:
 
 
 def _restarted(share: PodShare) -> tuple[str, ...]:
-    """Return the containers that say of a resource that has changed that they are to be restarted."""
+    """Return the containers whose policy for a changed resource is a restart."""
     names: list[str] = []
     for group in _GROUPS:
         for was, its in zip(share.actual[group], share.given[group], strict=True):

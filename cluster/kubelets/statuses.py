@@ -45,7 +45,7 @@ def life_status(run: PodRun, life: PodContainers, now: float) -> Object:
 
 
 def added_status(container: AskedContainer, each: ContainerRun) -> Object:
-    """Status of a container that was added to a pod; its readiness does not count."""
+    """Return the status of a container that was added to a pod; its readiness does not count."""
     started = {"running": {"startedAt": timestamp(each.started)}}
     return {
         "name": container.name,
@@ -89,7 +89,7 @@ def _state(run: PodRun, container: AskedContainer, each: ContainerRun) -> Object
 
 
 def terminated(ended: ContainerEnd | None) -> Object:
-    """Return the state of a container that has ended so; nothing of one that has not."""
+    """Return the state of an ended container; empty before its end."""
     if ended is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Evictions from nodes with NoExecute taints, for all pods at once (source: Kubernetes' `tainteviction` controller).
+"""Evictions from nodes with NoExecute taints, for all pods (source: Kubernetes' `tainteviction` controller).
 
 A pod that does not tolerate all of them goes at once; one with a `tolerationSeconds` in its tolerations goes when the
 shortest of these has passed since the taint was noticed. A taint that is taken away in time takes the eviction back.
@@ -24,7 +24,7 @@ WHY: Final = StatusCondition(
 
 
 class TaintEvictions:
-    """Knows which nodes have such taints, and which of their pods have to go when."""
+    """The nodes with such taints, and the times when their pods have to go."""
 
     def __init__(self) -> None:
         self._taints: dict[str, list[Object]] = {}
@@ -32,7 +32,7 @@ class TaintEvictions:
         self._timers: Timers[PodKey] = Timers()
 
     def node(self, node: Object, *, deleted: bool) -> bool:
-        """Note the taints of a node as it is now; whether they are other ones."""
+        """Note the present taints of a node, and return whether they have changed."""
         name = node["metadata"]["name"]
         taints = [] if deleted else taints_of(node)
         if taints == self._taints.get(name, []):
@@ -58,7 +58,7 @@ class TaintEvictions:
         self._timers.set(key, since + lasts_s)
 
     def forget(self, key: PodKey) -> None:
-        """The pod is on its way, or need not go."""
+        """Forget a pod that is leaving, or may stay."""
         self._since.pop(key, None)
         self._timers.cancel(key)
 
@@ -70,7 +70,7 @@ class TaintEvictions:
         return due
 
     def next_due(self) -> float | None:
-        """Return when the next pod has to go; None: never."""
+        """Return when the next pod has to go; None for never."""
         return self._timers.next_due()
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class TaintEvictions:
 
 
 def taints_of(node: Object) -> list[Object]:
-    """The taints of a node that evict, without their times."""
+    """Return the taints of a node that evict, without their times."""
     taints: list[Object] = section(node, "spec").get("taints") or []
     return [
         # without `timeAdded`: a taint that is set again is the same one
@@ -89,7 +89,7 @@ def taints_of(node: Object) -> list[Object]:
 
 
 def tolerated_s(taints: Iterable[Object], tolerations: Sequence[Object]) -> float:
-    """Return for how many seconds a pod may stay with these taints; infinity: for ever."""
+    """Return for how many seconds a pod may stay with these taints; infinity for ever."""
     lasts_s = FOR_EVER
     for taint in taints:
         used = [each for each in tolerations if tolerates(each, taint)]
@@ -102,5 +102,5 @@ def tolerated_s(taints: Iterable[Object], tolerations: Sequence[Object]) -> floa
 
 
 def eviction(namespace: str, name: str, uid: str) -> EvictPod:
-    """The request that takes a pod off its node."""
+    """Return the request that evicts a pod from its node."""
     return EvictPod(namespace, name, uid, (WHY,))

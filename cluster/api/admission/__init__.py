@@ -1,4 +1,4 @@
-"""Admission: what a new or changed object must be like before it is stored, one module a kind, one table.
+"""Admission: the requirements on a new or changed object before it is stored, one module a kind, one table.
 
 A kind without a row is stored as it is, once its shape, name and labels are right.
 """
@@ -184,5 +184,5 @@ _NONE: Final = Admission()
 
 
 def admission_of(kind: str) -> Admission:
-    """The rules of a kind, by its key; none when it has no row."""
+    """Return the rules of a kind, by its key; none for a kind without a row."""
     return ADMISSION.get(kind, _NONE)

@@ -51,7 +51,7 @@ def default_binding(binding: Object, _lookup: Lookup) -> None:
 
 
 def validate(policy: Object, _lookup: Lookup) -> list[Cause]:
-    """Everything about a new one."""
+    """Return all problems of a new policy."""
     spec = section(policy, "spec")
     found: list[Cause] = []
     if spec.get("failurePolicy") not in _POLICIES:
@@ -136,7 +136,7 @@ def _type_of(text: str, scope: Scope) -> CelType:
 
 
 def validate_binding(binding: Object, _lookup: Lookup) -> list[Cause]:
-    """Everything about a new one."""
+    """Return all problems of a new binding."""
     spec = section(binding, "spec")
     actions: list[Any] = spec.get("validationActions") or []
     found = [] if spec.get("policyName") else [required("spec.policyName")]

@@ -59,7 +59,7 @@ def _service_problems(spec: Object) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """Return what is wrong with one after a change: a new one is asked the same."""
+    """Return the problems of a changed APIService; the rules are those of a new one."""
     default(new, lookup)
     return validate(new, lookup)
 

@@ -57,12 +57,12 @@ def _problem(name: str, amount: Amount) -> str | None:
 
 
 def _capped(amount: Amount, quantity: Quantity) -> bool:
-    """Go's parser cuts binary amounts down to the largest int64 without a word."""
+    """Cap a binary amount at the largest int64, as Go's parser does without an error."""
     return quantity.unscaled == _INT64_MOST and str(amount).strip() not in (str(_INT64_MOST), "")
 
 
 def settle_amounts(amounts: dict[str, Any]) -> None:
-    """Write numbers as the text they stand for (`cpu: 2` is `"2"`), as Kubernetes does; unreadable ones are left."""
+    """Write numbers as texts (`cpu: 2` is `"2"`), as Kubernetes does; unreadable ones are left."""
     for name, amount in amounts.items():
         if not isinstance(amount, str):
             try:
@@ -85,7 +85,7 @@ def amount_problems(amounts: dict[str, Any], path: str) -> list[Cause]:
 
 
 def exceeds(left: Amount, right: Amount) -> bool:
-    """Return whether left > right, exactly; an unreadable side exceeds nothing."""
+    """Return whether left > right, exactly; False when a side is unreadable."""
     try:
         return quantity_of(left).compare(quantity_of(right)) > 0
     except QuantityError:

@@ -37,7 +37,7 @@ _NO_LIMIT: Final = 2**31 - 1
 
 
 def default_spec(spec: dict[str, Any]) -> None:
-    """One pod, done once, that may fail six times."""
+    """Fill in the defaults of a spec: one pod, done once, that may fail six times."""
     if spec.get("parallelism") is None and spec.get("completions") is None:
         spec["completions"] = 1
     if spec.get("parallelism") is None:
@@ -53,7 +53,7 @@ def default_spec(spec: dict[str, Any]) -> None:
 
 
 def default(job: Object, _lookup: Lookup) -> None:
-    """Fill in what `default_spec` does; a Job without labels has those of its template."""
+    """Fill in the defaults of `default_spec`; a Job without labels gets those of its template."""
     spec: dict[str, Any] = job.setdefault("spec", {})
     default_spec(spec)
     if not labels_of(job) and (labels := labels_of(section(spec, "template"))):
@@ -61,7 +61,7 @@ def default(job: Object, _lookup: Lookup) -> None:
 
 
 def settle(job: Object, _lookup: Lookup, _at: str) -> None:
-    """Its pods carry its uid and name, by which it selects them, unless its author sees to that."""
+    """Add the Job's uid and name to its pods, by which it selects them, unless its author manages the selector."""
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
         return
@@ -137,7 +137,7 @@ def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _policy_problems(spec: dict[str, Any], path: str) -> list[Cause]:
-    """Of podFailurePolicy: actions and operators that there are."""
+    """Return the problems of podFailurePolicy: unknown actions and operators."""
     policy, where = section(spec, "podFailurePolicy"), f"{path}.podFailurePolicy"
     if not policy:
         return []
@@ -181,6 +181,6 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _plain(template: Any) -> Object:
-    """A template without what may still change."""
+    """Return a template without the parts that may still change."""
     spec = {name: value for name, value in section(template, "spec").items() if name not in _DIRECTIVES}
     return {**template, "metadata": {}, "spec": spec}

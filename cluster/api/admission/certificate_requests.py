@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: what may stand in one, and who writes what of its status (`apis/certificates`).
+"""CertificateSigningRequests: their valid content, and the writers of each part of the status (`apis/certificates`).
 
 Whether the signature of a request is good is not looked at: no signer runs here.
 """
@@ -70,7 +70,7 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def approve(old: Object, given: Object, at: str) -> tuple[Object, list[Cause]]:
-    """The request with the conditions of `given`: a write under `approval` is a decision."""
+    """Return the request with the conditions of `given`: a write under `approval` is a decision."""
     conditions = _dated(rows(section(given, "status"), "conditions"), section(old, "status"), at)
     new = _with_status(old, given, {**section(old, "status"), "conditions": conditions})
     return new, _condition_problems(old, new)
@@ -102,7 +102,7 @@ def _with_status(old: Object, given: Object, status: Object) -> Object:
 
 
 def _dated(conditions: list[Object], before: Object, at: str) -> list[Object]:
-    """With the times that are missing; a decision stays dated as it was."""
+    """Fill in missing times; a decision keeps its time."""
     known = {(each.get("type"), each.get("status")): each for each in rows(before, "conditions")}
     dated: list[Object] = []
     for each in conditions:

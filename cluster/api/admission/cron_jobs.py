@@ -22,7 +22,7 @@ _ZONE: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
 
 def default(cron: Object, _lookup: Lookup) -> None:
-    """Jobs may run beside each other; three that succeeded and one that failed are kept."""
+    """Fill in the defaults: Jobs may run concurrently; three successful ones and a failed one are kept."""
     spec: dict[str, Any] = cron.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
@@ -34,7 +34,7 @@ def default(cron: Object, _lookup: Lookup) -> None:
 
 
 def validate(cron: Object, _lookup: Lookup) -> list[Cause]:
-    """Of Kubernetes'."""
+    """Return the problems of a new Kubernetes CronJob."""
     spec = section(cron, "spec")
     found = _common_problems(spec)
     text, zone = spec.get("schedule") or "", spec.get("timeZone")
@@ -54,7 +54,7 @@ def validate(cron: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
-    """Rules for the Jobs that it makes: their selectors are always the server's."""
+    """Return rules for the Jobs that it makes: their selectors are always the server's."""
     found = spec_problems(job, path)
     if job.get("selector") is not None:
         found.append(invalid_value(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))
@@ -70,7 +70,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_volcano(cron: Object, _lookup: Lookup) -> list[Cause]:
-    """Of Volcano's, in the words of its webhook."""
+    """Return the problems of a new Volcano CronJob, in the words of its webhook."""
     spec, found = section(cron, "spec"), list[Cause]()
     text, zone = spec.get("schedule") or "", spec.get("timeZone")
     if not text:

@@ -30,7 +30,7 @@ _REFUSED: Final = (
 
 
 def default(definition: Object, _lookup: Lookup) -> None:
-    """Names that follow from the kind; no conversion."""
+    """Fill in names that follow from the kind, and no conversion."""
     spec = definition["spec"]
     names: dict[str, Any] = spec.setdefault("names", {})
     if kind := names.get("kind"):
@@ -43,7 +43,7 @@ def default(definition: Object, _lookup: Lookup) -> None:
 
 
 def validate(definition: Object, _lookup: Lookup) -> list[Cause]:
-    """Everything about a new one."""
+    """Return all problems of a new definition."""
     spec = definition["spec"]
     found = _names_problems(spec)
     wanted = f"{section(spec, 'names').get('plural')}.{spec.get('group')}"
@@ -109,7 +109,7 @@ def _condition(said: list[str], message: str, before: list[dict[str, Any]], now:
 
 
 def _taken(definition: Object, lookup: Lookup) -> list[str]:
-    """Its names that another definition of the group has."""
+    """Return the names of the definition that another definition of the group has."""
     spec, name = definition["spec"], definition["metadata"]["name"]
     resources, kinds = names_of(spec)
     for other in lookup.all(DEFINITION):

@@ -32,7 +32,7 @@ def validate_template(template: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def update_class(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """Return what is wrong with a class after a change: a new one is asked the same."""
+    """Return the problems of a changed class; the rules are those of a new one."""
     return validate_class(new, lookup)
 
 

@@ -1,4 +1,4 @@
-"""Containers that are added to a pod that runs, as `kubectl debug` does (`ValidatePodEphemeralContainersUpdate`)."""
+"""Containers that are added to a running pod, as `kubectl debug` does (`ValidatePodEphemeralContainersUpdate`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEFAULTS: Final = {
 
 
 def write(old: Object, given: Object, _at: str) -> tuple[Object, list[Cause]]:
-    """The pod with the containers that `given` has in addition, and what is wrong with them."""
+    """Return the pod with the containers that `given` adds, and the problems of these."""
     before = {str(each.get("name")): each for each in rows(section(old, "spec"), "ephemeralContainers")}
     wanted: list[Object] = [
         {**_DEFAULTS, "resources": {}, **each} for each in rows(section(given, "spec"), "ephemeralContainers")

@@ -14,7 +14,7 @@ _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
 
 def validate(hyper_node: Object, _lookup: Lookup) -> list[Cause]:
-    """Members there are, each chosen in one way."""
+    """Return the problems of a new HyperNode: it must have members, each chosen in one way."""
     members = rows(section(hyper_node, "spec"), "members")
     if not members:
         return [Cause("spec.members", "FieldValueInvalid", "Invalid value: null: member must have at least one member")]

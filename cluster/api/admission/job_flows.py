@@ -13,7 +13,7 @@ NOT_DAG: Final = "jobflow Flow is not DAG"
 
 
 def default(flow: Object, _lookup: Lookup) -> None:
-    """A spec there is, if an empty one."""
+    """Fill in a missing spec with an empty one."""
     flow.setdefault("spec", {})
 
 

@@ -44,7 +44,7 @@ ACTIONS: Final = (
 
 
 def policy_problems(policies: list[dict[str, Any]], path: str) -> list[Cause]:
-    """An event or an exit code each, none of them twice, and nothing beside the event `*`."""
+    """Return the problems of policies: an event or an exit code each, each only once, and none beside the event `*`."""
     found: list[Cause] = []
     events: set[str] = set()
     codes: set[int] = set()
@@ -110,7 +110,7 @@ _SCALABLE: Final = ("minAvailable", "priorityClassName", "tasks")
 
 
 def default(job: Object, _lookup: Lookup) -> None:
-    """Queue, scheduler, retries, task names and minimums, and the plugins that other plugins need."""
+    """Fill in queue, scheduler, retries, task names and minimums, and the plugins that other plugins need."""
     spec: dict[str, Any] = job.setdefault("spec", {})
     spec["queue"] = spec.get("queue") or "default"
     spec["schedulerName"] = spec.get("schedulerName") or "volcano"
@@ -142,7 +142,7 @@ def _default_task(index: int, task: dict[str, Any]) -> None:
 
 
 def validate(job: Object, lookup: Lookup) -> list[Cause]:
-    """Everything about a new job; Volcano's rules in its order."""
+    """Return all problems of a new Job, by Volcano's rules in their order."""
     spec = section(job, "spec")
     tasks = rows(spec, "tasks")
     if not tasks:
@@ -167,7 +167,7 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _missing_master(spec: dict[str, Any]) -> str | None:
-    """The task that plugin mpi takes for its master, where there is none of that name."""
+    """Return the name of the task that plugin mpi takes for its master, when no task has it."""
     plugins = section(spec, "plugins")
     if "mpi" not in plugins:
         return None
@@ -176,7 +176,9 @@ def _missing_master(spec: dict[str, Any]) -> str | None:
 
 
 def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
-    """Only minAvailable, priorityClassName and the tasks' replicas and minAvailable may change."""
+    """Return the problems of a changed Job: only minAvailable, priorityClassName and the tasks' replicas and
+    minAvailable may change.
+    """
     spec, before = section(new, "spec"), section(old, "spec")
     if spec == before:
         return []
@@ -262,7 +264,7 @@ def _partition_problems(task: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
-    """dependsOn names tasks of this job and goes round in no circle."""
+    """Return the problems of dependsOn: it must name tasks of this Job and contain no cycle."""
     before: dict[str, tuple[str, ...]] = {
         task["name"]: tuple(section(task, "dependsOn").get("name") or ()) for task in tasks
     }
@@ -304,7 +306,7 @@ def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
 
 
 def _queue_problems(name: str, lookup: Lookup) -> list[Cause]:
-    """The queue exists, is open, is not the root, and has no children."""
+    """Return the problems of the queue: it must exist, be open, not be the root, and have no children."""
     path = "spec.queue"
     queue = lookup.get("Queue", "", name)
     if queue is None:

@@ -1,4 +1,6 @@
-"""LimitRanges: their own defaults and rules, and what they ask of pods and claims (source: Kubernetes' LimitRanger)."""
+"""LimitRanges: their own defaults and rules, and their requirements on pods and claims (source: Kubernetes'
+LimitRanger).
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,18 @@ _KEPT: Final = 64
 
 
 def settled(spec: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """A spec with its defaults, which must not be changed, and the class of service that it has with them."""
+    """Return a spec with its defaults, which must not be changed, and its QoS class with them."""
     return _settled(repack(spec))
 
 
 def own_copy(spec: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the spec, to be changed."""
+    """Return a copy of the spec that may be changed."""
     copy: dict[str, Any] = unpack(repack(spec))
     return copy
 
 
 def problems(spec: dict[str, Any]) -> list[Cause]:
-    """Everything wrong with the spec of a pod."""
+    """Return all problems of the spec of a pod."""
     return list(_problems(repack(spec)))
 
 
@@ -66,7 +68,9 @@ Amounts = dict[str, Any]
 
 
 def default(limit_range: Object, _lookup: Lookup) -> None:
-    """For containers: the default limit from the most, the default request from it, or from the least."""
+    """Fill in defaults for containers: the default limit from the maximum, the default request from it, or from the
+    minimum.
+    """
     for item in rows(section(limit_range, "spec"), "limits"):
         for part in _PARTS:
             settle_amounts(section(item, part))
@@ -78,7 +82,9 @@ def default(limit_range: Object, _lookup: Lookup) -> None:
 
 
 def validate(limit_range: Object, _lookup: Lookup) -> list[Cause]:
-    """Known types, each once; least, default request, default and most in order."""
+    """Return the problems of a new LimitRange: known types, each once; minimum, default request, default and maximum in
+    order.
+    """
     found: list[Cause] = []
     seen: set[str] = set()
     for index, item in enumerate(rows(section(limit_range, "spec"), "limits")):
@@ -118,7 +124,7 @@ def _disorder(item: dict[str, Any], path: str) -> list[Cause]:
 
 
 def fill_in(pod: Object, lookup: Lookup) -> bool:
-    """Give containers the limits and requests that their namespace's ranges say; an annotation tells which.
+    """Give containers the limits and requests of their namespace's ranges; an annotation lists them.
 
     Whether any was given.
     """

@@ -54,7 +54,7 @@ def default_matching(holder: Object, rules: tuple[str, ...]) -> None:
 
 
 def match_problems(matched: Object, path: str) -> list[Cause]:
-    """Return what is wrong with the resources that a policy or a binding is about."""
+    """Return the problems of the resources that a policy or a binding matches."""
     found = policy_problems(matched, path)
     for part in ("resourceRules", "excludeResourceRules"):
         for place, rule in enumerate(mappings(matched, part)):
@@ -65,7 +65,7 @@ def match_problems(matched: Object, path: str) -> list[Cause]:
 
 
 def policy_problems(holder: Object, path: str) -> list[Cause]:
-    """Return what is wrong with a match policy and the selectors beside it."""
+    """Return the problems of a match policy and the selectors beside it."""
     found: list[Cause] = []
     if holder.get("matchPolicy") not in _MATCH_POLICIES:
         found.append(unsupported(f"{path}.matchPolicy", holder.get("matchPolicy"), _MATCH_POLICIES))
@@ -85,7 +85,7 @@ def _name_problems(names: list[str], path: str) -> list[Cause]:
 
 
 def rule_problems(rule: Object, path: str) -> list[Cause]:
-    """Return what is wrong with a rule: operations, groups, versions, resources and scope."""
+    """Return the problems of a rule: operations, groups, versions, resources and scope."""
     operations = texts(rule, "operations")
     found = _wildcard_problems(operations, f"{path}.operations", "operations")
     for place, each in enumerate(operations):
@@ -133,7 +133,7 @@ def _resource_problems(resources: list[str], path: str) -> list[Cause]:
 
 
 def selector_problems(selector: Object, path: str) -> list[Cause]:
-    """Return what is wrong with a label selector."""
+    """Return the problems of a label selector."""
     found: list[Cause] = []
     for key, value in section(selector, "matchLabels").items():
         if problem := qualified_name_problem(str(key)):
@@ -164,7 +164,7 @@ def _requirement_problems(requirement: Object, path: str) -> list[Cause]:
 
 
 def condition_problems(conditions: list[Object], path: str, scope: Scope) -> list[Cause]:
-    """Return what is wrong with the conditions under which a policy or a webhook is asked."""
+    """Return the problems of the conditions under which a policy or a webhook is called."""
     found: list[Cause] = []
     if len(conditions) > _MOST_CONDITIONS:
         found.append(too_many(path, len(conditions), _MOST_CONDITIONS))

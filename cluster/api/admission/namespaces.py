@@ -1,4 +1,4 @@
-"""Namespaces: the label with their name, the finalizer, the phase; some may not be deleted."""
+"""Namespaces: the label with their name, the finalizer, the phase, and namespaces that may not be deleted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _IMMORTAL: Final = ("default", "kube-system", "kube-public")
 
 
 def initial_status(namespace: Object) -> None:
-    """A new one is active."""
+    """Set the phase of a new namespace to Active."""
     namespace["status"] = {"phase": "Active"}
 
 
 def default(namespace: Object, _lookup: Lookup) -> None:
-    """Label and finalizer, as the server adds them."""
+    """Add the label and the finalizer that Kubernetes' server adds."""
     meta = namespace["metadata"]
     labels: dict[str, str] = dict(meta.get("labels") or {})
     labels[LABEL] = meta["name"]
@@ -29,14 +29,14 @@ def default(namespace: Object, _lookup: Lookup) -> None:
 
 
 def validate(namespace: Object, _lookup: Lookup) -> list[Cause]:
-    """Its name is a DNS label: it becomes a part of other names."""
+    """Return the problems of a new namespace: its name must be a DNS label, since it becomes a part of other names."""
     name = namespace["metadata"]["name"]
     problem = label_problem(name)
     return [invalid_value("metadata.name", name, problem)] if problem else []
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """Label and finalizer stay."""
+    """Return the problems of a changed namespace: label and finalizer stay."""
     kept = section(old, "spec").get("finalizers") or ["kubernetes"]
     new["spec"] = {**section(new, "spec"), "finalizers": kept}
     default(new, lookup)

@@ -16,7 +16,7 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def default(node: Object, _lookup: Lookup) -> None:
-    """Amounts as text; all of the capacity is allocatable when nothing else is said."""
+    """Write amounts as texts; all of the capacity is allocatable by default."""
     status: dict[str, Any] = node.setdefault("status", {})
     for part in ("capacity", "allocatable"):
         if status.get(part):
@@ -26,7 +26,7 @@ def default(node: Object, _lookup: Lookup) -> None:
 
 
 def validate(node: Object, _lookup: Lookup) -> list[Cause]:
-    """Amounts and taints."""
+    """Return the problems of amounts and taints."""
     status = section(node, "status")
     found: list[Cause] = []
     for part in ("capacity", "allocatable"):
@@ -37,7 +37,7 @@ def validate(node: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def _taint_problems(taints: list[dict[str, Any]]) -> list[Cause]:
-    """A key is a label's, and stands once with an effect."""
+    """Return the problems of taints: a key is a label's, and stands once with an effect."""
     found: list[Cause] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):

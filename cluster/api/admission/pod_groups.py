@@ -14,7 +14,7 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 
 def default(pod_group: Object, lookup: Lookup) -> None:
-    """Queue `default`, or the one its namespace names; phase Pending."""
+    """Fill in the queue (`default`, or the one that its namespace names) and the phase Pending."""
     spec: dict[str, Any] = pod_group.setdefault("spec", {})
     if not spec.get("queue"):
         spec["queue"] = "default"
@@ -35,7 +35,7 @@ def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """A group outlives its queue: the queue is looked at only when it changes."""
+    """Return the problems of a changed group: it outlives its queue, so the queue is checked only when it changes."""
     spec = section(new, "spec")
     same = spec.get("queue") == section(old, "spec").get("queue")
     return numbers(spec) + ([] if same else _queue(spec, lookup))
@@ -54,7 +54,7 @@ def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
 
 
 def numbers(spec: dict[str, Any]) -> list[Cause]:
-    """Those that are below zero."""
+    """Return the numbers below zero."""
     found: list[Cause] = []
     for task, count in section(spec, "minTaskMember").items():
         if count < 0:
@@ -68,7 +68,7 @@ def numbers(spec: dict[str, Any]) -> list[Cause]:
 
 
 def topology_problems(holder: dict[str, Any], path: str) -> list[Cause]:
-    """`highestTierAllowed` or `highestTierName`, not both."""
+    """Return a problem when both `highestTierAllowed` and `highestTierName` are set."""
     topology = section(holder, "networkTopology")
     if topology.get("highestTierAllowed") is not None and topology.get("highestTierName"):
         return [forbidden_field(path, "must not specify 'highestTierAllowed' and 'highestTierName' simultaneously")]

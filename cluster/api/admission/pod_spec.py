@@ -1,4 +1,4 @@
-"""Pod specs, wherever they stand: in a pod, or in the template of a Job, a Deployment or a ReplicaSet.
+"""Pod specs, both in a pod and in the template of a Job, a Deployment or a ReplicaSet.
 
 The rules of Kubernetes' validation that matter to scheduling; an image is not asked for, since nothing is pulled.
 """
@@ -42,13 +42,13 @@ def default_pod_spec(spec: dict[str, Any]) -> None:
 
 
 def default_protocols(container: Mapping) -> None:
-    """Ports are of TCP unless they say otherwise."""
+    """Set the protocol of ports without one to TCP."""
     for port in rows(container, "ports"):
         port.setdefault("protocol", "TCP")
 
 
 def default_requests(resources: dict[str, Any]) -> None:
-    """A container asks for what it is limited to, unless it says otherwise."""
+    """Set missing requests to the limits."""
     limits, requests = resources.get("limits"), resources.get("requests")
     if requests:
         settle_amounts(requests)
@@ -60,7 +60,7 @@ def default_requests(resources: dict[str, Any]) -> None:
 
 
 def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
-    """Everything wrong with a spec; `path` is where it stands, as `spec`."""
+    """Return all problems of a spec; `path` is its place, such as `spec`."""
     found: list[Cause] = []
     if not spec.get("containers"):
         found.append(required(f"{path}.containers", "a pod has at least one container"))
@@ -159,7 +159,7 @@ def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
 
 
 def _names(container: dict[str, Any]) -> set[str]:
-    """Of the resources that a container asks for."""
+    """Return the names of the resources that a container requests."""
     resources = section(container, "resources")
     return section(resources, "requests").keys() | section(resources, "limits").keys()
 

@@ -1,4 +1,6 @@
-"""Pods: defaults, priority, and what may change once they exist (source: Kubernetes' pod strategy, Priority plugin)."""
+"""Pods: defaults, priority, and the fields that may change once they exist (source: Kubernetes' pod strategy, Priority
+plugin).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _OPERATORS: Final = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
 
 def settle_label_keys(pod: Object) -> None:
-    """Extend the selectors; a term without one selects nothing and stays so."""
+    """Extend the selectors by label keys; a term without a selector selects no pod and stays so."""
     if not pod["spec"].get("affinity"):
         return
     # the settled spec is shared by all pods that say the same
@@ -64,12 +66,14 @@ _MUTABLE: Final = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "t
 
 
 def initial_status(pod: Object) -> None:
-    """Reset the status: a new pod is Pending. Its class of service follows from the fields that `default` fills in."""
+    """Reset the status: a new pod is Pending. Its QoS class follows from the fields that `default` fills in."""
     pod["status"] = {"phase": "Pending"}
 
 
 def default(pod: Object, lookup: Lookup) -> None:
-    """Priority from the class, policies, requests from limits, affinity terms with the pod's own labels."""
+    """Fill in the priority of the class, policies, requests from limits, and affinity terms with the pod's own
+    labels.
+    """
     spec: dict[str, Any] = pod.get("spec", {})
     _settle_priority(spec, lookup)
     pod["spec"], service = settled(spec)
@@ -79,8 +83,8 @@ def default(pod: Object, lookup: Lookup) -> None:
 
 
 def fill_loaded(pod: Object, lookup: Lookup) -> None:
-    """Fill in a pod that exists: its priority and its class of service stay, and no LimitRange adds to it. One that
-    runs is ready unless it says otherwise.
+    """Fill in a pod that exists: its priority and its QoS class stay, and no LimitRange adds to it. A running pod is
+    ready unless it says otherwise.
     """
     spec, status = pod.get("spec", {}), pod["status"]
     if "priority" not in spec:
@@ -115,7 +119,9 @@ def _priority_class(spec: dict[str, Any], lookup: Lookup) -> tuple[int, str] | N
 
 
 def forbid(pod: Object, lookup: Lookup) -> str | None:
-    """A priority class that does not exist, or amounts outside the ranges of its namespace."""
+    """Return why the pod is forbidden: a priority class that does not exist, or amounts outside the ranges of its
+    namespace.
+    """
     name: str = section(pod, "spec").get("priorityClassName") or ""
     if name and name not in SYSTEM_CLASSES and lookup.get("PriorityClass", "", name) is None:
         return f"no PriorityClass with name {name} was found"
@@ -123,7 +129,9 @@ def forbid(pod: Object, lookup: Lookup) -> str | None:
 
 
 def validate(pod: Object, _lookup: Lookup) -> list[Cause]:
-    """The spec, how it is to run, and Volcano's budget annotations on its own pods; once for all that say the same."""
+    """Return the problems of the spec, the restart policy, and Volcano's budget annotations; computed once for all
+    equal pods.
+    """
     annotations = annotations_of(pod)
     said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
     blob = repack([pod["spec"], said])
@@ -141,7 +149,9 @@ def _problems(blob: bytes) -> tuple[Cause, ...]:
 
 
 def budget_problems(annotations: dict[str, str]) -> list[Cause]:
-    """The job disruption budget: one of the two at most, a positive number or 1% to 99%."""
+    """Return the problems of the job disruption budget: at most one of the two annotations, a positive number or 1% to
+    99%.
+    """
     path = "metadata.annotations"
     given = [key for key in _BUDGETS if key in annotations]
     if len(given) > 1:
@@ -160,7 +170,9 @@ def budget_problems(annotations: dict[str, str]) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
-    """Of a pod's spec only images, tolerations, gates and deadlines may change; gates may only go."""
+    """Return the problems of a changed pod: only images, tolerations, gates and deadlines of the spec may change; gates
+    may only be removed.
+    """
     before, after = section(old, "spec"), section(new, "spec")
     if before == after:
         return []

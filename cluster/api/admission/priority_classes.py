@@ -1,4 +1,4 @@
-"""PriorityClasses: a value up to a thousand million, fixed once given (source: Kubernetes' scheduling validation)."""
+"""PriorityClasses: a value up to 10⁹ that cannot change (source: Kubernetes' scheduling validation)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
 def validate(priority_class: Object, lookup: Lookup) -> list[Cause]:
-    """The value's range, the policy, and at most one global default."""
+    """Return the problems of a new class: the value's range, the policy, and at most one global default."""
     name: str = priority_class["metadata"]["name"]
     value: int = priority_class.setdefault("value", 0)
     found: list[Cause] = []
@@ -36,6 +36,6 @@ def validate(priority_class: Object, lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """The value and the policy are part of the pods that were admitted under them."""
+    """Return the problems of a changed class: value and policy are fixed, since admitted pods hold copies."""
     changed = [field for field in ("value", "preemptionPolicy") if new.get(field) != old.get(field)]
     return [forbidden_field(field, "may not be changed in an update.") for field in changed] or validate(new, lookup)

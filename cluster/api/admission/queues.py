@@ -23,7 +23,7 @@ _LIMITS: Final = ("capability", "deserved", "guarantee")
 
 
 def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cause]:
-    """Problems with the parent (when new or changed) and with amounts along the tree."""
+    """Return the problems of the parent (when new or changed) and of amounts along the tree."""
     if queue["metadata"]["name"] == "root":
         return []
     spec = section(queue, "spec")
@@ -41,7 +41,7 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
 
 
 def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
-    """Problems with where it stands: the parent is there, is another one, and not below it, nor too deep."""
+    """Return the problems of the parent: it must exist, be another queue, not be below this one, and not be too deep."""
     name, parent = queue["metadata"]["name"], section(queue, "spec").get("parent") or "root"
     if parent == "root":
         return []
@@ -64,7 +64,7 @@ def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _ancestors(queue: Object, lookup: Lookup) -> Iterator[Object]:
-    """From the parent up to below the root; ends where the tree does, or after more than the greatest depth."""
+    """Yield the queues from the parent up to below the root, at most as many as the greatest depth."""
     for _ in range(MOST_DEPTH + 1):
         parent = section(queue, "spec").get("parent") or "root"
         found = None if parent == "root" else lookup.get("Queue", "", parent)
@@ -162,12 +162,12 @@ _STATES: Final = ("Open", "Closed")
 
 
 def initial_status(queue: Object) -> None:
-    """A new queue is open, unless its author closes it; what it has allocated is for the scheduler to say."""
+    """Reset the status: a new queue is open, unless its author closes it; the scheduler writes the allocated amounts."""
     queue["status"] = {"state": section(queue, "status").get("state") or "Open"}
 
 
 def default(queue: Object, _lookup: Lookup) -> None:
-    """Weight 1 in place of 0, reclaimable, parent root; a hierarchy starts at the root."""
+    """Fill in weight 1 in place of 0, reclaimable, and parent root; a hierarchy starts at the root."""
     meta, spec = queue["metadata"], queue.setdefault("spec", {})
     if not spec.get("weight"):
         spec["weight"] = 1
@@ -182,14 +182,16 @@ def default(queue: Object, _lookup: Lookup) -> None:
 
 
 def validate(queue: Object, lookup: Lookup) -> list[Cause]:
-    """Everything about a new queue."""
+    """Return all problems of a new queue."""
     state = section(queue, "status").get("state")
     found = [] if state in _STATES else [unsupported("status.state", state, _STATES)]
     return found + _own_problems(queue, lookup) + tree_problems(queue, lookup, None)
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """Root's resources are fixed; the tree is looked at again when the parent or an amount changed."""
+    """Return the problems of a changed queue: root's resources are fixed; the tree is checked again when the parent or
+    an amount changed.
+    """
     name, spec, before = new["metadata"]["name"], section(new, "spec"), section(old, "spec")
     if name == "root":
         changed = [part for part in ("capability", "deserved", "guarantee") if spec.get(part) != before.get(part)]
@@ -198,8 +200,8 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def forbid_delete(queue: Object, lookup: Lookup) -> str | None:
-    """The system's queues stay, and so does one with children. One with pods in it goes (Volcano's webhook looks at
-    these only with --enable-queue-allocated-pods-check).
+    """Return why a queue cannot be deleted: it is one of the system's, or has children. A queue with pods can be
+    deleted (Volcano's webhook checks these only with --enable-queue-allocated-pods-check).
     """
     name: str = queue["metadata"]["name"]
     if name in PROTECTED:
@@ -214,7 +216,7 @@ def _own_problems(queue: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _amounts(spec: dict[str, Any]) -> list[Cause]:
-    """guarantee <= deserved <= capability, wherever both sides are named."""
+    """Return problems unless guarantee <= deserved <= capability, wherever both sides are named."""
     capability, deserved, guarantee = _limits(spec)
     found = amount_problems(capability, "spec.capability")
     found += amount_problems(deserved, "spec.deserved")
@@ -231,7 +233,7 @@ def _amounts(spec: dict[str, Any]) -> list[Cause]:
 
 
 def _limits(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Capability, deserved, guarantee."""
+    """Return capability, deserved and guarantee."""
     return section(spec, "capability"), section(spec, "deserved"), section(section(spec, "guarantee"), "resource")
 
 

@@ -33,7 +33,7 @@ def over_quota(lookup: Lookup, kind: Kind, obj: Object, old: Object | None = Non
 
 
 def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: str) -> None:
-    """Add what the object counts to the quotas of its namespace; it is not in the tables yet.
+    """Add the object's usage to the quotas of its namespace; the object is not in the tables yet.
 
     Where it counts as an object only, `pumice.cluster.api.admission.quotas` does.
     """
@@ -47,7 +47,7 @@ def take(tables: ObjectTables, lookup: Lookup, kind: Kind, obj: Object, user: st
 
 
 def with_taken(lookup: Lookup, quota: Object, kind: Kind, obj: Object) -> Object | None:
-    """Return the quota with what a new object uses of it; None where that is nothing."""
+    """Return the quota with a new object's usage; None without any."""
     if kind.key == KIND or not counts(quota, kind.key, obj):
         return None
     usage = bounded(quota, usage_of(kind.key, obj))
@@ -87,7 +87,7 @@ def _negative(amount: Quantity) -> Quantity:
 
 
 def _unsaid(hard: Object, pod: Object) -> str:
-    """Amounts that the quota bounds and containers of the pod leave open."""
+    """Return amounts that the quota bounds and that containers of the pod leave open."""
     found: list[str] = []
     for name in sorted(hard):
         if name in _COMPUTE:
@@ -103,7 +103,7 @@ def _unsaid(hard: Object, pod: Object) -> str:
 
 
 def bounded(quota: Object, usage: Amounts) -> Amounts:
-    """Of what is used only what the quota bounds, as far as it is a number."""
+    """Return the part of the usage that the quota bounds, as far as it is a number."""
     hard = section(section(quota, "spec"), "hard")
     return {name: amount for name, amount in usage.items() if name in hard and _is_amount(hard[name])}
 
@@ -117,7 +117,7 @@ def _is_amount(text: object) -> bool:
 
 
 def _used(lookup: Lookup, quota: Object, name: str, kind: Kind) -> Quantity:
-    """Return the used amount of a resource, from the status; counted here where the status has none yet."""
+    """Return the used amount of a resource from the status, or count it when the status has none yet."""
     said = section(section(quota, "status"), "used").get(name)
     if said is not None:
         return quantity_of(said)
@@ -138,14 +138,14 @@ USER: Final = "resourcequota-controller"
 
 
 class ObjectCounts:
-    """Keeps them for a registry."""
+    """Keeps numbers of objects for a registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._tables = registry.tables
 
     def follow(self, changes: Sequence[Mutation]) -> None:
-        """Bring the quotas up to date that these changes, of one request, are news for."""
+        """Update the quotas that these changes of one request affect."""
         if not changes or not self._tables.count(KIND):
             return
         # each namespace once, in the order of the changes
@@ -172,7 +172,7 @@ class ObjectCounts:
             self._tables.replace(key, record, changed, USER, status_only=True)
 
     def _present(self, name: str, namespace: str) -> int | None:
-        """Return the number of objects that a name counts; None when another place counts them."""
+        """Return the number of objects with a name; None for one that another place counts."""
         if not name.startswith(OBJECTS):
             return None
         resource = name.removeprefix(OBJECTS)

@@ -1,4 +1,4 @@
-"""Resources of a pod that is there, changed in place (`podResizeStrategy`, `ValidatePodResize`)."""
+"""Resources of an existing pod, changed in place (`podResizeStrategy`, `ValidatePodResize`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_PODS: Final = (
 
 
 def write(old: Object, given: Object, _at: str) -> tuple[Object, list[Cause]]:
-    """The pod with the resources that `given` names, and what is wrong with them; all else of it stays."""
+    """Return the pod with the resources that `given` names, and their problems; all other fields stay."""
     before, wanted = section(old, "spec"), section(given, "spec")
     new: Object = {**old, "metadata": dict(old["metadata"])}
     if causes := _order_problems(before, wanted):
@@ -78,7 +78,7 @@ def _problems(old: Object, before: Object, after: Object) -> list[Cause]:
 
 
 def _is_supported(status: Object) -> bool:
-    """Return whether the node says what it gives to containers; one that has started none may be of that sort."""
+    """Return whether the node reports the resources of its containers; True for a node that has started none."""
     running = [each for each in rows(status, "containerStatuses") if "running" in section(each, "state")]
     return not running or running[0].get("resources") is not None
 
@@ -101,7 +101,7 @@ def _of_container(was: Object, its: Object, path: str, *, first: bool) -> list[C
 
 
 def _spelled(container: Object, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The container with its resources apart, less some of them; an empty list is none."""
+    """Return the container without resources, and its resources without some; an empty list counts as absent."""
     resources = section(container, "resources")
     lists = {
         part: {name: amount for name, amount in section(resources, part).items() if name not in without}

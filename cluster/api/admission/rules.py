@@ -43,7 +43,7 @@ Source: https://kubernetes.io/docs/setup/best-practices/cluster-large/
 
 
 class Lookup(Protocol):
-    """The stored objects that admission asks for. They are shared: read only."""
+    """The stored objects that admission reads. They are shared and read-only."""
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None: ...
 
@@ -58,7 +58,7 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Rules of one kind, in the order in which they are asked; the object handed to the first three may be changed.
+    """Rules of one kind, in the order of calls; the object handed to the first three may be changed.
 
     `initial_status` replaces dropping the status of a new object. `default` fills in what was left out. `forbid` gives
     the reason of a 403; `validate` and `validate_update` (old, new) the causes of a 422. `settle` writes

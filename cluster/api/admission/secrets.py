@@ -1,4 +1,4 @@
-"""Secrets: `stringData` becomes `data`, the type is Opaque unless it says otherwise (source: Kubernetes' strategy)."""
+"""Secrets: `stringData` becomes `data`, and the type is Opaque by default (source: Kubernetes' strategy)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pumice.core.objects.metadata import Object
 
 
 def default(secret: Object, _lookup: Lookup) -> None:
-    """Texts are for writing only."""
+    """Move `stringData`, which is write-only, into `data`."""
     secret["type"] = secret.get("type") or "Opaque"
     texts: dict[str, Any] = secret.pop("stringData", None) or {}
     if texts:
@@ -22,7 +22,7 @@ def default(secret: Object, _lookup: Lookup) -> None:
 
 
 def validate(secret: Object, _lookup: Lookup) -> list[Cause]:
-    """Data are in base64."""
+    """Return the problems of data that are not base64."""
     return [
         invalid_value(f"data[{name}]", value, "must be in base64")
         for name, value in section(secret, "data").items()

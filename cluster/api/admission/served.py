@@ -1,4 +1,4 @@
-"""Work that only a served cluster does, because clients look on.
+"""Work that only a served cluster does, because clients read its results.
 
 - Namespaces must exist (`pumice.cluster.api.checks.namespace`), and one that a client deletes is emptied a little later
   (`pumice.core.messages.commands.EMPTIES`), so that a client may delete what is in it too.
@@ -58,7 +58,7 @@ def served_problems(kind: str, obj: Object, uid: str) -> list[Cause]:
 
 
 def _pod(pod: Object, _lookup: Lookup) -> None:
-    """An account, fields that only clients read, and five minutes on a node that is not ready or cannot be
+    """Add a service account, fields that only clients read, and five minutes on a node that is not ready or cannot be
     reached.
     """
     spec: dict[str, Any] = pod.setdefault("spec", {})
@@ -76,7 +76,7 @@ def _pod(pod: Object, _lookup: Lookup) -> None:
 
 
 def _say_defaults(spec: dict[str, Any]) -> None:
-    """Source: `SetDefaults_PodSpec` and what it calls."""
+    """Write the defaults that clients read. Source: `SetDefaults_PodSpec` and its callees."""
     for name, value in _OF_PODS:
         spec.setdefault(name, value)
     spec.setdefault("securityContext", {})
@@ -97,7 +97,7 @@ def _say_defaults(spec: dict[str, Any]) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """Always for the latest, which is what an image without a tag is."""
+    """Return the pull policy: Always for the tag latest, which an image without a tag has."""
     name = image.rpartition("/")[2]
     tagged = "@" in name or name.partition(":")[2] not in ("", "latest")
     return "IfNotPresent" if tagged else "Always"
@@ -108,7 +108,7 @@ def _covers(toleration: dict[str, Any], key: str) -> bool:
 
 
 def _claim(claim: Object, lookup: Lookup) -> None:
-    """The default class, for a claim that says nothing of its class; the newest, if there are several."""
+    """Set the default class of a claim that names no class; the newest, if there are several."""
     spec: dict[str, Any] = claim.setdefault("spec", {})
     if spec.get("storageClassName") is not None or _OLD_CLASS in annotations_of(claim):
         return
@@ -129,7 +129,7 @@ def _rank(storage_class: Object) -> tuple[bool, str, str]:
 
 def _queue(queue: Object, _lookup: Lookup) -> None:
     """Write the status that the first session would write of an empty queue. A client that creates a queue and updates
-    it at once, as Volcano's suites do, would otherwise meet a conflicting write (409).
+    it immediately, as Volcano's suites do, would otherwise meet a conflicting write (409).
     """
     queue["status"] = {"allocated": dict(_NOTHING), **section(queue, "status")}
 

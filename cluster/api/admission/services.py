@@ -1,5 +1,5 @@
-"""Services: their addresses and ports, and what clients read back (source: Kubernetes' `SetDefaults_Service`,
-`ValidateService` and the Service's REST storage).
+"""Services: their addresses and ports, and the fields that clients read back (source: Kubernetes'
+`SetDefaults_Service`, `ValidateService` and the Service's REST storage).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _RESERVED: Final = 16
 
 
 def used_addresses(lookup: Lookup) -> set[str]:
-    """Those of all Services."""
+    """Return the addresses of all Services."""
     specs = (section(service, "spec") for service in lookup.all("Service"))
     return {str(address) for spec in specs if (address := spec.get("clusterIP")) not in (None, "", "None")}
 
 
 def used_ports(lookup: Lookup) -> set[int]:
-    """The node ports of all Services."""
+    """Return the node ports of all Services."""
     ports = (rows(section(service, "spec"), "ports") for service in lookup.all("Service"))
     return {number for each in ports for port in each if (number := port.get("nodePort"))}
 
@@ -82,7 +82,7 @@ _OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy
 
 
 def default(service: Object, lookup: Lookup) -> None:
-    """Type, affinity, protocols, target ports, and an address of its own."""
+    """Fill in type, affinity, protocols, target ports, and an address."""
     _defaults(service)
     _allocate(service, lookup, set())
 
@@ -184,7 +184,7 @@ def _port_problems(ports: list[Mapping]) -> list[Cause]:
 
 
 def _taken(service: Object, lookup: Lookup) -> list[Cause]:
-    """Addresses and node ports that other Services have, or that are reserved."""
+    """Return addresses and node ports that other Services have, or that are reserved."""
     meta, spec = service["metadata"], service["spec"]
     if spec["type"] == "ExternalName":
         return []

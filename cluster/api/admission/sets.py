@@ -38,7 +38,7 @@ def _defaulted(workload: Object) -> dict[str, Any]:
 
 
 def default_stateful_set(owner: Object, _lookup: Lookup) -> None:
-    """One pod after the other, rolled over one by one; claims are kept."""
+    """Fill in the defaults: ordered pods, rolled over one by one; claims are kept."""
     spec = _defaulted(owner)
     spec["replicas"] = 1 if spec.get("replicas") is None else spec["replicas"]
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
@@ -90,7 +90,7 @@ def update_stateful_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]
 
 
 def default_daemon_set(owner: Object, _lookup: Lookup) -> None:
-    """Pods are replaced one by one."""
+    """Fill in the defaults: pods are replaced one by one."""
     spec = _defaulted(owner)
     spec.setdefault("revisionHistoryLimit", 10)
     strategy: dict[str, Any] = spec.setdefault("updateStrategy", {})
@@ -119,7 +119,7 @@ def update_daemon_set(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def default_replication_controller(owner: Object, _lookup: Lookup) -> None:
-    """One pod; the selector, and its own labels, from the template's labels."""
+    """Fill in the defaults: one pod; the selector, and the controller's labels, from the template's labels."""
     spec = _defaulted(owner)
     spec["replicas"] = 1 if spec.get("replicas") is None else spec["replicas"]
     labels = dict(labels_of(section(spec, "template")))

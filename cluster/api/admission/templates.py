@@ -18,7 +18,7 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 def settle_template(template: Object) -> None:
-    """Amounts in one form and ports with a protocol, as a pod has them."""
+    """Write amounts in one form and ports with a protocol, as in a pod."""
     for container in containers_of(section(template, "spec")):
         default_protocols(container)
         for part in ("requests", "limits"):
@@ -26,8 +26,8 @@ def settle_template(template: Object) -> None:
 
 
 def settle_rolled_template(template: Object) -> None:
-    """`settle_template`, and empty resources where there are none: so clients write a template back, and it is the
-    one that it was.
+    """Apply `settle_template`, and add empty resources where they are missing, so that a template that a client writes
+    back equals the stored one.
     """
     settle_template(template)
     for container in containers_of(section(template, "spec")):
@@ -35,7 +35,7 @@ def settle_rolled_template(template: Object) -> None:
 
 
 def number_problems(holder: dict[str, Any], names: Sequence[str], path: str) -> list[Cause]:
-    """Numbers that are below zero, or of more pods than there may be."""
+    """Return the problems of numbers that are below zero, or above the largest number of pods."""
     found: list[Cause] = []
     for name in names:
         number = holder.get(name)

@@ -65,7 +65,7 @@ def validate(configuration: Object, _lookup: Lookup) -> list[Cause]:
 
 
 def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """Return what is wrong with one after a change: a new one is asked the same."""
+    """Return the problems of a changed configuration; the rules are those of a new one."""
     default(new, lookup)
     return validate(new, lookup)
 
@@ -169,8 +169,8 @@ def _service_problems(service: Object, path: str) -> list[Cause]:
 
 
 def _bundle_problems(bundle: Any, path: str) -> list[Cause]:
-    """An empty one is filled in later, by the program that makes the certificates (cert-manager, a job of the
-    install).
+    """Return the problems of a bundle of certificates. An empty one is filled in later, by the program that makes the
+    certificates (cert-manager, a job of the install).
     """
     if not bundle:
         return []

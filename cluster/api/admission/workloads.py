@@ -18,7 +18,7 @@ from pumice.core.objects.metadata import Object
 
 
 def default(workload: Object, _lookup: Lookup) -> None:
-    """One replica."""
+    """Set one replica by default."""
     spec: dict[str, Any] = workload.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     settle_rolled_template(section(spec, "template"))

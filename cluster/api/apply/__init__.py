@@ -1,4 +1,4 @@
-"""Server-side apply: who owns which fields, merging by owner, conflicts. As structured-merge-diff does it."""
+"""Server-side apply: owners of fields, merging by owner, and conflicts, as in structured-merge-diff."""
 
 from pumice.cluster.api.apply.owners import track_update
 from pumice.cluster.api.apply.server_side import Applicant, apply

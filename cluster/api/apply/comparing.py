@@ -35,7 +35,7 @@ _NOT_THERE: Final[list[Any]] = [_ABSENT]
 
 
 class FieldDifference(NamedTuple):
-    """The fields that came, changed and went between two values."""
+    """The fields that were added, changed and removed between two values."""
 
     added: FieldSet
     modified: FieldSet

@@ -1,4 +1,4 @@
-"""Sets of fields as trees of steps, as structured-merge-diff keeps them: what fields share of their paths stands once.
+"""Sets of fields as trees of steps, as structured-merge-diff keeps them: shared beginnings of paths stand once.
 
 An object of 64 KiB has thousands of fields, most of them side by side: there the set's operations are those of Python's
 own sets and dictionaries, and whole branches that only one side has are passed on as they are.
@@ -25,12 +25,14 @@ Path = tuple[str, ...]
 
 
 def field(name: str) -> str:
-    """The step to a field."""
+    """Return the step to a field."""
     return f"f:{name}"
 
 
 def steps_of(items: list[Any], shape: Shape) -> list[str | None]:
-    """The steps to the elements of a list of type set or map; None for one that such a list cannot hold."""
+    """Return the steps to the elements of a list of type set or map; None for an element that such a list cannot
+    hold.
+    """
     if shape.list_type == "set":
         return [None if each is None or isinstance(each, dict | list) else f"v:{_text(each)}" for each in items]
     inner, defaults = shape.item(), dict[str, Any]()
@@ -52,7 +54,7 @@ def _step_by_keys(item: dict[str, Any], defaults: dict[str, Any]) -> str | None:
 
 
 def shown(path: Path) -> str:
-    """A path as conflicts name it: `.spec.containers[name="web"].image`."""
+    """Return a path as conflicts name it: `.spec.containers[name="web"].image`."""
     return "".join(_shown_step(step) for step in path)
 
 
@@ -83,8 +85,7 @@ _SELF: Final = "."
 
 @dataclass(slots=True)
 class FieldSet:
-    """A set of paths, which must not be changed once it is made: the steps here that belong to it, and what is below
-    steps.
+    """A set of paths, which must not change once it is made: the member steps at this level, and the sets below steps.
 
     A step may be in both: a field and some of its parts. No set in `inside` is empty.
     """
@@ -136,7 +137,7 @@ class FieldSet:
         )
 
     def without_branches(self, steps: AbstractSet[str]) -> FieldSet:
-        """The set without these steps and all that is below them."""
+        """Return the set without these steps and everything below them."""
         inside = {step: below for step, below in self.inside.items() if step not in steps}
         return FieldSet(self.members - steps, inside)
 
@@ -145,7 +146,7 @@ NOTHING: Final = FieldSet(frozenset(), {})
 
 
 def field_set(paths: Iterable[Path]) -> FieldSet:
-    """The set of these paths; the empty one, which is the object itself, is none."""
+    """Return the set of these paths; the empty path, which is the object itself, is left out."""
     members: set[str] = set()
     inside: dict[str, list[Path]] = {}
     for path in paths:
@@ -157,7 +158,7 @@ def field_set(paths: Iterable[Path]) -> FieldSet:
 
 
 def to_fields(paths: FieldSet) -> dict[str, Any]:
-    """The FieldsV1 tree of a set, in which `.` says that the node itself belongs to it."""
+    """Return the FieldsV1 tree of a set, in which `.` says that the node itself belongs to it."""
     inside, tree = paths.inside, dict[str, Any]()
     for step in sorted(paths.members | inside.keys()):
         below = to_fields(inside[step]) if step in inside else {}
@@ -166,7 +167,7 @@ def to_fields(paths: FieldSet) -> dict[str, Any]:
 
 
 def from_fields(tree: Any, depth: int = 1) -> FieldSet:
-    """The set of a FieldsV1 tree; what is not well formed in it is passed over, and what is deeper than 200 steps."""
+    """Return the set of a FieldsV1 tree; malformed parts are skipped, and those deeper than 200 steps."""
     if not is_mapping(tree) or depth > _DEEPEST:
         return NOTHING
     members = {step for step, each in tree.items() if not each and step[1:2] == ":"}

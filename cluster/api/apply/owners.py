@@ -1,4 +1,4 @@
-"""`metadata.managedFields`: who owns which fields, read from an object and written back."""
+"""`metadata.managedFields`: the owners of fields, read from an object and written back."""
 
 from __future__ import annotations
 
@@ -69,12 +69,14 @@ _NOT_OWNED: Final = field_set(
 
 
 def ownable(paths: FieldSet, reset: tuple[str, ...]) -> FieldSet:
-    """The fields that can have an owner: not those of the server, nor those that the write does not reach."""
+    """Return the fields that can have an owner: without the server's own, and without those that the write does not
+    reach.
+    """
     return (paths - _NOT_OWNED).without_branches({field(name) for name in reset})
 
 
 def read_managers(obj: Object) -> Managers:
-    """The owners that an object tells; none when its managedFields are not well formed."""
+    """Return the owners in an object; none when its managedFields are not well formed."""
     entries: Any = section(obj, "metadata").get("managedFields")
     found: Managers = {}
     for each in entries if is_list(entries) else []:
@@ -90,7 +92,7 @@ def read_managers(obj: Object) -> Managers:
 
 
 def write_managers(obj: Object, managers: Mapping[Manager, Owned]) -> Object:
-    """The object with these owners: appliers first, then by time and name. Its metadata is a new mapping."""
+    """Return the object with these owners: appliers first, then by time and name. Its metadata is a new mapping."""
     meta = {name: value for name, value in section(obj, "metadata").items() if name != "managedFields"}
     listed = sorted(managers.items(), key=lambda pair: _place(*pair))
     entries = [_entry(who, owned) for who, owned in listed if owned.paths]
@@ -100,12 +102,12 @@ def write_managers(obj: Object, managers: Mapping[Manager, Owned]) -> Object:
 
 
 def without_managers(obj: Object) -> Object:
-    """The object without managedFields."""
+    """Return the object without managedFields."""
     return write_managers(obj, {}) if "managedFields" in section(obj, "metadata") else obj
 
 
 def capped(managers: Managers) -> Managers:
-    """At most ten that came by updates: the oldest of one version become one."""
+    """Keep at most ten owners that came by updates: the oldest of one version become one."""
     updaters = [who for who in managers if who.operation == UPDATE]
     excess = len(updaters) - _MOST_UPDATERS
     if excess <= 0:
@@ -166,7 +168,7 @@ _ANNOTATION: Final = field_set([(field("metadata"), field("annotations"), field(
 
 
 def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Managers:
-    """The owners of an object that was never applied server-side.
+    """Return the owners of an object that was never applied server-side.
 
     Writes are recorded from the first apply on only. What kubectl's annotation says to be applied, and still is so,
     belongs to `kubectl-client-side-apply`; the rest to `before-first-apply`, as in Kubernetes.
@@ -187,7 +189,7 @@ def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Mana
 
 
 def allowed_by_last_applied(live: Object, api_version: str, shape: Shape) -> FieldSet:
-    """The fields that kubectl applied client-side last and that have not changed since."""
+    """Return the fields that kubectl applied client-side last and that have not changed since."""
     text: Any = section(section(live, "metadata"), "annotations").get(LAST_APPLIED)
     try:
         last: Any = msgspec.json.decode(text) if isinstance(text, str) and text else None
@@ -201,7 +203,7 @@ def allowed_by_last_applied(live: Object, api_version: str, shape: Shape) -> Fie
 
 
 def with_last_applied(obj: Object, config: Object) -> Object:
-    """The object, its annotation brought up to what was applied now, where it has one."""
+    """Return the object with its last-applied annotation updated, where it has one."""
     meta = section(obj, "metadata")
     annotations = section(meta, "annotations")
     if not annotations.get(LAST_APPLIED):
@@ -220,14 +222,14 @@ STATUS_RESETS = ("apiVersion", "kind", "metadata", "spec")
 
 
 def resets(subresource: str, *, drops_status: bool) -> tuple[str, ...]:
-    """The parts of an object that a write does not reach, so that the writer does not own them."""
+    """Return the parts of an object that a write does not reach, so that the writer does not own them."""
     if subresource in ("status", "approval"):
         return STATUS_RESETS
     return MAIN_RESETS if drops_status else ()
 
 
 def track_update(old: Object, new: Object, who: Manager, now: str, shape: Shape, reset: tuple[str, ...] = ()) -> Object:
-    """The new object with the owners of its fields after an update by `who` at `now` (RFC 3339).
+    """Return the new object with the owners of its fields after an update by `who` at `now` (RFC 3339).
 
     Only objects that were applied once have owners; `managedFields: [{}]` in the new object takes them away, an
     empty list does not, as in Kubernetes.
@@ -241,7 +243,7 @@ def track_update(old: Object, new: Object, who: Manager, now: str, shape: Shape,
 def updated(
     old: Object, new: Object, managers: Managers, who: Manager, now: str, shape: Shape, reset: tuple[str, ...]
 ) -> Managers:
-    """The owners after an update of an object whose owners were `managers`."""
+    """Return the owners after an update of an object whose owners were `managers`."""
     change = compare(old, new, shape)
     mine = ownable(change.added | change.modified, reset)
     gone = mine | ownable(change.removed, reset)

@@ -1,4 +1,4 @@
-"""Server-side apply: a client states the fields it cares for; they become its own, and what it no longer states goes.
+"""Server-side apply: a client states the fields that it owns; fields that it no longer states are removed.
 
 As kube-apiserver's field managers on structured-merge-diff: fields that another manager owns with another value are
 conflicts unless forced; a field leaves when its last owner no longer applies it.
@@ -44,7 +44,7 @@ class ApplyError(RequestError):
 
 
 def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:
-    """The live value with the applied one in it. Raises ApplyError for an applied list that is not a list of its sort.
+    """Return the live value with the applied one merged in. Raises ApplyError for an applied list of a wrong form.
 
     Elements keep the order of the applied list; those that only the live one has stay where they stood between them.
     """
@@ -132,7 +132,7 @@ def _indexed(items: list[Any], shape: Shape, path: str) -> dict[str, Any]:
 
 
 def conflict(clashes: Mapping[Manager, FieldSet]) -> Refused:
-    """409 with a cause for every field; `clashes` are the contested fields by who owns them."""
+    """Return 409 with a cause for every field; `clashes` are the contested fields by owner."""
     listed = [(who, [shown(path) for path in sorted(clashes[who])]) for who in sorted(clashes)]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {who.shown()}", "field": name}
@@ -153,7 +153,8 @@ _KUBECTL: Final = "kubectl"
 
 
 class Applicant(NamedTuple):
-    """Source of an apply: field manager, apiVersion of the kind, subresource, and whether conflicts are taken over.
+    """Source of an apply: field manager, apiVersion of the kind, subresource, and whether it takes contested fields
+    over.
 
     `reset` are the parts of an object that the write does not reach (`pumice.cluster.api.apply.owners.resets`).
     """
@@ -166,12 +167,13 @@ class Applicant(NamedTuple):
 
     @property
     def manager(self) -> Manager:
-        """The owner that the applied fields get."""
+        """Return the owner that the applied fields get."""
         return Manager(self.name, APPLY, "", self.subresource)
 
 
 def apply(live: Object | None, config: Object, who: Applicant, now: str, shape: Shape) -> Object | Refused:
-    """The object after the apply at `now` (RFC 3339), its managedFields among it; equal to `live` when nothing changed.
+    """Return the object after the apply at `now` (RFC 3339), with its managedFields; equal to `live` when nothing
+    changed.
 
     409 names every conflict as a cause; 400 an object that is not of the kind's shape or that brings managedFields.
     `live` and `config` stay as they are. What a write through `who.subresource` does not reach is the caller's to put
@@ -226,7 +228,9 @@ def _check_types(config: Object, shape: Shape) -> None:
 
 
 def _without_nulls_in_metadata(config: Object) -> Object:
-    """Printed manifests say `creationTimestamp: null`, and mean nothing by it."""
+    """Return the object without nulls in metadata: printed manifests write `creationTimestamp: null` without a
+    meaning.
+    """
     meta = section(config, "metadata")
     return {**config, "metadata": {name: each for name, each in meta.items() if each is not None}}
 
@@ -237,7 +241,7 @@ def _clashes(owners: Managers, me: Manager, changed: FieldSet) -> dict[Manager, 
 
 
 def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet, me: Manager) -> Managers:
-    """The owners when all other managers have lost those fields and the removed ones."""
+    """Return the owners after all other managers have lost those fields and the removed ones."""
     result: Managers = {}
     for who, owned in owners.items():
         left = owned.paths if who == me else owned.paths - lost.get(who, NOTHING) - removed
@@ -247,7 +251,9 @@ def _settled(owners: Managers, lost: dict[Manager, FieldSet], removed: FieldSet,
 
 
 def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> Object:
-    """The merged object without what its applier applied last time, no longer applies, and no other manager owns."""
+    """Return the merged object without the fields that its applier applied last time, no longer applies, and no other
+    manager owns.
+    """
     last_named, managed_named = with_named(last, shape), with_named(managed, shape)
     if last_named <= managed_named:
         return merged

@@ -1,4 +1,4 @@
-"""Walks over values and their shapes: which fields a value has, what is left of it without some."""
+"""Walks over values and their shapes: the fields of a value, and the value without some."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Known = dict[int, tuple[Any, FieldSet]]
 
 
 def fields_of(value: Any, shape: Shape, known: Known | None = None) -> FieldSet:
-    """The leaves of a value, elements of keyed lists and entries of plain maps too; none of one that is a leaf.
+    """Return the leaves of a value, with elements of keyed lists and entries of plain maps; none of a value that is a
+    leaf.
 
     `known` gets what is found, and tells it again of the parts that another value shares with this one.
     """
@@ -62,7 +63,7 @@ def _fields_of_list(value: list[Any], shape: Shape, known: Known) -> FieldSet:
 
 
 def elements(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
-    """The elements of a list of type set or map by their step; more than one when it stands there twice."""
+    """Return the elements of a list of type set or map by their step; several where an element stands twice."""
     found: dict[str, list[Any]] = {}
     for step, each in zip(steps_of(values, shape), values, strict=True):
         if step is not None:
@@ -71,7 +72,7 @@ def elements(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
 
 
 def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
-    """The value without those fields; null for a map or list that keeps nothing."""
+    """Return the value without those fields; null for a map or list that keeps nothing."""
     if not gone or is_leaf(value, shape):
         return value
     members, inside = gone.members, gone.inside
@@ -88,7 +89,7 @@ def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without nulls at any depth."""
+    """Return the value without nulls at any depth."""
     if is_mapping(value):
         return {
             name: without_nulls(each) if each.__class__ in COMPOUND else each
@@ -101,7 +102,9 @@ def without_nulls(value: Any) -> Any:
 
 
 def with_named(paths: FieldSet, shape: Shape) -> FieldSet:
-    """The set and every described field on the way to its members: `a` beside `a.b.c`, but not `a.b` of a plain map."""
+    """Return the set and every described field on the way to its members: `a` beside `a.b.c`, but not `a.b` of a plain
+    map.
+    """
     if not paths.inside:
         return paths
     members, inside = set(paths.members), dict[str, FieldSet]()

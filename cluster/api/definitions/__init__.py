@@ -1,1 +1,3 @@
-"""CustomResourceDefinitions: what makes one acceptable, the kind it defines, and what its schema asks of objects."""
+"""CustomResourceDefinitions: their validity, the kind that each defines, and the requirements of its schema on
+objects.
+"""

@@ -17,7 +17,7 @@ _STAGES: Final[Mapping[str | None, int]] = {"alpha": 0, "beta": 1, None: 2}
 
 
 def kind_row(spec: dict[str, Any]) -> Kind:
-    """The row of a definition's spec, which admission has accepted.
+    """Return the row of a definition's spec, which admission has accepted.
 
     Objects are stored under the storage version (the best served one when it is not served itself).
     """
@@ -48,25 +48,25 @@ def kind_row(spec: dict[str, Any]) -> Kind:
 
 
 def key_of(definition: Object) -> str:
-    """The key of the kind that a definition defines; one of Volcano's is known by its own."""
+    """Return the key of the kind that a definition defines; a Volcano kind has its own."""
     spec = definition["spec"]
     return VOLCANOS.get(definition["metadata"]["name"]) or f"{spec['names']['kind']}.{spec['group']}"
 
 
 def served_versions(spec: dict[str, Any]) -> list[str]:
-    """Names of the served versions, the best first: v2, v1, v1beta1, v1alpha1, then others by name."""
+    """Return names of the served versions, the best first: v2, v1, v1beta1, v1alpha1, then others by name."""
     names = [each["name"] for each in rows(spec, "versions") if each.get("served")]
     return sorted(sorted(names), key=_rank, reverse=True)
 
 
 def selectable_fields(spec: dict[str, Any]) -> tuple[str, ...]:
-    """Paths of the fields by which objects can be selected, in any version."""
+    """Return paths of the fields by which objects can be selected, in any version."""
     listed = (each for version in rows(spec, "versions") for each in rows(version, "selectableFields"))
     return tuple(dict.fromkeys(str(each.get("jsonPath") or "").lstrip(".") for each in listed))
 
 
 def names_of(spec: dict[str, Any]) -> tuple[set[str], set[str]]:
-    """The names of a spec that must be free in its group: of the resource, and of the kinds."""
+    """Return the names of a spec that must be free in its group: of the resource, and of the kinds."""
     names = section(spec, "names")
     resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
     return {name for name in resources if name}, {name for name in (names.get("kind"), names.get("listKind")) if name}

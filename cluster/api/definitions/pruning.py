@@ -18,7 +18,7 @@ def _copy(value: Any) -> Any:
 
 
 def prune(obj: dict[str, Any], schema: dict[str, Any]) -> list[str]:
-    """Drop what the schema does not know from a whole object; the paths of what was dropped (`spec.foo`)."""
+    """Drop fields that the schema does not know from a whole object, and return their paths (`spec.foo`)."""
     dropped: list[str] = []
     _prune(obj, schema, "", dropped, whole=True)
     return dropped
@@ -47,7 +47,7 @@ def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
 
 
 def has_defaults(schema: dict[str, Any]) -> bool:
-    """Return whether there is a default anywhere in a schema."""
+    """Return whether a schema contains a default."""
     waiting: list[Any] = [schema]
     while waiting:
         node: Any = waiting.pop()
@@ -60,7 +60,9 @@ def has_defaults(schema: dict[str, Any]) -> bool:
 
 
 def as_read(schema: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
-    """A stored object with the defaults of today's schema; one to which it would do too much is left as it is."""
+    """Return a stored object with the defaults of today's schema; an object that would cost too much is left as it
+    is.
+    """
     filled: dict[str, Any] = _copy(obj)
     try:
         settle(filled, schema, Work(filled))
@@ -95,12 +97,12 @@ def _prune_mapping(value: dict[str, Any], schema: dict[str, Any], path: str, dro
 
 
 def _items(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a list's items."""
+    """Return the schema of a list's items."""
     return section(schema, "items") or (_ANYTHING if schema.get(PRESERVE) else {})
 
 
 def _of(name: str, properties: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a field."""
+    """Return the schema of a field."""
     found, more = properties.get(name), schema.get("additionalProperties")
     if is_mapping(found):
         return found

@@ -109,8 +109,8 @@ _ABSENT: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a schema, compiled. `message`: its `messageExpression`; `of_change`: it speaks of what was before,
-    `optional`: and of new values too.
+    """One compiled rule of a schema. `message`: its `messageExpression`; `of_change`: it reads the old value;
+    `optional`: and new values too.
     """
 
     given: Schema
@@ -121,7 +121,7 @@ class Rule:
 
 
 def unreadable(schema: Schema, path: str, *, root: bool) -> list[Cause]:
-    """Return what is wrong with the rules of one node of a schema. `root`: of a whole object."""
+    """Return the problems of the rules of one node of a schema. `root`: of a whole object."""
     found: list[Cause] = []
     listed: Any = schema.get(RULES)
     for place, rule in enumerate(listed if is_list(listed) else ()):
@@ -165,8 +165,8 @@ _KNOWN: Final[dict[tuple[int, bool], tuple[Schema, list[Rule]]]] = {}
 
 
 def _rules(schema: Schema, *, root: bool) -> list[Rule]:
-    """Return the rules of a node, compiled once: schemas are shared and not changed, so that each is known again by its
-    identity, which lasts as long as it is held here.
+    """Return the rules of a node, compiled once. Schemas are shared and not changed, so the identity is the key, which
+    is valid as long as the schema is held here.
     """
     known = _KNOWN.get((id(schema), root))
     if known is None:
@@ -185,7 +185,9 @@ def _compiled(rule: Schema, scope: Scope) -> Rule:
 
 
 def _tree(text: str, scope: Scope) -> CelNode:
-    """Return an expression, checked; as it is read where types do not agree: its definition was stored nevertheless."""
+    """Return a checked expression; the unchecked one where types do not agree, since its definition was stored
+    nevertheless.
+    """
     try:
         return check(text, scope).node
     except ExpressionError:
@@ -199,7 +201,7 @@ _LOOKING_BACK: Final[dict[int, tuple[Schema, bool]]] = {}
 
 
 def _looks_back(schema: Schema) -> bool:
-    """Return whether any rule of a schema, or below it, speaks of what was before. Remembered, as the rules are."""
+    """Return whether any rule of a schema, or below it, reads the old value. Cached like the rules."""
     known = _LOOKING_BACK.get(id(schema))
     if known is None:
         if len(_LOOKING_BACK) >= _MOST_KNOWN:
@@ -219,7 +221,7 @@ def rule_problems(value: Any, schema: Schema, work: Work, path: str) -> list[Cau
 
 
 def change_problems(value: Any, before: Any, schema: Schema, work: Work, path: str = "") -> list[Cause]:
-    """Return what the rules about changes say, at every level where there was a value; those with `optionalOldSelf`
+    """Return the problems that rules about changes find, at every level with an old value; rules with `optionalOldSelf`
     at every level. Raises TooDearError.
     """
     if not _looks_back(schema):
@@ -241,7 +243,7 @@ def creation_problems(value: Any, schema: Schema, work: Work) -> list[Cause]:
 
 
 def _pairs(value: Any, before: Any, schema: Schema, path: str) -> list[tuple[Any, Any, Schema, str]]:
-    """Return the values below with what was there before, and their schema. Those of a list are known by its keys."""
+    """Yield the values below with their old values and their schema. Elements of a list are matched by its keys."""
     if is_mapping(value):
         known = before if is_mapping(before) else {}
         properties: dict[str, Schema] = schema.get("properties") or {}
@@ -287,7 +289,7 @@ def _problem(rule: Rule, names: dict[str, Any], schema: Schema, work: Work, path
 
 
 def _said(rule: Rule, names: dict[str, Any]) -> str:
-    """Return the text that `messageExpression` gives; "" where it gives none that can be shown."""
+    """Return the text of `messageExpression`; "" where it gives no text that can be shown."""
     if rule.message is None:
         return ""
     try:

@@ -31,7 +31,7 @@ _LISTS: Final = ("enum", RULES, *_JUNCTORS)
 
 
 def structure_problems(schema: object, path: str) -> list[Cause]:
-    """Everything wrong with a schema; `path` is where it stands. The root is an object."""
+    """Return all problems of a schema; `path` is its place. The root is an object."""
     if is_mapping(schema) and schema.get("type", "object") != "object":
         return [invalid_value(f"{path}.type", schema["type"], "must be object at the root")]
     if is_mapping(schema) and "type" not in schema:
@@ -87,14 +87,14 @@ def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Caus
 
 
 class _Patterns:
-    """The regular expressions of one schema; all are compiled at once when an object comes."""
+    """The regular expressions of one schema; all are compiled together when an object comes."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
         self._steps = self._bad = 0
 
     def problems(self, node: dict[str, Any], path: str) -> list[Cause]:
-        """Return the problems of the schema at this place; the search ends once several are bad."""
+        """Return the problems of the schema at this place; the search ends after several bad ones."""
         pattern = node.get("pattern")
         if pattern is None or pattern in self._seen or self._bad >= MOST_BAD_PATTERNS:
             return []
@@ -110,7 +110,7 @@ class _Patterns:
 
 
 def _below(node: dict[str, Any], path: str, *, typed: bool) -> list[tuple[object, str, bool]]:
-    """The schemas inside a schema, where they stand, and whether they must say their type."""
+    """Return the schemas inside a schema, their places, and whether they must have a type."""
     parts: list[tuple[object, str, bool]] = []
     properties = node.get("properties")
     if is_mapping(properties):

@@ -42,7 +42,7 @@ _PLAIN: Final = {"boolean": bool, "integer": int, "number": float, "object": dic
 
 
 def value_problems(value: Any, schema: Schema, work: Work, path: str = "") -> list[Cause]:
-    """Everything wrong with a value; the root's metadata is not looked at. Raises TooDearError."""
+    """Return all problems of a value; the root's metadata is not checked. Raises TooDearError."""
     work.spend(1)
     if value is None and schema.get("nullable"):
         return []
@@ -145,7 +145,7 @@ def _list(value: list[Any], schema: Schema, work: Work, path: str) -> list[Cause
 
 
 def _repeated(value: list[Any], schema: Schema, work: Work, path: str) -> list[Cause]:
-    """Items that stand twice in a set, or in a map by its keys."""
+    """Yield the items that stand twice in a set, or in a map by its keys."""
     sort, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys") or ()
     if sort not in ("set", "map") and not schema.get("uniqueItems"):
         return []

@@ -27,14 +27,14 @@ _OWN: Final = "volcano."
 
 @cache
 def schema_of(group: str, version: str, kind: str) -> Schema | None:
-    """The schema of one of Volcano's kinds; None for any other. Not to be changed: all readers share it."""
+    """Return the schema of a Volcano kind; None for any other. All readers share it, so it must not be changed."""
     found = schema.of_kind(group, version, kind)
     return _of_type(found.name) if found is not None and found.name.startswith(_OWN) else None
 
 
 @cache
 def _of_type(type_: str) -> Schema:
-    """Empty for a type that the definitions do not describe."""
+    """Return the schema of a type; empty for a type that the definitions do not describe."""
     inner = element(type_)
     if inner != type_:
         below = _of_type(inner)
@@ -96,7 +96,7 @@ def _fill_in_below(value: Any, type_: str) -> None:
 
 @cache
 def _leading(name: str) -> tuple[tuple[str, str, Any], ...]:
-    """The fields of a message that have a default or under which there are some, each with its type and its own."""
+    """Return the fields of a message that have a default or contain one, each with its type and default."""
     fields = flat_fields(name).items() if name.startswith(_OWN) else ()
     return tuple(
         (field, each.type, each.rules.default)
@@ -111,7 +111,7 @@ def _leads(type_: str) -> bool:
 
 
 def volcano_problems(obj: Object, kind: Kind) -> list[Cause]:
-    """Return what in an object, whose fields are of their types, the definition of its kind does not allow."""
+    """Return the problems of an object, whose fields have the right types, by the definition of its kind."""
     found = schema_of(kind.group, kind.version, kind.kind)
     # most objects are as they should be, which takes a tenth of the time to see
     if found is None or schema.is_allowed(obj, kind.group, kind.version, kind.kind):
@@ -123,7 +123,7 @@ def volcano_problems(obj: Object, kind: Kind) -> list[Cause]:
 
 
 def _whole(bound: float | None) -> float | None:
-    """A bound as it is written: 1, not 1.0."""
+    """Return a bound as it is written: 1, not 1.0."""
     return int(bound) if bound is not None and bound.is_integer() else bound
 
 
@@ -145,7 +145,7 @@ _TYPES: Final[dict[str, Schema]] = {
 
 
 def definitions() -> list[Object]:
-    """Return a CustomResourceDefinition for each of Volcano's kinds, as its installer would create it. What Kubernetes
+    """Return a CustomResourceDefinition for each of Volcano's kinds, as its installer creates it. Parts that Kubernetes
     defines (pod templates, metadata) may hold anything there.
     """
     return [_definition(row) for row in KINDS.values() if row.group.endswith(".volcano.sh")]

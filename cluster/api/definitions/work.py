@@ -17,7 +17,7 @@ _SIZED: Final = COMPOUND | {str}
 
 
 class TooDearError(RequestError):
-    """The schema asks for more than the object is worth."""
+    """The schema asks for more work than an object may cause."""
 
     code = 422
     reason = "Invalid"
@@ -32,14 +32,14 @@ class Work:
         self.left = STEPS + EACH * size_of(obj)
 
     def spend(self, steps: int) -> None:
-        """Raises TooDearError when there are not so many left."""
+        """Spend steps. Raises TooDearError when too few are left."""
         self.left -= steps
         if self.left < 0:
             raise TooDearError("its definition's schema asks for too much work: give it less to compare, or less data")
 
 
 def size_of(value: object) -> int:
-    """Steps that copying or writing a value takes: one for each value in it, one for 64 letters."""
+    """Return the steps of copying or writing a value: one for each value in it, one for 64 letters."""
     total, waiting = 1, [value]
     while waiting:
         each: Any = waiting.pop()

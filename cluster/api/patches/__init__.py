@@ -1,4 +1,4 @@
-"""Patches: an object and a patch of some form give the changed object, or the refusal that says why not."""
+"""Patches: an object and a patch of some form give the changed object, or the refusal with its reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEDIA: Final = ("application/json-patch+json", "application/merge-patch+json", 
 
 
 def patched(form: str, found: FoundObject, patch: Any) -> Object | Refused:
-    """The object after the patch; what the server alone may say is settled later."""
+    """Return the object after the patch; fields that only the server writes are settled later."""
     match form:
         case "merge":
             return cast("Object", merge_patch(found.obj, patch))

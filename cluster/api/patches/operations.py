@@ -23,7 +23,7 @@ _CALLER: Final = "the server rejected our request due to an error in our request
 
 
 def decoded_operations(blob: bytes) -> list[Any] | Refused:
-    """The operations of a request's bytes."""
+    """Return the operations of a request's bytes."""
     try:
         operations: Any = unpack(blob)
     except CodecError as error:
@@ -37,7 +37,7 @@ def decoded_operations(blob: bytes) -> list[Any] | Refused:
 
 
 def apply_operations(obj: Object, operations: list[Any]) -> Object | Refused:
-    """The object after the operations; `obj` stays as it is."""
+    """Return the object after the operations; `obj` stays as it is."""
     try:
         result = _applied(unpack(repack(obj)), operations)
     except _FAULTS as error:
@@ -68,7 +68,7 @@ def _applied(result: Any, operations: list[Any]) -> Any:
 
 
 def _depends(operation: Any) -> str:
-    """Return the operation's name when its effect depends on the operations before it; else ""."""
+    """Return the operation's name when its effect depends on earlier operations; otherwise ""."""
     found: Any = cast("Object", operation).get("op") if isinstance(operation, dict) else ""
     return found if found in ("copy", "replace") else ""
 

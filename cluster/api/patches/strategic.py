@@ -1,4 +1,5 @@
-"""Strategic merge patches: lists merge by key or as sets where a kind's fields say so, and directives steer it.
+"""Strategic merge patches: lists merge by key or as sets where a kind's fields declare it, and directives steer the
+merge.
 
 As apimachinery's strategicpatch does it: `$patch` (replace, delete), `$retainKeys`, `$setElementOrder/…`,
 `$deleteFromPrimitiveList/…`, null removes. Only the built-in kinds of Kubernetes know how; CRDs get 415 elsewhere.
@@ -26,7 +27,7 @@ class PatchError(RequestError):
 
 
 def in_order(merged: list[Any], order: list[Any], server: list[Any], key: str) -> list[Any]:
-    """The merged list: elements that stand in `order` in its order, others as they stand in `server`.
+    """Return the merged list: elements of `order` in its order, others in the order of `server`.
 
     Both runs are merged; an element of the server's goes first only when it stood before the other one there.
     """
@@ -83,7 +84,7 @@ _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFrom
 
 
 def without_directives(value: Any) -> Any:
-    """A value of a patch as an object has it: no directives, no nulls, no elements that were to be deleted."""
+    """Return a value of a patch as an object has it: without directives, nulls, and elements to be deleted."""
     if is_list(value):
         return [without_directives(each) for each in value if not _is_directed(each)]
     if not is_mapping(value):
@@ -106,7 +107,7 @@ _REMOVE: Final = "$deleteFromPrimitiveList/"
 
 
 def strategic_merge(obj: Object, patch: Any, message: SchemaMessage) -> Object | Refused:
-    """The object after the patch, or 400 with the reason; `obj` and `patch` stay as they are."""
+    """Return the object after the patch, or 400 with the reason; `obj` and `patch` do not change."""
     if not is_mapping(patch):
         return refusals.bad_request("Invalid JSON document")
     try:
@@ -118,7 +119,7 @@ def strategic_merge(obj: Object, patch: Any, message: SchemaMessage) -> Object |
 
 
 def _merge_map(original: Object, patch: Object, type_: str) -> Object:
-    """The mapping after the patch; `type_` is the message it is, or that of a map's values behind `{}`."""
+    """Return the mapping after the patch; `type_` is its message, or that of a map's values behind `{}`."""
     if _PATCH in patch:
         return _directed(patch)
     kept = _retained(original, patch)
@@ -146,7 +147,7 @@ def _directed(patch: Object) -> Object:
 
 
 def _retained(original: Object, patch: Object) -> set[str] | None:
-    """The keys that `$retainKeys` leaves of the original; None without the directive."""
+    """Return the keys that `$retainKeys` leaves of the original; None without the directive."""
     if _RETAIN not in patch:
         return None
     keys: Any = patch[_RETAIN]
@@ -200,7 +201,7 @@ def _merge_list(original: list[Any], patch: list[Any], type_: str, rules: Rules)
 
 
 def _merged_by_key(original: list[Any], patch: list[Any], type_: str, key: str) -> list[Any]:
-    """Elements of the patch merged into those with the same key; `$patch: delete` removes, `replace` drops the rest."""
+    """Merge elements of the patch into those with the same key; `$patch: delete` removes, `replace` drops the others."""
     merged: dict[Any, Any] = {}
     for each in original:
         # of elements that stand twice the first one is merged into, as in Go
@@ -233,7 +234,7 @@ def _directive(value: Any) -> Any:
 
 
 def _ordered(result: Object, patch: Object, directive: str, order: Any, type_: str) -> None:
-    """Merge the list that a `$setElementOrder/…` is about, and put it into that order."""
+    """Merge the list of a `$setElementOrder/…`, and bring it into that order."""
     key = directive.removeprefix(_ORDER)
     original, change = result.get(key), patch.get(key, [])
     if not is_list(order) or (original is not None and not is_list(original)) or not is_list(change):
@@ -253,7 +254,7 @@ def _ordered(result: Object, patch: Object, directive: str, order: Any, type_: s
 
 
 def _server_order(original: list[Any], change: list[Any], key: str) -> list[Any]:
-    """The server's list by which a `$setElementOrder/…` places what it does not name.
+    """Return the server's list by which a `$setElementOrder/…` places elements that it does not name.
 
     Go removes and appends in place, so that each new element stands where a removed one has made room, behind the rest.
     """
@@ -267,7 +268,7 @@ def _server_order(original: list[Any], change: list[Any], key: str) -> list[Any]
 
 
 def _lookup(type_: str, key: str) -> tuple[str, Rules]:
-    """Type and rules of what stands under `key` of a mapping."""
+    """Return the type and rules of the value under `key` of a mapping."""
     if type_.startswith("{}"):
         return type_[2:], NO_RULES
     if not is_message(type_):

@@ -56,8 +56,8 @@ _FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
 
 
 def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:
-    """Return whether every field of an object is known to its kind and of its type. This is the fast path to "no
-    problem"; False only asks for the full check.
+    """Return whether every field of an object is known to its kind and has its type. This is the fast path to "no
+    problem"; False only leads to the full check.
     """
     try:
         msgspec.convert(obj, type_of_kind(group, version, kind, closed=True))
@@ -67,8 +67,8 @@ def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bo
 
 
 def is_allowed(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:
-    """Return whether the values of an object are what the rules of its kind's fields allow, its types given. This is
-    the fast path to "no problem"; False only asks for the full check.
+    """Return whether the values of an object satisfy the rules of its kind's fields, its types given. This is the fast
+    path to "no problem"; False only leads to the full check.
     """
     found = of_kind(group, version, kind)
     if found is None:
@@ -96,7 +96,7 @@ def _ruled(name: str) -> Any:
 
 
 def _ruled_value(type_: str, rules: Rules) -> Any:
-    """Return the type of a value with rules; `object` where there are none."""
+    """Return the type of a value with rules; `object` without any."""
     inner = element(type_)
     if inner != type_:
         below: Any = _ruled_value(inner, NO_RULES)
@@ -119,8 +119,8 @@ def _ruled_value(type_: str, rules: Rules) -> Any:
 
 @cache
 def type_of_kind(group: str, version: str, kind: str, *, closed: bool = False) -> Any:
-    """The type of a kind's objects; of a kind without a schema only the metadata is known. `closed`: every field is
-    one that is described.
+    """Return the type of a kind's objects; of a kind without a schema only the metadata is known. `closed`: only
+    described fields are allowed.
     """
     found = of_kind(group, version, kind)
     if found is None:
@@ -130,8 +130,8 @@ def type_of_kind(group: str, version: str, kind: str, *, closed: bool = False) -
 
 @cache
 def _struct(name: str, closed: bool, demanded: tuple[str, ...] = ()) -> Any:
-    """Return the type of a message. Every field may be left out that is not demanded; one that is not described may
-    hold anything, or is refused (`closed`).
+    """Return the type of a message. Every field that is not required may be left out; an undescribed field may hold
+    anything, or is refused (`closed`).
     """
     if name in _FREE:
         return Any

@@ -1,5 +1,5 @@
-"""The first field of an object whose JSON type is not that of its kind's schema: one wrong field would break every
-reader of the kind, so such an object is refused.
+"""The first field of an object whose JSON type differs from its kind's schema: one wrong field would break every reader
+of the kind, so such an object is refused.
 
 Fields that the schema does not describe may hold anything. Of a kind without a schema only the metadata is known.
 """
@@ -48,8 +48,8 @@ _TYPES: Final[dict[type, str]] = {
 
 
 def in_words(problem: str, place: str, obj: Any) -> tuple[str, str]:
-    """Return where a value is wrong ("spec.tasks[0].replicas"), and what was expected and what was there, from what
-    msgspec says of it.
+    """Return the place of a wrong value ("spec.tasks[0].replicas"), the expected and the found type, from msgspec's
+    message.
     """
     # msgspec names no keys of mappings, and stops at the first wrong value: the first that is wrong is meant
     found = ((where, value) for where, value in _values(_STEP.findall(place), obj, "") if _is_meant(problem, value))
@@ -131,7 +131,7 @@ _PLACE: Final = re.compile(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", re.DOTALL
 
 
 def type_problems(group: str, version: str, kind: str, obj: Object) -> list[Cause]:
-    """Return the first field of the wrong type, as a cause, or nothing."""
+    """Return the first field of a wrong type, as a cause, or nothing."""
     try:
         msgspec.convert(obj, type_of_kind(group, version, kind))
     except msgspec.ValidationError as error:

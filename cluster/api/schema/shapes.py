@@ -25,7 +25,7 @@ _SCALARS: Final = {
 
 
 class Shape:
-    """A value's shape; this one says nothing about it: free-form JSON.
+    """A value's shape. This base class describes free-form JSON.
 
     `any` is free-form JSON: a map of anything, lists and scalars as wholes. A list's `list_type` is atomic, set or map,
     `keys` those of a list of maps. `atomic` maps have one owner as a whole; `closed` ones have no fields but the
@@ -42,15 +42,15 @@ class Shape:
     default: Any = None
 
     def named(self, field: str) -> Shape | None:
-        """The shape of a described field; None when the map does not describe it."""
+        """Return the shape of a described field; None for an undescribed one."""
         return None
 
     def names(self) -> Collection[str]:
-        """Of the described fields."""
+        """Return the names of the described fields."""
         return ()
 
     def item(self) -> Shape:
-        """The shape of a list's elements, or of what a map holds under names that it does not describe."""
+        """Return the shape of a list's elements, or of a map's values under undescribed names."""
         return ANYTHING
 
 
@@ -74,7 +74,7 @@ class TypeShape(Shape):
         self.closed = self._struct is not None and not self._struct.open
 
     def named(self, field: str) -> Shape | None:
-        """The shape of a struct's field."""
+        """Return the shape of a struct's field."""
         return self._named.get(field)
 
     @cached
@@ -82,11 +82,11 @@ class TypeShape(Shape):
         return {name: _field_shape(self._type, name) for name in self.names()}
 
     def names(self) -> Collection[str]:
-        """Of the struct's fields."""
+        """Return the names of the struct's fields."""
         return () if self._struct is None else flat_fields(self._type)
 
     def item(self) -> Shape:
-        """The shape of the elements."""
+        """Return the shape of the elements."""
         return self._item
 
     @cached
@@ -96,7 +96,7 @@ class TypeShape(Shape):
 
 @cache
 def shape_of_type(type_: str) -> Shape:
-    """The shape of a type of the schema table, without the rules of a field."""
+    """Return the shape of a type of the schema table, without the rules of a field."""
     return ANYTHING if type_ in _FREE else TypeShape(type_)
 
 
@@ -129,7 +129,7 @@ class SchemaShape(Shape):
         self.closed = self.sort == "map" and not more and not schema.get("x-kubernetes-preserve-unknown-fields")
 
     def named(self, field: str) -> Shape | None:
-        """The shape of a property."""
+        """Return the shape of a property."""
         if self._top and field in ("apiVersion", "kind"):
             return shape_of_type("string")
         if self._top and field == "metadata":
@@ -142,11 +142,11 @@ class SchemaShape(Shape):
         return self._named[field]
 
     def names(self) -> Collection[str]:
-        """Of the properties."""
+        """Return the names of the properties."""
         return self._properties
 
     def item(self) -> Shape:
-        """The shape of a list's elements, or of additional properties."""
+        """Return the shape of a list's elements, or of additional properties."""
         return self._item
 
     @cached
@@ -156,7 +156,7 @@ class SchemaShape(Shape):
 
 
 def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:
-    """The shape of a value that an openAPIV3Schema describes; `top` for that of a whole object."""
+    """Return the shape of a value that an openAPIV3Schema describes; `top` for that of a whole object."""
     if top or schema.get("type") in ("object", "array"):
         return SchemaShape(schema if schema.get("type") else {**schema, "type": "object"}, top=top)
     if schema.get("x-kubernetes-int-or-string") or schema.get("type"):
@@ -165,7 +165,7 @@ def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:
 
 
 def shape_of_kind(group: str, version: str, kind: str, schema: dict[str, Any] | None = None) -> Shape:
-    """The shape of a kind's objects: that of a definition's schema where one is given; free-form when there is none."""
+    """Return the shape of a kind's objects: that of a definition's schema where one is given; free-form without any."""
     if schema is not None:
         return shape_of_schema(schema, top=True)
     found = of_kind(group, version, kind)
@@ -173,5 +173,5 @@ def shape_of_kind(group: str, version: str, kind: str, schema: dict[str, Any] | 
 
 
 def field_shape(shape: Shape, name: str) -> Shape:
-    """The shape of a map's entry, described or not."""
+    """Return the shape of a map's entry, described or not."""
     return shape.named(name) or shape.item()

@@ -59,12 +59,12 @@ class Field(Struct, frozen=True, array_like=True):
 
     @property
     def many(self) -> str:
-        """`list`, `map`, or nothing."""
+        """Return `list`, `map`, or ""."""
         return {"[": "list", "@": "list", "{": "map"}.get(self.type[0], "")
 
     @property
     def item(self) -> str:
-        """The type of an element of a list or map; the field's own type otherwise."""
+        """Return the type of an element of a list or map; the field's own type otherwise."""
         return element(self.type)
 
     @property
@@ -74,7 +74,7 @@ class Field(Struct, frozen=True, array_like=True):
 
 
 class SchemaMessage(Struct, frozen=True):
-    """A message as the data file has it; `atomic` ones are merged as a whole, `open` ones take any field."""
+    """A message of the data file; `atomic` ones are merged as a whole, `open` ones take any field."""
 
     name: str
     fields: tuple[Field, ...]
@@ -84,12 +84,12 @@ class SchemaMessage(Struct, frozen=True):
 
     @property
     def own(self) -> str:
-        """The kind or type without its group and version."""
+        """Return the kind or type without its group and version."""
         return self.name.rsplit(".", 1)[-1]
 
 
 def element(type_: str) -> str:
-    """The type of a list's or map's elements."""
+    """Return the type of a list's or map's elements."""
     return {"[": type_[2:], "{": type_[2:], "@": type_[1:]}.get(type_[0], type_)
 
 
@@ -113,25 +113,25 @@ def _data() -> _Data:
 
 
 def resources() -> msgspec.Raw:
-    """The rows of the served kinds, as JSON: `pumice.cluster.api.kinds` reads them."""
+    """Return the rows of the served kinds, as JSON: `pumice.cluster.api.kinds` reads them."""
     return _data().resources
 
 
 @cache
 def message(name: str) -> SchemaMessage:
-    """A message by its name in the table, such as "core.v1.PodSpec". Raises KeyError for a name not in the table."""
+    """Return a message by its name in the table, such as "core.v1.PodSpec". Raises KeyError for an unknown name."""
     entry = msgspec.json.decode(_data().messages[name], type=_Entry)
     return SchemaMessage(name, entry.fields, entry.atomic, entry.open, entry.doc)
 
 
 def of_kind(group: str, version: str, kind: str) -> SchemaMessage | None:
-    """The message of a kind; None for one that is not described (a user's own)."""
+    """Return the message of a kind; None for an undescribed one (a user's own)."""
     name = _data().kinds.get(f"{group}/{version}/{kind}")
     return message(name) if name else None
 
 
 def of_type(api_version: Any, kind: Any) -> SchemaMessage | None:
-    """The message of an object's apiVersion and kind, whatever their types."""
+    """Return the message of an object's apiVersion and kind, whatever their types."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
     group, slash, version = api_version.rpartition("/")
@@ -140,7 +140,7 @@ def of_type(api_version: Any, kind: Any) -> SchemaMessage | None:
 
 @cache
 def flat_fields(name: str) -> dict[str, Field]:
-    """The fields of a message's JSON by name: those of embedded structs stand among them."""
+    """Return the fields of a message's JSON by name, with those of embedded structs."""
     found: dict[str, Field] = {}
     for field in message(name).fields:
         if "i" in field.flags:

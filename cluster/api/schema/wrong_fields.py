@@ -1,4 +1,4 @@
-"""Fields that a kind does not have, that stand twice, or whose JSON type is not theirs, by the schema table.
+"""Fields that a kind does not have, that stand twice, or that have a wrong JSON type, by the schema table.
 
 One of them in a list stops every typed client that reads it.
 """
@@ -29,8 +29,8 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def duplicate_fields(text: bytes) -> list[str]:
-    """`duplicate field "spec.weight"` for each, a hundred at most, in the text's order; none for a text that is not
-    JSON.
+    """Return `duplicate field "spec.weight"` for each, a hundred at most, in the text's order; none for a text that is
+    not JSON.
     """
     try:
         value: Any = json.loads(text, object_pairs_hook=_Pairs)
@@ -64,7 +64,7 @@ _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFrom
 
 
 def unknown_fields(obj: Object, shape: Shape, *, patch: bool = False) -> list[str]:
-    """`unknown field "spec.tasks[0].foo"` for each, in the order of the object, a hundred at most.
+    """Return `unknown field "spec.tasks[0].foo"` for each, in the order of the object, a hundred at most.
 
     In a `patch`, nulls (which remove) and the directives of strategic merges are passed over.
     """
@@ -72,14 +72,14 @@ def unknown_fields(obj: Object, shape: Shape, *, patch: bool = False) -> list[st
 
 
 def misplaced_fields(obj: Object, shape: Shape) -> list[Misplaced]:
-    """The unknown fields as paths, each with the shape that has no such field."""
+    """Return the unknown fields as paths, each with the shape that has no such field."""
     found: list[Misplaced] = []
     _look_for_unknown(obj, shape, "", found)
     return found
 
 
 def pruned(value: Any, shape: Shape) -> Any:
-    """The value without the fields that its kind does not have, as a server stores it."""
+    """Return the value without the fields that its kind does not have, as a server stores it."""
     if is_list(value) and shape.sort == "list":
         item = shape.item()
         return [pruned(each, item) for each in value] if item.sort in _INSIDE else value
@@ -136,7 +136,7 @@ _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)
 
 
 def settle_quantities(obj: dict[str, Any], group: str, version: str, kind: str) -> None:
-    """Write every quantity of an object of a described kind in its canonical form; what is none is left as it is."""
+    """Write every quantity of an object of a described kind in its canonical form; other values are left as they are."""
     found = of_kind(group, version, kind)
     if found is not None and (settle := _settler(found.name)) is not None:
         settle(obj)
@@ -148,7 +148,7 @@ Settler = Callable[[Any], Any]
 
 @cache
 def _settler(type_: str) -> Settler | None:
-    """Compile what is to be done to values of a type; None where no quantity is in them."""
+    """Compile the changes of values of a type; None for a type without quantities."""
     if type_ == _QUANTITY:
         return _canonical
     inner = element(type_)
@@ -209,7 +209,7 @@ _FITS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Mistyped(NamedTuple):
-    """A value at `path` (`spec.tasks[0].name`), what it should be and what it is, both as JSON types."""
+    """A value at `path` (`spec.tasks[0].name`), with the expected and the found JSON type."""
 
     path: str
     expected: str
@@ -217,7 +217,7 @@ class Mistyped(NamedTuple):
 
 
 def mistyped(value: Any, shape: Shape) -> list[Mistyped]:
-    """Every value of the wrong type, a hundred at most; null fits anywhere, as it means an absent field."""
+    """Return every value of a wrong type, a hundred at most; null is allowed everywhere, as an absent field."""
     found: list[Mistyped] = []
     _look_at(value, shape, "", found)
     return found
@@ -251,7 +251,7 @@ def _fits(value: Any, shape: Shape) -> bool:
 
 
 def json_type(value: Any) -> str:
-    """The JSON type of a value: a number without a fraction is an integer."""
+    """Return the JSON type of a value: a number without a fraction is an integer."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,6 @@
-"""Server-side apply requests: create an object that does not exist, else change what its applier states."""
+"""Server-side apply requests: create an object that does not exist, otherwise change the fields that its applier
+states.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ class Applying:
         self._changes = changes
 
     def apply(self, request: Patch, moment: RequestMoment) -> Accepted | Refused:
-        """Create or change the object; `created` in the answer says which."""
+        """Create or change the object; `created` in the answer tells which."""
         kind = self._registry.kinds.by_key(request.kind)
         if kind is None:
             return refusals.unknown_kind(request.kind)
@@ -50,7 +52,7 @@ class Applying:
         return replace(answer, created=True) if isinstance(answer, Accepted) else answer
 
     def _misdirected(self, kind: Kind, config: Object, request: Patch) -> str:
-        """Return why the configuration is not about the object that the request names; its identity is filled in."""
+        """Return why the configuration does not match the requested object; its identity is filled in."""
         if not request.manager:
             return "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
         found = self._registry.kinds.by_type(config.get("apiVersion"), config.get("kind"))

@@ -1,4 +1,4 @@
-"""Changes of objects that exist: replaced, patched, or their status written, under optimistic concurrency."""
+"""Changes of existing objects: replaced, patched, or their status written, under optimistic concurrency."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KEPT: Final = 256
 
 @lru_cache(maxsize=_KEPT)
 def sound_patch(kind: str, blob: bytes) -> Object | None:
-    """The patch, which must not be changed, when it leaves a sound status wherever it is laid over one.
+    """Return the patch, which must not be changed, when every status stays sound under it.
 
     So does one that takes nothing away and replaces each field that it names, by a value of that field's type. None:
     what comes of it depends on the object.
@@ -70,7 +70,7 @@ POD: Final = "Pod"
 
 
 class Changes:
-    """Writes what exists. A change that changes nothing writes nothing."""
+    """Writes existing objects. A change without a difference writes nothing."""
 
     def __init__(self, registry: Registry, creation: Creation, deletion: Deletion) -> None:
         self._registry = registry
@@ -96,7 +96,7 @@ class Changes:
         return self._change(found, obj, request, moment)
 
     def patch(self, request: Patch, moment: RequestMoment) -> Accepted | Refused:
-        """Change an object by a patch of any form; its status stays as it is where it has a status subresource."""
+        """Change an object by a patch of any form; its status stays where the kind has a status subresource."""
         found = self._registry.existing(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
             return found
@@ -113,7 +113,7 @@ class Changes:
     def write(
         self, found: FoundObject, new: Object, request: Patch, moment: RequestMoment, *, owners: Any = None
     ) -> Accepted | Refused:
-        """Write what a patch has made of an object; `owners`: its managedFields when it was applied."""
+        """Write the patched object; `owners`: its managedFields when it was applied."""
         if causes := checks.changed_shape(self._registry, found.kind, new, nulls=may_hold_null(request.blob)):
             return refusals.invalid(found.kind, request.name, causes)
         if problem := self._other_object(found, new):
@@ -122,8 +122,8 @@ class Changes:
         return self._change(found, new, request, moment, owners=owners)
 
     def update_status(self, request: UpdateStatus, moment: RequestMoment) -> Accepted | Refused:
-        """Merge a patch into the status; nothing else changes. A pod that has ended stays ended, whatever an agent says
-        that has not heard of it yet (as the kubelet's status manager has it).
+        """Merge a patch into the status; nothing else changes. An ended pod stays ended, whatever an agent with an
+        older view reports (as the kubelet's status manager has it).
         """
         found = self._registry.for_status(request.kind, request.namespace, request.name)
         if isinstance(found, Refused):
@@ -145,7 +145,7 @@ class Changes:
     def write_status(
         self, found: FoundRecord, new: Object, moment: RequestMoment, *, nulls: bool = False, typed: bool = False
     ) -> bytes | Refused:
-        """Write an object whose status has changed, or annotations; its bytes. For `nulls` and `typed` see
+        """Write an object whose status or annotations have changed, and return its bytes. For `nulls` and `typed` see
         `changed_status`.
         """
         old = found.obj
@@ -204,7 +204,7 @@ class Changes:
     def _owned(
         self, found: FoundObject, new: Object, subresource: str, moment: RequestMoment, owners: Any, *, applied: bool
     ) -> Object:
-        """The object with its owners: those of an apply, or those after an update that may have brought some."""
+        """Return the object with its owners: those of an apply, or those after an update that may have added some."""
         if owners is not None:
             new["metadata"][MANAGED] = owners
         return new if applied else tracked(self._registry.kinds, found.kind, found.obj, new, subresource, moment)
@@ -238,7 +238,7 @@ class Changes:
         return self._replace(found, new, moment, dry_run=request.dry_run)
 
     def _too_large(self, kind: Kind, old: Object, new: Object) -> str | None:
-        """Say why LimitRanges or quotas do not let a pod be resized."""
+        """Return why LimitRanges or quotas do not let a pod be resized."""
         lookup = self._registry.lookup
         return pod_problem(new, lookup) or over_quota(lookup, kind, new, old)
 

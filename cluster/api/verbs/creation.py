@@ -25,7 +25,7 @@ QUEUES: Final = ("CustomResourceDefinition", "", "queues.scheduling.volcano.sh")
 
 
 class Creation:
-    """Creation of objects; one with no owner left is deleted again at once."""
+    """Creation of objects; an object without a remaining owner is deleted again immediately."""
 
     def __init__(self, registry: Registry, deletion: Deletion) -> None:
         self._registry = registry
@@ -42,7 +42,7 @@ class Creation:
     def create_object(
         self, obj: Object, moment: RequestMoment, *, dry_run: bool = False, nulls: bool = True, owners: Any = None
     ) -> Accepted | Refused:
-        """`create` of plain data, which is changed on the way; `nulls`: there may be some in it.
+        """Create plain data, which is changed on the way; `nulls`: the object may contain some.
 
         `owners` are the managedFields of an object that is applied.
         """

@@ -1,4 +1,4 @@
-"""Deletion: grace periods, finalizers, and what becomes of what objects own (Kubernetes' garbage collector).
+"""Deletion: grace periods, finalizers, and owned objects (Kubernetes' garbage collector).
 
 Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes at once; a placed one is marked with
 a deletion time and stays until its node agent deletes it with grace 0. Dependents go with the last of their owners
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def grace_period_s(pod: Object, asked: int | None) -> int:
-    """Seconds a pod gets to end: what was asked, else its own; 0 when nothing of it runs."""
+    """Return the seconds that a pod gets to end: the requested ones, otherwise its own; 0 when no container runs."""
     spec = section(pod, "spec")
     # no kubelet has anything to stop (`CheckGracefulDelete` of pods)
     if not spec.get("nodeName") or section(pod, "status").get("phase") in _ENDED:
@@ -43,7 +43,8 @@ def grace_period_s(pod: Object, asked: int | None) -> int:
 
 
 class Deletion:
-    """Deletes; every removal cascades to what the removed object alone owned, and ends what waited for it.
+    """Deletes; every removal cascades to objects that the removed one alone owned, and ends deletions that waited for
+    it.
 
     What follows from a deletion is done in turn, not by recursion: a chain of owners may be long.
     """
@@ -57,7 +58,9 @@ class Deletion:
     def delete(
         self, key: Key, obj: Object, asked_grace_s: int | None, moment: RequestMoment, propagation: str = "Background"
     ) -> bytes:
-        """Start or finish a deletion; the object's bytes while it stays, nothing once it has gone. `obj` is changed."""
+        """Start or finish a deletion, and return the object's bytes while it stays, "" once it has gone. `obj` is
+        changed.
+        """
         uid: str = obj["metadata"]["uid"]
         grace = grace_period_s(obj, asked_grace_s) if key[0] == POD else 0
         if propagation == "Orphan":
@@ -75,7 +78,7 @@ class Deletion:
         return self._blob(key)
 
     def announce(self, key: Key, namespace: Object, moment: RequestMoment) -> bytes:
-        """Mark a namespace, which is emptied later; one with nothing in it goes at once."""
+        """Mark a namespace, which is emptied later; an empty one is removed immediately."""
         if not self._held(key, namespace):
             return self.delete(key, namespace, None, moment)
         self._mark(key, namespace, 0, moment)
@@ -92,7 +95,7 @@ class Deletion:
         self._work()
 
     def orphaned(self, key: Key, moment: RequestMoment) -> None:
-        """Delete the object if every one of its owners has gone; else it no longer names those that have.
+        """Delete the object if every one of its owners has gone; otherwise remove the gone ones from it.
 
         Source: Kubernetes' garbage collector (attemptToDeleteItem).
         """
@@ -191,7 +194,7 @@ class Deletion:
         return "deletionTimestamp" in meta and FOREGROUND in (meta.get("finalizers") or ())
 
     def _finish_foreground(self, uid: str, moment: RequestMoment) -> None:
-        """End the deletion of an owner that waited for its dependents, when none that blocks it is left."""
+        """End the deletion of an owner that waited for its dependents, when no blocking one is left."""
         key = self._tables.key_of(uid)
         obj = None if key is None else self._tables.read(key)
         if key is None or obj is None:
@@ -254,8 +257,8 @@ class Deletion:
         return []
 
     def _empty(self, holder: Key, moment: RequestMoment) -> None:
-        """Delete what a holder holds; it goes with the last of it. While finalizers keep pods of a namespace, all else
-        in it stays for the controllers that remove them.
+        """Delete the content of a holder, which goes with the last object. While finalizers keep pods of a namespace,
+        all else in it stays for the controllers that remove them.
         """
         obj = self._tables.read(holder)
         held = [] if obj is None else self._held(holder, obj)
@@ -268,7 +271,9 @@ class Deletion:
             self._follow(self._say_what_remains, holder, moment)
 
     def _leave_namespace(self, key: Key, moment: RequestMoment) -> None:
-        """A namespace that is going goes with its last object, and goes on with all others after its last kept pod."""
+        """Continue the deletion of a namespace: it ends with its last object, and goes on with the others after its
+        last kept pod.
+        """
         holder = (NAMESPACE, "", key[1])
         if not self._tables.in_namespace(key[1]):
             self._emptied.discard(key[1])

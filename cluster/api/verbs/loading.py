@@ -1,4 +1,4 @@
-"""Objects that a cluster had: stored as they were there, whatever admission would say of new ones like them."""
+"""Objects that a cluster had: stored as they were there, without the checks of new objects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Reporting:
         self._changes = changes
 
     def report(self, request: ReportStatus, moment: RequestMoment) -> Accepted | Refused:
-        """Lay it over the newest status; 409, and its revision, when that has changed since what the reporter knew.
+        """Lay the report over the newest status; 409, with its revision, when that has changed since the one that the
+        reporter knew.
 
         The answer does not bring the object along: reports are many, and their authors watch.
         """
@@ -67,7 +68,7 @@ class Reflection:
         self._tables = registry.tables
 
     def reflect(self, request: Reflect) -> Accepted | Refused:
-        """Store what another cluster has, or remove what it no longer has."""
+        """Store an object of another cluster, or remove one that it no longer has."""
         if self._registry.kinds.by_key(request.kind) is None:
             return refusals.unknown_kind(request.kind)
         tables, key = self._tables, (request.kind, request.namespace, request.name)
@@ -99,7 +100,7 @@ _WATCHED: Final = frozenset(WATCHED)
 
 
 class Loading:
-    """Stores objects from another cluster. Refuses objects that exist, and those that readers cannot read."""
+    """Return why readers cannot read it; the scheduler's view reads the most."""
 
     def __init__(self, registry: Registry, creation: Creation, deletion: Deletion) -> None:
         self._registry = registry
@@ -168,7 +169,7 @@ class Loading:
 
 
 def fill_loaded(obj: Object, admission: Admission, lookup: Any) -> None:
-    """Fill in what an object that exists left out; what it says of itself stays."""
+    """Fill in missing fields of an existing object; its own fields stay."""
     status: dict[str, Any] = obj.get("status") or {}
     if admission.initial_status is not None:
         admission.initial_status(obj)
@@ -191,7 +192,7 @@ def settle_namespace(kind: Kind, obj: Object) -> str:
 
 
 def identity_problems(obj: Object) -> list[Cause]:
-    """Say what is wrong with the name and the times of an object that exists."""
+    """Return the problems of an existing object's name and times."""
     meta: dict[str, Any] = obj.get("metadata") or {}
     if not meta.get("name"):
         return [required("metadata.name", "an object that exists has a name")]

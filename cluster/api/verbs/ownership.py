@@ -20,7 +20,7 @@ MANAGED: Final = "managedFields"
 def applied(
     kinds: KindTable, kind: Kind, live: Object | None, config: Object, request: Patch, moment: RequestMoment
 ) -> Object | Refused:
-    """The object after a server-side apply, with its owners; conflicts are refused (409)."""
+    """Return the object after a server-side apply, with its owners; conflicts are refused (409)."""
     shape = _shape(kinds, kind)
     reset = resets(request.subresource, drops_status=kind.drops_status)
     who = serverside.Applicant(moment.manager, kind.api_version, request.subresource, request.force, reset)
@@ -32,7 +32,7 @@ def applied(
 
 
 def made(kinds: KindTable, kind: Kind, obj: Object, moment: RequestMoment) -> Object:
-    """A new object with its maker as the owner of its fields, where he has given himself a name for that."""
+    """Return a new object with its maker as the owner of its fields, where the maker has named a manager."""
     if not moment.manager:
         return obj
     who = by_update(moment.manager, kind.api_version)
@@ -42,7 +42,7 @@ def made(kinds: KindTable, kind: Kind, obj: Object, moment: RequestMoment) -> Ob
 
 
 def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource: str, moment: RequestMoment) -> Object:
-    """The new object with the owners of its fields after an update; `new` may hold managedFields as a client has them.
+    """Return the new object with the owners of its fields after an update; `new` may hold a client's managedFields.
 
     An object that was made without a manager has none until it is applied.
     """
@@ -55,7 +55,7 @@ def tracked(kinds: KindTable, kind: Kind, old: Object, new: Object, subresource:
 
 
 def owners_in(obj: Object) -> Any:
-    """managedFields as they stand in an object, None when there are none."""
+    """Return an object's managedFields as they stand, None without any."""
     return obj["metadata"].get(MANAGED)
 
 

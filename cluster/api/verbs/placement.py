@@ -21,7 +21,7 @@ _SCHEDULED: Final = StatusCondition("PodScheduled", "True")
 
 
 class Placement:
-    """Puts pods on nodes and takes them off. `bound`: how many it has put on a node so far."""
+    """Binds pods to nodes and evicts them. `bound`: how many it has bound so far."""
 
     def __init__(self, tables: ObjectTables, deletion: Deletion) -> None:
         self.bound = 0
@@ -56,7 +56,9 @@ class Placement:
         return Accepted(self._tables.revision)
 
     def evict(self, request: EvictPod, moment: RequestMoment) -> Accepted | Refused:
-        """Write the conditions, then delete with the pod's own grace period; not when they were there already."""
+        """Write the conditions, then delete with the pod's own grace period; nothing when the conditions exist
+        already.
+        """
         key = ("Pod", request.namespace, request.name)
         pod = self._tables.read(key)
         if pod is None:
@@ -78,7 +80,7 @@ class Placement:
 
 
 def set_condition(status: dict[str, Any], condition: StatusCondition, now: str) -> bool:
-    """Write a condition by its type; False when it says the same already. The transition time moves with the status."""
+    """Write a condition by its type; False without a difference. The transition time changes with the status."""
     conditions: list[dict[str, Any]] = list(status.get("conditions") or ())
     written = {"type": condition.type, "status": condition.status, "lastTransitionTime": now}
     if condition.reason:
@@ -116,13 +118,13 @@ def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
 
 
 class Scales:
-    """Looks controllers up in the store."""
+    """Reads the scales of controllers from the store."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def of_pod(self, pod: Object) -> Scale | None:
-        """The scale of its controller; a ReplicaSet's is its Deployment's, where it has one."""
+        """Return the scale of the pod's controller; a ReplicaSet's is its Deployment's, where it has one."""
         found = self._controller(pod)
         if found is not None and found["kind"] == "ReplicaSet":
             return _scale(self._controller(found) or found)
@@ -162,7 +164,7 @@ class Eviction:
         self._scales = Scales(registry)
 
     def request(self, request: RequestEviction, moment: RequestMoment) -> Accepted | Refused:
-        """Evict a pod, or say which budget forbids it (429) or that two of them claim it (500)."""
+        """Evict a pod, or return which budget forbids it (429) or that two of them cover it (500)."""
         found = self._registry.existing("Pod", request.namespace, request.name)
         if isinstance(found, Refused):
             return found
@@ -201,8 +203,8 @@ class Eviction:
         return None
 
     def _status(self, budget: Object, moment: RequestMoment) -> dict[str, Any]:
-        """Return the budget's status as the disruption controller has it; counted here when that controller has not
-        seen it yet.
+        """Return the budget's status from the disruption controller; counted here when that controller has not seen it
+        yet.
         """
         status = section(budget, "status")
         if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
@@ -213,7 +215,7 @@ class Eviction:
         return budget_status(budget, covered, self._scales.of_pod, moment.now)
 
     def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: RequestMoment) -> None:
-        """Note that the pod is on its way out, so that the next request finds one disruption less."""
+        """Note that the pod is leaving, so that the next request finds one disruption fewer."""
         meta = budget["metadata"]
         status["disruptionsAllowed"] -= 1
         status["disruptedPods"] = {**section(status, "disruptedPods"), pod: moment.text}

@@ -16,7 +16,8 @@ from pumice.storage.errors import CodecError
 
 
 class RequestMoment(Struct, frozen=True, gc=False):
-    """`now` in seconds since the epoch; `user` goes into the journal beside what the request changed.
+    """The time and sender of a request. `now` in seconds since the epoch; `user` goes into the journal beside the
+    change.
 
     `manager`: the owner of the changed fields, where owners are kept; the user when none is named. `uid`: of what is
     created; "": a new one.
@@ -29,7 +30,7 @@ class RequestMoment(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """`now` as API timestamps are written."""
+        """Return `now` as API timestamps are written."""
         return written_second(int(self.now))
 
 
@@ -39,7 +40,7 @@ _NIL: Final = 0xC0  # as a number it is looked for at a third of what it costs a
 
 
 def decoded(blob: bytes) -> Object | Refused:
-    """A mapping as it came; a patch's nulls mean removal and are kept."""
+    """Return a mapping from bytes; a patch's nulls mean removal and are kept."""
     try:
         obj = unpack(blob)
     except CodecError as error:
@@ -55,14 +56,14 @@ def may_hold_null(blob: bytes) -> bool:
 
 
 def name_of(obj: Object) -> str:
-    """metadata.name of an object that is not checked yet; empty when there is none."""
+    """Return metadata.name of an unchecked object; empty without one."""
     meta = obj.get("metadata")
     name = cast("dict[str, Any]", meta).get("name") if isinstance(meta, dict) else None
     return name if isinstance(name, str) else ""
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy of plain data, where nulls in mappings are absent: as after `drop_nulls`."""
+    """Return a copy of plain data without nulls in mappings, as after `drop_nulls`."""
     if is_mapping(value):
         return {
             name: item if item.__class__ not in COMPOUND else without_nulls(item)

@@ -32,7 +32,9 @@ _FINALIZERS: Final = ("NamespaceFinalizersRemaining", "SomeFinalizersRemain", "C
 
 
 def with_conditions(tables: ObjectTables, namespace: Object, held: Iterable[Key], at: str) -> Object | None:
-    """The namespace with what it waits for, as of a time; None when it says so already. `held`: all that is in it."""
+    """Return the namespace with the conditions of its remaining objects, as of a time; None without a difference.
+    `held`: all objects in it.
+    """
     keys = list(held)
     of_kind = Counter(key[0] for key in keys)
     objects = [obj for key in keys if (obj := tables.shared(key)) is not None]
@@ -70,7 +72,7 @@ def _remaining(names: tuple[str, str, str], why: str, found: list[str], well: st
 
 
 def _resource(tables: ObjectTables, key: str) -> str:
-    """`pods.`, `jobs.batch`: the resource and group of a kind."""
+    """Return the resource and group of a kind, like `pods.`, `jobs.batch`."""
     if (row := KINDS.get(key)) is not None:
         return f"{row.plural}.{row.group}"
     for place in tables.names(_DEFINITION):

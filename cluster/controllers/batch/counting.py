@@ -1,4 +1,4 @@
-"""The progress of a Job: its pods counted, and those that were counted and have gone since.
+"""The progress of a Job: its counted pods, and the counted pods that have gone since.
 
 Kubernetes holds an ended pod by a finalizer until it is counted; here the controller remembers what went, and after a
 restart takes the Job's status for it.
@@ -25,7 +25,7 @@ INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
 def written_indexes(indexes: Iterable[int]) -> str:
-    """In order; two neighbours are written_indexes apart, three or more as a range."""
+    """Return the indexes as text, in order; two neighbours as two numbers, three or more as a range."""
     parts: list[str] = []
     run: list[int] = []
     for index in [*sorted(set(indexes)), None]:
@@ -38,7 +38,7 @@ def written_indexes(indexes: Iterable[int]) -> str:
 
 
 def read_indexes(text: object, below: int) -> set[int]:
-    """The indexes of a text, those below a number; what makes no sense is passed over."""
+    """Return the indexes of a text, those below a number; malformed parts are skipped."""
     found: set[int] = set()
     for part in text.split(",") if isinstance(text, str) else ():
         first, _, last = part.partition("-")
@@ -49,13 +49,13 @@ def read_indexes(text: object, below: int) -> set[int]:
 
 
 def index_of(pod: Object) -> int | None:
-    """The index that a pod has."""
+    """Return the index that a pod has."""
     return whole_number(text_map(pod["metadata"].get("annotations")).get(INDEX, ""))
 
 
 class GonePods(Struct):
-    """Pods of a Job that have gone, by how they were counted; `spared`: uids of those that the controller itself took
-    away, which do not count.
+    """Pods of a Job that have gone, by how they were counted; `spared`: uids of those that the controller itself
+    removed, which do not count.
     """
 
     succeeded: int = 0
@@ -65,7 +65,9 @@ class GonePods(Struct):
 
 @dataclass(slots=True)
 class JobProgress:
-    """`done`, `failed_indexes`: indexes that have succeeded, or failed for good (of an Indexed Job)."""
+    """The progress of a Job. `done`, `failed_indexes`: indexes that have succeeded, or failed for good (of an Indexed
+    Job).
+    """
 
     active: list[Object] = field(default_factory=list[Object])
     terminating: list[Object] = field(default_factory=list[Object])
@@ -107,7 +109,7 @@ def first_gone(job: Object, pods: Sequence[Object]) -> GonePods:
 
 
 def note_gone(gone: GonePods, job: Object, pod: Object) -> None:
-    """A pod was removed. One that had not ended has failed, as it never will succeed, unless it was spared.
+    """Note that a pod was removed. One that had not ended counts as failed, unless it was spared.
 
     A kubelet says so before the pod goes, and then rules about its conditions are asked.
     """
@@ -143,7 +145,7 @@ def counted(job: Object, pods: Sequence[Object], gone: GonePods) -> JobProgress:
 
 
 def _count_indexes(job: Object, count: JobProgress) -> None:
-    """Every index counts once; one that has succeeded before, or failed for good, is in the status."""
+    """Count every index once; one that has succeeded before, or failed for good, is in the status."""
     spec, status = job["spec"], section(job, "status")
     below = spec.get("completions") or 0
     count.done = read_indexes(status.get("completedIndexes"), below)

@@ -28,7 +28,9 @@ class FailureVerdict:
 
 
 def verdict_on(job: Object, pod: Object) -> FailureVerdict:
-    """By the first rule of the Job's podFailurePolicy that matches; then by the limit of its index."""
+    """Return the verdict by the first rule of the Job's podFailurePolicy that matches, then by the limit of its
+    index.
+    """
     rules: list[Object] = section(job["spec"], "podFailurePolicy").get("rules") or []
     for number, rule in enumerate(rules):
         matched = _matched(rule, pod, number)
@@ -58,7 +60,7 @@ def failures_before(pod: Object, name: str = FAILURES) -> int:
 
 
 def _matched(rule: Object, pod: Object, number: int) -> str:
-    """Return the rule that matched, in Kubernetes' words; "" when none did."""
+    """Return the rule that matched, in Kubernetes' words; "" without one."""
     meta, status = pod["metadata"], section(pod, "status")
     if (status.get("phase") or "Pending") != "Failed":
         return ""

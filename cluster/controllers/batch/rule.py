@@ -101,7 +101,7 @@ VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 @dataclass(slots=True)
 class PodChange:
-    """`again_at`: pods are wanting, and may come no sooner (0: nothing waits)."""
+    """The pods to create and delete. `again_at`: pods are missing, and may come no sooner (0: none waits)."""
 
     new: list[Object] = field(default_factory=list[Object])
     surplus: list[Object] = field(default_factory=list[Object])
@@ -162,7 +162,7 @@ def _surplus(job: Object, count: JobProgress, wanted: int) -> list[Object]:
 def _with_indexes(
     job: Object, count: JobProgress, change: PodChange, active: Sequence[Object], missing: int, now: float
 ) -> PodChange:
-    """The lowest indexes that are free; each waits for its own failures where each has its own limit."""
+    """Return the lowest free indexes; each waits for its own failures where each has its own limit."""
     busy = active if not replaces_failed_only(job) else [*active, *count.terminating]
     taken = count.done | count.failed_indexes | {index for pod in busy if (index := index_of(pod)) is not None}
     alone = job["spec"].get("backoffLimitPerIndex") is not None
@@ -181,7 +181,7 @@ def _with_indexes(
 
 
 def _indexed_pod(job: Object, index: int, failed: Sequence[Object] | None) -> Object:
-    """`failed`: pods of its index, where it has a limit of its own."""
+    """Return a pod of an index. `failed`: failed pods of the index, where it has a limit of its own."""
     pod = pod_from(job["spec"]["template"], job)
     meta, spec = pod["metadata"], pod["spec"]
     meta["generateName"] = f"{job['metadata']['name']}-{index}-"
@@ -217,7 +217,7 @@ REACHED: Final = ("CompletionsReached", "Reached expected number of succeeded po
 
 
 def enough(job: Object, count: JobProgress) -> tuple[str, str] | None:
-    """Reason and message of its success; None while there is more to do."""
+    """Return reason and message of the Job's success; None before."""
     rule = _met(job, count)
     if rule is not None:
         return "SuccessPolicy", f"Matched rules at index {rule}"
@@ -228,7 +228,7 @@ def enough(job: Object, count: JobProgress) -> tuple[str, str] | None:
 
 
 def _met(job: Object, count: JobProgress) -> int | None:
-    """The first rule of its successPolicy that holds, if any."""
+    """Return the first rule of its successPolicy that holds, if any."""
     rules: list[Object] = section(job["spec"], "successPolicy").get("rules") or []
     for number, rule in enumerate(rules):
         text, least = rule.get("succeededIndexes"), rule.get("succeededCount")
@@ -270,18 +270,22 @@ class JobRule(OwnerRule):
         self._jobs: dict[str, Object] = {}
 
     def belongs(self, owner: Object) -> Belongs | None:
-        """Return a test that picks the owner's among those that it `adopts`; None: those that the owner made."""
+        """Return a test that picks the owner's children among those that it `adopts`; None: those that the owner
+        made.
+        """
         return by_selector(owner["spec"].get("selector"))
 
     def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
-        """A child has come (`old` is None), has changed, has another under its name, or has gone (`new` is None)."""
+        """Note that a child has come (`old` is None), has changed, has another under its name, or has gone (`new` is
+        None).
+        """
         stays = old is None or (new is not None and old["metadata"]["uid"] == new["metadata"]["uid"])
         if old is not None and not stays and mark in self._gone:
             counting.note_gone(self._gone[mark], self._jobs[mark], old)
         return True
 
     def forget(self, mark: str) -> None:
-        """The owner was removed."""
+        """Forget a removed owner."""
         self._gone.pop(mark, None)
         self._jobs.pop(mark, None)
 
@@ -317,7 +321,9 @@ class JobRule(OwnerRule):
 
 
 def decide(job: Object, state: BatchJobState, count: JobProgress, now: float) -> tuple[JobOutcome, PodChange, Agenda]:
-    """The next step of a Job that is not over: one trigger of its life at a time, and the pods that go with it."""
+    """Return the next step of a Job that has not ended: one trigger of its life at a time, and the pods that go with
+    it.
+    """
     work = Agenda()
     if state in (BatchJobState.SUCCEEDING, BatchJobState.FAILING):
         if count.active or count.terminating:
@@ -348,7 +354,7 @@ def _moved(job: Object, state: BatchJobState, trigger: BatchJobTrigger) -> Batch
 
 
 def _last_words(job: Object, state: BatchJobState) -> tuple[str, str]:
-    """Reason and message of the condition that said where it was going."""
+    """Return reason and message of the condition that announced the end."""
     conditions: list[Object] = section(job, "status").get("conditions") or []
     [said] = [each for each in conditions if each.get("type") == state.value]
     return str(said.get("reason") or ""), str(said.get("message") or "")
@@ -377,7 +383,7 @@ def _broken(job: Object, count: JobProgress, now: float) -> tuple[str, str] | No
 
 
 def status_after(job: Object, count: JobProgress, active: int, outcome: JobOutcome, now: float) -> Object:
-    """The status as it is to be."""
+    """Return the new status."""
     old = section(job, "status")
     before, stamp = state_of(job), timestamp(now)
     status: Object = {"ready": count.ready, "terminating": len(count.terminating)}
@@ -443,7 +449,7 @@ def _removal(pod: Object) -> Delete:
 
 
 def _clean_up(job: Object, now: float) -> Agenda:
-    """A Job that is over goes some time after it ended, if it says so, with its pods."""
+    """Return the deletion of an ended Job with its pods, once its time to live is over."""
     after, work = job["spec"].get("ttlSecondsAfterFinished"), Agenda()
     if after is None or is_leaving(job):
         return work

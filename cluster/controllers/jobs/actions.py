@@ -34,7 +34,7 @@ from pumice.storage.codec import repack
 
 
 def pod_group_of(job: Object, fields: Object) -> Object:
-    """A new PodGroup; `fields` are those that follow the Job's."""
+    """Return a new PodGroup; `fields` are those that follow the Job's."""
     meta, spec = job["metadata"], job["spec"]
     group_spec = fields | {"queue": spec["queue"]}
     if (topology := spec.get("networkTopology")) is not None:
@@ -54,7 +54,7 @@ def pod_group_of(job: Object, fields: Object) -> Object:
 
 
 def followed(job: Object, priorities: Mapping[str, int]) -> Object:
-    """The fields of the PodGroup's spec that follow the Job's when it is scaled.
+    """Return the fields of the PodGroup's spec that follow the Job's when it is scaled.
 
     `priorities` are the values of the priority classes by name.
     """
@@ -113,7 +113,7 @@ def sync(
     *,
     scales_quietly: bool = False,
 ) -> list[ApiRequest]:
-    """Bring PodGroup and pods to what the Job says, once the PodGroup is past Pending; then the status.
+    """Bring PodGroup and pods to the Job's spec, once the PodGroup is past Pending; then the status.
 
     `classes`: the priority classes. `scales_quietly`: pods that are too many are marked, so that their end is not an
     event of the Job.
@@ -167,7 +167,7 @@ def kill(
 
 
 def plugin_trouble(state: JobState, job: Object) -> str:
-    """Return why plugins cannot make the pods that are due; empty: no problem."""
+    """Return why plugins cannot make the due pods; empty without a problem."""
     started = state.group is not None and state.group.phase not in _NOT_STARTED
     return trouble_of(job) if started else ""
 
@@ -182,7 +182,7 @@ def _settle(
     killed: bool = False,
     because: Mapping[str, str] = MappingProxyType({}),
 ) -> list[ApiRequest]:
-    """Let the counts decide about the phase and write what changed; `because`: why the phase is another one."""
+    """Let the counts decide the phase and write the changes; `because`: why the phase differs."""
     phase = next_phase(phase_of(status), then, job["spec"], status)
     # counted as a restart begins, and not when it is over (Volcano's `state` package)
     if then is Then.RESTART:
@@ -211,7 +211,7 @@ def _because(resolved: Resolved) -> dict[str, str]:
 
 
 def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, list[ApiRequest]]:
-    """Plugins and volumes of a Job that has not run yet."""
+    """Return the requests for plugins and volumes of a Job that has not run yet."""
     resources: Object = dict(controlled(job))
     requests = _plugin_objects(state, job, status)
     volumes: list[Object] = job["spec"].get("volumes") or []
@@ -240,7 +240,9 @@ def _without_plugin_objects(job: Object, known: Object) -> list[ApiRequest]:
 
 
 def _follow_replicas(state: JobState, job: Object) -> list[ApiRequest]:
-    """The list of hosts follows the Job's spec (Volcano's `OnJobUpdate`, which svc alone has)."""
+    """Return the requests by which the list of hosts follows the Job's spec (Volcano's `OnJobUpdate`, which svc alone
+    has).
+    """
     generation = job["metadata"].get("generation", 0)
     if state.hosts_at == generation or "svc" not in section(job["spec"], "plugins"):
         return []
@@ -272,7 +274,7 @@ def _pod_group_requests(state: JobState, job: Object, classes: Mapping[JobKey, O
 
 
 def _wanted(state: JobState, job: Object, classes: Mapping[JobKey, Object]) -> Object:
-    """The PodGroup's fields, worked out anew only when the Job's spec or a priority class changed."""
+    """Return the PodGroup's fields, computed anew only when the Job's spec or a priority class changed."""
     generation = job["metadata"].get("generation", 0)
     if state.wanted is None or state.wanted[0] != generation:
         priorities = {name: each.get("value", 0) for (_, name), each in classes.items()}
@@ -281,7 +283,7 @@ def _wanted(state: JobState, job: Object, classes: Mapping[JobKey, Object]) -> O
 
 
 def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[ApiRequest], list[PodView]]:
-    """Creates and deletes, and the pods there will be: new ones are counted as they are sure to be, Pending."""
+    """Return creates and deletes, and the resulting pods: new ones are counted as Pending, as they certainly will be."""
     requests: list[ApiRequest] = []
     views: list[PodView] = []
     deletes: list[ApiRequest] = []
@@ -323,7 +325,9 @@ def _expected(job: Object, task: Object, index: int) -> PodView:
 
 
 def _may_start(state: JobState, job: Object, task: Object) -> bool:
-    """dependsOn: of `any` one named task must be up (when several are named), else all of them."""
+    """Return whether dependsOn is met: of `any` one named task must be up (when several are named), otherwise all of
+    them.
+    """
     depends: Object | None = task.get("dependsOn")
     if trouble_of(job):
         return False
@@ -344,7 +348,7 @@ def _is_up(state: JobState, job: Object, name: str) -> bool:
 
 
 def _targets(state: JobState, resolved: Resolved) -> Sequence[PodView]:
-    """The pods of the task, the pod or the partition that the action is about."""
+    """Return the pods of the action's task, pod or partition."""
     trigger = resolved.trigger
     pods = state.pods.get(trigger.task, {}).values()
     match resolved.action:
@@ -357,14 +361,14 @@ def _targets(state: JobState, resolved: Resolved) -> Sequence[PodView]:
 
 
 def _all_but_ended(state: JobState, job: Object, reaction: Reaction) -> Sequence[PodView]:
-    """At the last try pods that have ended stay, whatever the action."""
+    """Return the pods without ended ones: at the last try these stay, whatever the action."""
     retries, most = section(job, "status").get("retryCount", 0), job["spec"].get("maxRetry", 0)
     keep = reaction.keep_ended or retries >= most - 1
     return [pod for pod in state.all_pods() if not (keep and pod.phase in ("Succeeded", "Failed"))]
 
 
 def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable[ApiRequest]:
-    """Mark the pod as wanted gone, so that its end does not count as an eviction, and delete it."""
+    """Mark the pod as to be deleted, so that its end does not count as an eviction, and delete it."""
     if pod.deleting:
         return []
     pod.deleting = True

@@ -16,7 +16,7 @@ from pumice.core.objects.metadata import section
 
 
 class JobPhase(StrEnum):
-    """status.state.phase; an empty one counts as PENDING."""
+    """Phases of status.state.phase; an empty one counts as PENDING."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -166,19 +166,19 @@ REACTIONS: Final[dict[tuple[JobPhase, Action], Reaction]] = {
 
 
 def phase_of(status: dict[str, Any]) -> JobPhase:
-    """The phase a job is in; Pending when it has none yet, or an unknown one (Volcano's `state/factory.go`)."""
+    """Return the phase of a job: Pending without one, or for an unknown one (Volcano's `state/factory.go`)."""
     phase = section(status, "state").get("phase")
     return _PHASES.get(phase, JobPhase.PENDING) if isinstance(phase, str) else JobPhase.PENDING
 
 
 def next_phase(phase: JobPhase, then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
-    """The phase that follows from the counts in `status`; None: the phase stays."""
+    """Return the phase that follows from the counts in `status`; None when it stays."""
     trigger = trigger_of(then, spec, status)
     return None if trigger is None else JOB_LIFE.step(phase, trigger)
 
 
 def trigger_of(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
-    """Return the trigger for the counts in `status`; None: the phase stays."""
+    """Return the trigger for the counts in `status`; None when the phase stays."""
     match then:
         case Then.STAY:
             return None
@@ -212,7 +212,9 @@ def _after_restart(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger
 
 
 def _progress(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
-    """Running until all pods have ended, enough have succeeded, or too few are left."""
+    """Return the progress of a running job: Running until all pods have ended, enough have succeeded, or too few are
+    left.
+    """
     replicas = total_replicas(spec)
     if replicas == 0:  # scaled down to nothing
         return None
@@ -227,7 +229,9 @@ def _progress(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | No
 
 
 def _some_task_failed(spec: dict[str, Any], status: dict[str, Any]) -> bool:
-    """A task has fewer successes than its minimum; looked at only when the job needs every task's minimum."""
+    """Return whether a task has fewer successes than its minimum; checked only when the job needs every task's
+    minimum.
+    """
     tasks: list[dict[str, Any]] = spec.get("tasks") or []
     least = [task.get("minAvailable", task.get("replicas", 0)) for task in tasks]
     if spec.get("minAvailable", 0) < sum(least):
@@ -241,5 +245,5 @@ def _some_task_failed(spec: dict[str, Any], status: dict[str, Any]) -> bool:
 
 
 def total_replicas(spec: dict[str, Any]) -> int:
-    """Pods of all tasks."""
+    """Return the number of pods of all tasks."""
     return sum(task.get("replicas", 0) for task in spec.get("tasks") or ())

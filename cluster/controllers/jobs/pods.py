@@ -13,22 +13,22 @@ _FROM_JOB_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
 
 
 def pod_name(job: str, task: str, index: int) -> str:
-    """Name of the index-th pod of a task."""
+    """Return the name of the index-th pod of a task."""
     return f"{job}-{task}-{index}"
 
 
 def pod_group_name(job: Object) -> str:
-    """Name of a Job's PodGroup."""
+    """Return the name of a Job's PodGroup."""
     return f"{job['metadata']['name']}-{job['metadata']['uid']}"
 
 
 def claim_name(job: Object, number: int, volume: Object) -> str:
-    """The claim of a Job's volume: the one it names, or one made for it."""
+    """Return the claim of a Job's volume: the one that it names, or the one made for it."""
     return volume.get("volumeClaimName") or f"{job['metadata']['name']}-pvc-{job['metadata']['uid'][:8]}-{number}"
 
 
 class PodMaker:
-    """Makes the pods of one task; what they share is made once. The pods share parts: they are for packing only."""
+    """Makes the pods of one task; their common parts are made once and shared, so the pods must not be changed."""
 
     def __init__(self, job: Object, task: Object) -> None:
         self._job, self._task = job, task
@@ -39,7 +39,7 @@ class PodMaker:
         self._spec = self._shared_spec()
 
     def make(self, index: int) -> Object:
-        """The index-th pod, before plugins see it."""
+        """Return the index-th pod, before plugins change it."""
         number = str(index)
         labels = {**self._labels, keys.TASK_INDEX: number}
         partition: Object | None = self._task.get("partitionPolicy")

@@ -1,4 +1,4 @@
-"""From what happened to what is done about it: policies of a job and its tasks (source: Volcano's `applyPolicies`)."""
+"""Policies of a job and its tasks: the action for each event (source: Volcano's `applyPolicies`)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _INTERNAL: Final = (OUT_OF_SYNC, COMMAND_ISSUED, POD_RUNNING, "")
 
 
 class JobTrigger(Struct, frozen=True):
-    """Something that happened to a job. `action` is set by commands, and by a `policy` with an expired timeout;
-    `version` is the job-version of the pod.
+    """An event of a job. `action` is set by commands, and by a `policy` with an expired timeout; `version` is the
+    job-version of the pod.
     """
 
     event: str = OUT_OF_SYNC
@@ -57,14 +57,16 @@ class Resolved(Struct, frozen=True):
     policy: str = ""
 
     def because(self) -> str:
-        """Return which policy asked for the action, and what had happened; "" where no policy did."""
+        """Return the policy that asked for the action, and the event; "" without a policy."""
         if self.action is Action.SYNC_JOB or self.trigger.event == COMMAND_ISSUED:
             return ""
         return f"{self.action} by the policy for {self.policy or self.trigger.event}: {happened(self.trigger)}"
 
 
 def resolve(job: dict[str, Any], trigger: JobTrigger) -> Resolved:
-    """The task's policies first, then the job's; SyncJob when none applies or the trigger is of an earlier life."""
+    """Return the action by the task's policies first, then the job's; SyncJob when none applies or the trigger is of an
+    earlier life.
+    """
     if trigger.action:
         return Resolved(Action(trigger.action), trigger, policy=trigger.policy)
     if trigger.event in _INTERNAL or _outdated(job, trigger):

@@ -1,4 +1,4 @@
-"""The rule of Volcano's Jobs: what happened to a Job becomes an action, the action becomes requests.
+"""The rule of Volcano's Jobs: events of a Job become actions, and actions become requests.
 
 One action a Job and look: what else has happened waits for its answers, so that every decision is made on what the one
 before it has done.
@@ -55,7 +55,7 @@ class Announcements:
         return requests
 
     def executed(self, job: Object, resolved: Resolved, now: float) -> None:
-        """An action begins, or is put off."""
+        """Announce that an action begins, or is put off."""
         if resolved.delay_s > 0:
             delay = format_duration(round(resolved.delay_s * SECOND_NS))
             self._say(job, EXECUTE, f"Execute action {resolved.action} after {delay}", now)
@@ -65,7 +65,7 @@ class Announcements:
                 self._say(job, POLICY, because, now)
 
     def commanded(self, job: Object, action: str, now: float) -> None:
-        """A command has come, and is taken away."""
+        """Announce that a command has come, and is deleted."""
         message = f"Start to execute command {action}, and clean it up to make sure executed not more than once."
         self._say(job, "CommandIssued", message, now)
 
@@ -74,7 +74,7 @@ class Announcements:
         self._say(job, EXECUTE, f"Job failed on action {Action.SYNC_JOB} for retry limit reached", now)
 
     def refused(self, job: Object, kind: str, why: str, now: float) -> None:
-        """The api will not have what the Job needs, or a plugin cannot make it."""
+        """Announce that the api refuses a request for the Job, or that a plugin cannot make it."""
         reason, message = _REFUSALS.get(kind, _PLUGIN)
         self._say(job, reason, message.format(why), now, warning=True)
 
@@ -93,7 +93,7 @@ _VIEWED: Final[Object] = {}
 
 
 class VolcanoJobRule(OwnerRule):
-    """Rule of Volcano's Jobs, by their names as in Volcano: a Job finds the pods of the one before it.
+    """Rule of Volcano's Jobs, by name as in Volcano: a Job takes over the pods of an earlier one of its name.
 
     `aloud`: whether to say in events what is done, and to keep how long it took to make pods. `fixes`: the defects of
     Volcano that are mended now (`pumice.config.fixes`).
@@ -124,7 +124,7 @@ class VolcanoJobRule(OwnerRule):
         return f"{owner['metadata']['namespace']}/{owner['metadata']['name']}"
 
     def parent_of(self, child: Object) -> str | None:
-        """Return namespace and name of the Job that controls a child; None: no Job does."""
+        """Return namespace and name of the Job that controls a child; None without one."""
         reference = controller_of(child, VOLCANO_JOB)
         return None if reference is None else f"{child['metadata']['namespace']}/{reference['name']}"
 
@@ -139,7 +139,7 @@ class VolcanoJobRule(OwnerRule):
     # --- what changed
 
     def owner_changed(self, mark: str, old: Object | None, new: Object) -> bool:
-        """A Job has come (`old` is None) or has changed."""
+        """Note that a Job has come (`old` is None) or has changed."""
         state = self._state(mark)
         state.job = new
         known = old is not None and old["spec"] == new["spec"]
@@ -148,7 +148,7 @@ class VolcanoJobRule(OwnerRule):
         return state.happened(JobTrigger())
 
     def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
-        """A pod or PodGroup has come, has changed, or has gone (`new` is None)."""
+        """Note that a pod or PodGroup has come, has changed, or has gone (`new` is None)."""
         state = self._state(mark)
         if name[0] == "PodGroup":
             trigger = self._group(state, name[1][1], new)
@@ -159,7 +159,7 @@ class VolcanoJobRule(OwnerRule):
         return trigger is not None and state.happened(trigger)
 
     def other_changed(self, owner: Object, kind: str, other: Object, *, fresh: bool) -> bool:
-        """A queue or a priority class has changed."""
+        """Note that a queue or a priority class has changed."""
         state = self._states[self.mark_of(owner)]
         if kind == "PriorityClass":
             state.wanted = None
@@ -168,14 +168,14 @@ class VolcanoJobRule(OwnerRule):
         return fresh and owner["spec"].get("queue") == other["metadata"]["name"] and state.happened(JobTrigger())
 
     def commanded(self, mark: str, action: str, now: float) -> bool:
-        """A Command for a Job was taken away and is to be carried out."""
+        """Note that a Command for a Job was deleted and is to be carried out."""
         state = self._states[mark]
         if state.job is not None:
             self._said.commanded(state.job, action, now)
         return state.happened(JobTrigger(COMMAND_ISSUED, action))
 
     def forget(self, mark: str) -> None:
-        """The Job was removed; its pods are known to the next of that name."""
+        """Forget a removed Job; its pods belong to the next one of that name."""
         state = self._states.pop(mark)
         if state.pods or state.groups:
             self._states[mark] = JobState(
@@ -265,7 +265,7 @@ class VolcanoJobRule(OwnerRule):
     def _act(
         self, state: JobState, job: Object, world: Mapping[str, Mapping[Key, Object]], now: float
     ) -> list[ApiRequest]:
-        """The first thing that is more than a sync, else a sync; what is left waits for the next look."""
+        """Return the first action other than a sync, or a sync; the others wait for the next look."""
         resolved = Resolved(Action.SYNC_JOB, JobTrigger())
         while state.triggers and resolved.action is Action.SYNC_JOB:
             trigger = next(iter(state.triggers))
@@ -294,20 +294,20 @@ class VolcanoJobRule(OwnerRule):
         return requests
 
     def made(self, owner: Object, child: Object) -> None:
-        """A child was created."""
+        """Note that a child was created."""
         if self._aloud and child["kind"] == "Pod":
             born, job_born = (each["metadata"].get("creationTimestamp") for each in (child, owner))
             self._waits.append(parse_time(born) - parse_time(job_born))
 
     def take_waits(self) -> tuple[float, ...]:
-        """Seconds from a Job to each of its pods that were created since this was asked last. Source: Volcano
+        """Return the seconds from a Job to each of its pods created since the last call. Source: Volcano
         `ObserveJobToPodCreationLatency`, by the objects' own times, as there.
         """
         waits, self._waits = tuple(self._waits), []
         return waits
 
     def refused(self, mark: str, child: Object, why: str, now: float) -> bool:
-        """A child was refused; the Job is tried again, later and later."""
+        """Note that a child was refused; the Job is tried again with growing delays."""
         state = self._states.get(mark)
         if state is not None and state.job is not None:
             words = f"{child['kind']} {child['metadata']['name']}: {why}"
@@ -315,7 +315,7 @@ class VolcanoJobRule(OwnerRule):
         return True
 
     def _failed(self, state: JobState, job: Object, kind: str, words: str, now: float) -> None:
-        """Say so on the Job, try again later and later, give the Job up after too many times."""
+        """Report a failure on the Job, try again with growing delays, and give the Job up after too many tries."""
         # one failure a try, however many pods of a gang are refused
         if state.retry_at is not None:
             return

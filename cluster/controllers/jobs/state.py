@@ -1,4 +1,6 @@
-"""Job controller's knowledge of a Job: the relevant fields of each pod, its PodGroup, its events, what is put off."""
+"""Job controller's knowledge of a Job: the relevant fields of each pod, its PodGroup, its events, and delayed
+actions.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ class JobState(Struct):
         return self.groups.get(pod_group_name(self.job)) or self.groups.get(self.job["metadata"]["name"])
 
     def happened(self, trigger: JobTrigger) -> bool:
-        """Note it; the same thing twice counts once. True: the Job is to be looked at."""
+        """Note an event, equal ones once. True when the Job must be looked at."""
         self.triggers[trigger] = None
         return True
 
@@ -125,14 +127,14 @@ class JobState(Struct):
     # --- actions that are put off (source: Volcano's `delayActionMap`)
 
     def delay(self, resolved: Resolved, now: float) -> None:
-        """Carry out an action later; the same one again does not put it off."""
+        """Carry out an action later; repeating it does not put it off."""
         known = self.delayed.get(resolved.trigger.pod)
         if known is None or known[1].action is not resolved.action:
             self.delayed.pop(resolved.trigger.pod, None)
             self.delayed[resolved.trigger.pod] = moment(now + resolved.delay_s), resolved
 
     def moved_on(self, trigger: JobTrigger) -> None:
-        """A pod that has moved on takes back what was to be done about where it was."""
+        """Cancel a pod's delayed actions when its phase has moved on."""
         _, delayed = self.delayed.get(trigger.pod, (0.0, None))
         if delayed is None or trigger.event not in _POD_CHANGES:
             return
@@ -143,7 +145,7 @@ class JobState(Struct):
             del self.delayed[trigger.pod]
 
     def done(self, resolved: Resolved) -> None:
-        """An action has been carried out: others that were to do the same to the same need not."""
+        """Note that an action has been carried out, and cancel equal delayed ones on the same scope."""
         done = _scope(resolved)
         self.delayed = {pod: each for pod, each in self.delayed.items() if _scope(each[1]) != done}
 
@@ -165,7 +167,7 @@ class JobState(Struct):
     # --- its pods
 
     def all_pods(self) -> list[PodView]:
-        """Every pod, by task and name."""
+        """Return every pod, by task and name."""
         return [pods[name] for _, pods in sorted(self.pods.items()) for name in sorted(pods)]
 
     def completed(self, task: str) -> bool:
@@ -196,7 +198,7 @@ def _scope(resolved: Resolved) -> tuple[str, str]:
 
 
 def view_of(pod: Object) -> PodView | None:
-    """The view of a pod that a Job controls; None for any other (it lacks an owner, a task or a version)."""
+    """Return the view of a pod that a Job controls; None for any other (it lacks an owner, a task or a version)."""
     meta = pod["metadata"]
     annotations: dict[str, str] = meta.get("annotations") or {}
     version = annotations.get(keys.JOB_VERSION, "")

@@ -15,12 +15,12 @@ _COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating", "u
 
 
 def initial(job: Object, now: float) -> Object:
-    """The first status of a Job: Pending."""
+    """Return the first status of a Job: Pending."""
     return conditioned({"state": {"phase": "Pending"}, "minAvailable": job["spec"].get("minAvailable", 0)}, now)
 
 
 def counted(status: Object, spec: Object, pods: Iterable[PodView]) -> Object:
-    """The status after a sync: counts by phase and by task, the Job's own minimum."""
+    """Return the status after a sync: counts by phase and by task, the Job's own minimum."""
     written = tallied(status, pods)
     written["minAvailable"] = spec.get("minAvailable", 0)
     # Volcano's `syncJob` builds the status anew and leaves this out; only a kill writes it
@@ -29,7 +29,7 @@ def counted(status: Object, spec: Object, pods: Iterable[PodView]) -> Object:
 
 
 def tallied(status: Object, pods: Iterable[PodView]) -> Object:
-    """Counts by phase, those on their way out apart; zeros are left out, as Go leaves them out."""
+    """Return counts by phase, terminating pods apart; zeros are left out, as in Go."""
     counts: dict[str, int] = dict.fromkeys(_COUNTS, 0)
     tasks: dict[str, dict[str, int]] = {}
     for pod in pods:
@@ -49,7 +49,7 @@ def tallied(status: Object, pods: Iterable[PodView]) -> Object:
 
 
 def conditioned(status: Object, now: float) -> Object:
-    """With the time of the change, and the phase as the newest condition (one condition a phase)."""
+    """Return the status with the time of the change, and the phase as the newest condition (one condition a phase)."""
     at = timestamp(now)
     state = {**status["state"], "lastTransitionTime": at}
     newest = {"status": state["phase"], "lastTransitionTime": at}
@@ -66,7 +66,7 @@ def troubled(trouble: str) -> Object:
 
 
 def run_for(status: Object, job: Object, now: float) -> Object:
-    """With the time from the Job's creation to its last change, as Go prints durations."""
+    """Return the status with the time from the Job's creation to its last change, as Go prints durations."""
     created = datetime.fromisoformat(job["metadata"]["creationTimestamp"]).timestamp()
     changed = section(status, "state").get("lastTransitionTime")
     end = datetime.fromisoformat(changed).timestamp() if changed else now

@@ -1,5 +1,5 @@
 """Registrar of a storage driver on every node, as a pure machine. The node's CSINode names the drivers of all storage
-classes, without a limit, so that claims count as something that nodes have.
+classes, without a limit, so that claims count as a resource of nodes.
 
 A CSINode that another client made is left as it is. Source: Kubernetes' kubelet (`pkg/volume/csi/nodeinfomanager`).
 """
@@ -58,7 +58,7 @@ class DriversMachine(Machine):
         return sorted({*self._classes.values()} - {"", NO_PROVISIONER})
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -80,7 +80,7 @@ class DriversMachine(Machine):
         return None
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. What was written comes
+        """Take the answer to one request of the last step; answers come in order, before the next step. Writes come
         back by the watch.
         """
         if isinstance(reply, Refused) and isinstance(request, Create | Update | Delete):
@@ -88,7 +88,7 @@ class DriversMachine(Machine):
             self._retries[name] = now + RETRY_S
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:

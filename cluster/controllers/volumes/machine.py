@@ -1,4 +1,4 @@
-"""The volume controller as a pure machine: claims get volumes that are there, or volumes made for them.
+"""The volume controller as a pure machine: claims get existing volumes, or volumes made for them.
 
 Source: Kubernetes' PersistentVolume controller. A claim whose class waits for its consumer gets a volume once the
 scheduler kept one for it (the volume's claimRef) or chose a node (the claim's annotation). Volumes are made at once,
@@ -41,7 +41,7 @@ _KINDS: Final = ("StorageClass", "PersistentVolume", "PersistentVolumeClaim")
 
 
 class VolumeMachine(Machine):
-    """Gives claims volumes that are there, or has volumes made for them."""
+    """Gives claims existing volumes, or has volumes made for them."""
 
     kinds = _KINDS
 
@@ -78,8 +78,8 @@ class VolumeMachine(Machine):
         return [name for name, volume in self._known["PersistentVolume"].items() if claimed_by(volume) == claim]
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer. There
-        is one write a volume or claim and step; the answer leads to the next.
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer. A step
+        writes each volume or claim once; the answer leads to the next write.
         """
         for place in [place for place, due in self._retries.items() if due <= now]:
             del self._retries[place]
@@ -145,7 +145,9 @@ class VolumeMachine(Machine):
             yield _write(in_phase(claim, "Pending"))
 
     def _volume_of(self, claim: Object, taken: set[str]) -> Object | None:
-        """The volume a claim names or that was kept for it; else the smallest that will do, if it may have one now."""
+        """Return the volume that a claim names or that was kept for it; otherwise the smallest sufficient one, if it
+        may have one now.
+        """
         volumes = self._known["PersistentVolume"]
         wished = volume_name(claim)
         if wished:
@@ -168,7 +170,7 @@ class VolumeMachine(Machine):
         return storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not chosen
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step."""
+        """Take the answer to one request of the last step; answers come in order, before the next step."""
         if isinstance(reply, Accepted) and reply.blob:
             obj: Object = unpack(reply.blob)
             if not isinstance(request, Delete):
@@ -186,7 +188,7 @@ class VolumeMachine(Machine):
                     self._retries["PersistentVolumeClaim", claimed_by(obj)] = now + RETRY_S
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:

@@ -29,7 +29,7 @@ _CLAIMS: Final = ("PersistentVolumeClaim", "ResourceClaim")
 
 
 class PodClaimsMachine(Machine):
-    """Makes the claims that pods bring along. Of pods only those that bring claims along are kept."""
+    """Makes the claims that pods bring along. Only pods that bring claims along are kept."""
 
     kinds = ("ResourceClaimTemplate", *_CLAIMS, POD_WITH_CLAIMS)
 
@@ -80,7 +80,7 @@ class PodClaimsMachine(Machine):
             self._dirty[pod] = None
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the requests to send to the api now; empty when nothing is to do before the next news or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         for name in [name for name, due in self._retries.items() if due <= now]:
             del self._retries[name]
             self._dirty[name] = None
@@ -125,8 +125,8 @@ class PodClaimsMachine(Machine):
             yield UpdateStatus("Pod", meta["namespace"], meta["name"], patch, user=USER)
 
     def answered(self, request: ApiRequest, reply: ApiReply, now: float) -> None:
-        """The answer to one request of the last step; they come in order, before the next step. A name that is taken is
-        left alone: pods that do not own the claim wait, and their conditions say so.
+        """Take the answer to one request of the last step; answers come in order, before the next step. A name that is
+        taken is left alone: pods that do not own the claim wait, and their conditions say so.
         """
         if isinstance(reply, Accepted) and reply.blob and isinstance(request, Create):
             claim: Object = unpack(reply.blob)
@@ -145,7 +145,7 @@ class PodClaimsMachine(Machine):
         return request.namespace, request.name
 
     def next_due(self) -> float | None:
-        """Return the time when `step` has work though nothing changed; None: never."""
+        """Return the time when `step` has work without any change; None for never."""
         return min(self._retries.values(), default=None)
 
     def running_timers(self) -> int:
@@ -171,7 +171,7 @@ def _templated(pod: Object) -> list[Object]:
 
 
 def _owner(obj: Object) -> Object:
-    """The pod that an object belongs to, {} for none."""
+    """Return the pod that owns an object, {} for none."""
     references: list[Object] = section(obj, "metadata").get("ownerReferences") or []
     return next((each for each in references if each.get("controller") and each.get("kind") == "Pod"), dict[str, Any]())
 
@@ -181,7 +181,7 @@ def _pod_claim(claim: Object) -> str:
 
 
 def _made(version: str, kind: str, pod: Object, template: Object, named: Object) -> Object:
-    """An object of the template's spec that belongs to the pod."""
+    """Return an object of the template's spec that the pod owns."""
     given, meta = section(template, "metadata"), section(pod, "metadata")
     owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"], "controller": True}
     about: Object = {key: given[key] for key in ("labels", "annotations") if given.get(key)}

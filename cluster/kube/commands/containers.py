@@ -74,7 +74,7 @@ def _is_asked(container: Object) -> bool:
 
 
 def _image(container: Object) -> str:
-    """The last word of an image's name, without tag and digest."""
+    """Return the last word of an image's name, without tag and digest."""
     return str(container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
@@ -90,7 +90,7 @@ def heeds(container: Object) -> bool:
 
 
 def has_commands(spec: Object) -> bool:
-    """Return whether any container says what it is to do, or is known to be a shell."""
+    """Return whether any container has a command, or is known to be a shell."""
     for group in ("containers", "initContainers"):
         for each in spec.get(group) or ():
             if _is_asked(each) or _is_shell(each):
@@ -99,7 +99,7 @@ def has_commands(spec: Object) -> bool:
 
 
 def names_commands(spec: Object) -> bool:
-    """Return whether any container says what it is to do."""
+    """Return whether any container has a command."""
     return any(_is_asked(each) for group in ("containers", "initContainers") for each in spec.get(group) or ())
 
 
@@ -114,7 +114,7 @@ def _variables(pod: Object, container: Object) -> Variables:
 
 
 def _field(pod: Object, path: str) -> str:
-    """Of the downward API; empty for what is not known here."""
+    """Return a value of the downward API; empty for an unknown field."""
     meta: Object = pod["metadata"]
     match = _FIELD.fullmatch(path)
     if match is not None:
@@ -126,7 +126,9 @@ def _field(pod: Object, path: str) -> str:
 
 
 def _filled_in(text: str, variables: dict[str, str]) -> str:
-    """`$(NAME)` is the value of a variable, if there is one; `$$` a dollar (source: Kubernetes' `expansion`)."""
+    """Replace `$(NAME)` by the value of the variable, if it exists, and `$$` by a dollar (source: Kubernetes'
+    `expansion`).
+    """
     return _REFERENCE.sub(
         lambda match: "$" if match[1] == "$" else variables.get(match[2], match[0]),
         text,

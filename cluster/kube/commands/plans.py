@@ -16,7 +16,8 @@ AT_ITS_END: Final = FOR_EVER
 
 
 class Plan(NamedTuple):
-    """`lasts_s`: seconds from its start, or `FOR_EVER`; `said`: what it prints and when, in seconds from its start.
+    """The plan. `lasts_s`: seconds from its start, or `FOR_EVER`; `said`: its output with times, in seconds from its
+    start.
 
     `works`: how often it does what takes as long as its pod is said to run, beside that.
     """
@@ -27,9 +28,9 @@ class Plan(NamedTuple):
     works: int = 0
 
     def printed(self, ran_s: float) -> str:
-        """By a container that has run for so many seconds."""
+        """Return the output of a container that has run for so many seconds."""
         return "".join([text for at, text in self.said if at <= ran_s])
 
     def working(self, duration_s: float) -> Plan:
-        """This plan where a piece of work takes so many seconds."""
+        """Return this plan with a piece of work that takes so many seconds."""
         return self._replace(lasts_s=self.lasts_s + duration_s * self.works, works=0) if self.works else self

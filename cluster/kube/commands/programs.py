@@ -68,7 +68,7 @@ def is_work(program: str) -> bool:
 
 
 def span_s(text: str) -> float | None:
-    """Seconds, as `sleep` reads them; None where it does not."""
+    """Return seconds, as `sleep` reads them; None for an invalid argument."""
     if text in ("inf", "infinity"):
         return FOR_EVER
     match = _SPAN.fullmatch(text)
@@ -76,7 +76,7 @@ def span_s(text: str) -> float | None:
 
 
 def exit_code_of(text: str) -> int:
-    """The code that `exit` reads in a text: the lowest eight bits."""
+    """Return the code that `exit` reads in a text: the lowest eight bits."""
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit():
         return 2

@@ -1,4 +1,4 @@
-"""A command carried out in thought, on a clock of its own: from arguments and variables to a plan.
+"""Simulated execution of a command, on a clock of its own: from arguments and variables to a plan.
 
 Known are `sleep`, `exit`, `true`, `false`, `echo`, `test`, a shell with `-c`, and the tables in `programs`: what an
 image has and prints nothing that matters, what stays, and what does the work of its pod. Another program ends with 127
@@ -45,11 +45,11 @@ Variables = tuple[tuple[str, str], ...]
 
 
 class NotUnderstoodError(ValueError):
-    """This is more shell than is read here."""
+    """This shell syntax is not supported here."""
 
 
 class _Ended(Exception):  # noqa: N818 - no error: the script is over
-    """With this exit code; `for_ever`: never."""
+    """The script ended with this exit code; `for_ever`: it never ends."""
 
     def __init__(self, code: int, *, for_ever: bool = False) -> None:
         super().__init__(code)
@@ -59,7 +59,7 @@ class _Ended(Exception):  # noqa: N818 - no error: the script is over
 
 @lru_cache(maxsize=512)
 def planned(arguments: tuple[str, ...], variables: Variables = ()) -> Plan | None:
-    """Return what a container does that is started with these arguments; None where it is not known."""
+    """Return the plan of a container that is started with these arguments; None where it is not known."""
     run = _Run(dict(variables))
     for_ever = False
     try:
@@ -121,7 +121,7 @@ _NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def judged(name: str, arguments: Sequence[str]) -> int:
-    """The exit code of `test …` or `[ … ]`. Raises NotUnderstoodError for more than is read."""
+    """Return the exit code of `test …` or `[ … ]`. Raises NotUnderstoodError for unsupported syntax."""
     words = list(arguments)
     if name == "[" and (not words or words.pop() != "]"):
         return 2
@@ -193,7 +193,7 @@ class _Run:
         return code
 
     def _program(self, name: str, arguments: Sequence[str]) -> int | None:
-        """Return the exit code; None for a program that is not known."""
+        """Return the exit code; None for an unknown program."""
         match name:
             case "sleep":
                 return self._sleep(arguments)
@@ -236,7 +236,7 @@ class _Run:
         return 0
 
     def _shell(self, arguments: Sequence[str]) -> int | None:
-        """`sh [-e…] -c SCRIPT [NAME [ARGUMENT…]]`; None for a script in a file."""
+        """Run `sh [-e…] -c SCRIPT [NAME [ARGUMENT…]]`; None for a script in a file."""
         given = [*takewhile(lambda each: each[:1] in ("-", "+") or each == "pipefail", arguments)]
         flags = len(given)
         if not any(has_flag(each, "c") for each in given) or flags == len(arguments):
@@ -345,7 +345,7 @@ class _Run:
             self._status = self._run(words, given, silent=silent)
 
     def _redirected(self, words: list[str], operator: str) -> bool:
-        """Return whether what is printed goes elsewhere; `2>&1` and `>&2` leave it in the log."""
+        """Return whether the output goes elsewhere; `2>&1` and `>&2` leave it in the log."""
         descriptor = words.pop() if words and words[-1] in ("1", "2") else ""
         if not self._left or self._left.popleft() in _OPERATORS:
             raise NotUnderstoodError
@@ -376,7 +376,7 @@ class _Run:
     # --- words
 
     def _fields(self, word: str) -> list[str]:
-        """Fill in a word; what is not quoted is split at blanks, and gone when it is empty."""
+        """Expand a word; an unquoted expansion is split at blanks, and dropped when it is empty."""
         fields = [each for each in self._text(word).split(_CUT) if each]
         return fields or [""] * ("'" in word or '"' in word)
 

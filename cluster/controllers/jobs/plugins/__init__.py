@@ -1,1 +1,1 @@
-"""Plugins of Volcano's Job controller: what they add to a Job's pods, and what they create beside them."""
+"""Plugins of Volcano's Job controller: their additions to a Job's pods, and the objects that they create."""

@@ -38,7 +38,7 @@ _PORTS: Final = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "
 
 
 class RayPlugin:
-    """The commands of the containers that are named for it are its own."""
+    """The plugin ray. It sets the commands of the containers that are named for it."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._job = job
@@ -48,11 +48,11 @@ class RayPlugin:
         self._head = host_of(job, head, 0) if head is not None else ""
 
     def trouble(self) -> str:
-        """Return why pods cannot be made; empty: they can."""
+        """Return why pods cannot be made; empty without a problem."""
         return "" if self._head else f"job {self._job['metadata']['name']} doesn't have head task {self._flags['head']}"
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         containers = [self._container(each, task["name"]) for each in pod["spec"].get("containers") or ()]
         return with_spec(pod, containers=containers)
 
@@ -90,7 +90,7 @@ _HCCLRANK_FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker
 
 
 class HcclrankPlugin:
-    """Rank of each pod: the variable RANK of its containers, else masters first."""
+    """Rank of each pod: the variable RANK of its containers, otherwise masters first."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._flags = parsed_flags(arguments, _HCCLRANK_FLAGS)
@@ -98,7 +98,7 @@ class HcclrankPlugin:
         self._masters = int(master.get("replicas") or 0) if master is not None else 0
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         annotations = text_map(pod["metadata"].get("annotations"))
         rank = annotations.get(RANK) or _told(pod) or self._rank(task["name"], index)
         if not rank:
@@ -130,7 +130,7 @@ _TENSORFLOW_FLAGS: Final[dict[str, Flag]] = {**{role: role for role in ROLES}, "
 
 
 class TensorflowPlugin:
-    """A Job of one pod needs none."""
+    """The plugin tensorflow. A Job of one pod needs no addition."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         flags = parsed_flags(arguments, _TENSORFLOW_FLAGS)
@@ -148,7 +148,7 @@ class TensorflowPlugin:
         self._cluster = {role: hosts[role] for role in ROLES if hosts.get(role)}
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         if self._alone:
             return pod
         role = self._roles.get(task["name"], task["name"])
@@ -175,7 +175,9 @@ _RETRY_S: Final = 2
 
 
 class PytorchPlugin:
-    """MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK; an open port; on request, workers that wait for their master."""
+    """The plugin pytorch: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK; an open port; on request, workers that wait
+    for their master.
+    """
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._flags = parsed_flags(arguments, _FLAGS)
@@ -186,7 +188,7 @@ class PytorchPlugin:
         self._master = host_of(job, master, 0) if master is not None else ""
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         if not self._master:
             return pod
         is_worker = task["name"] == self._flags["worker"]

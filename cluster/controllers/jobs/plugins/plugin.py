@@ -11,10 +11,10 @@ from pumice.core.objects.metadata import Object, section
 
 
 class JobPlugin(Protocol):
-    """Pure, for one Job and the arguments that it gives the plugin."""
+    """A plugin for one Job, with the arguments that the Job gives it. Pure."""
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         ...
 
     def objects(self) -> Sequence[Object]:
@@ -23,24 +23,24 @@ class JobPlugin(Protocol):
 
 
 def tasks_of(job: Object) -> list[Object]:
-    """Of a Job's spec."""
+    """Return the tasks of a Job's spec."""
     return job["spec"].get("tasks") or []
 
 
 def task_named(job: Object, name: str) -> Object | None:
-    """The task of that name, if there is one."""
+    """Return the task of that name, if it exists."""
     return next((task for task in tasks_of(job) if task["name"] == name), None)
 
 
 def host_of(job: Object, task: Object, index: int) -> str:
-    """The name under which the index-th pod of a task is found by others of its Job."""
+    """Return the name under which other pods of the Job find the index-th pod of a task."""
     spec = section(section(task, "template"), "spec")
     name = job["metadata"]["name"]
     return f"{spec.get('hostname') or pod_name(name, task['name'], index)}.{spec.get('subdomain') or name}"
 
 
 def hosts_of(job: Object, task: Object) -> list[str]:
-    """Of all pods of a task; those with a hostname of their own have but one."""
+    """Return the hosts of all pods of a task; those with a hostname of their own have only one."""
     count = int(task.get("replicas") or 0)
     if section(section(task, "template"), "spec").get("hostname"):
         count = min(count, 1)
@@ -48,18 +48,18 @@ def hosts_of(job: Object, task: Object) -> list[str]:
 
 
 def owned(job: Object, kind: str, name: str, api_version: str = "v1") -> Object:
-    """The beginning of an object that goes with its Job."""
+    """Return the beginning of an object that its Job owns."""
     meta = {"name": name, "namespace": job["metadata"]["namespace"], "ownerReferences": [reference(job)]}
     return {"apiVersion": api_version, "kind": kind, "metadata": meta}
 
 
 def with_spec(pod: Object, **changes: Any) -> Object:
-    """The pod with these fields of its spec."""
+    """Return the pod with these fields of its spec."""
     return {**pod, "spec": {**pod["spec"], **changes}}
 
 
 def with_more(pod: Object, field: str, more: Sequence[Object], *, first: bool = True) -> Object:
-    """More `env`, `ports` or `volumeMounts` in every container, in those that come first as well."""
+    """Add `env`, `ports` or `volumeMounts` to every container, init containers included."""
     groups = ("containers", "initContainers") if first else ("containers",)
     changed = {
         group: [{**each, field: [*(each.get(field) or ()), *more]} for each in pod["spec"][group]]
@@ -70,7 +70,7 @@ def with_more(pod: Object, field: str, more: Sequence[Object], *, first: bool = 
 
 
 def with_port(container: Object, name: str, port: int) -> Object:
-    """The container with that port open."""
+    """Return the container with that port open."""
     ports: list[Object] = container.get("ports") or []
     if any(each.get("containerPort") == port for each in ports):
         return container

@@ -1,4 +1,4 @@
-"""All plugins of Jobs by name, in the order in which they see a pod: hcclrank reads what other plugins wrote."""
+"""All plugins of Jobs by name, in the order in which they change a pod: hcclrank reads what other plugins wrote."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FLAGS: Final[dict[str, Flag]] = {"master": "master", "worker": "worker", "port"
 
 
 class MpiPlugin:
-    """MPI_HOST on the master; nothing on it without a task of workers."""
+    """The plugin mpi: MPI_HOST on the master, without a task of workers no addition to it."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._flags = parsed_flags(arguments, _FLAGS)
@@ -39,7 +39,7 @@ class MpiPlugin:
         self._hosts = ",".join(hosts_of(job, workers)) if workers is not None else None
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         is_master = task["name"] == self._flags["master"]
         if is_master and self._hosts is None:
             return pod
@@ -63,13 +63,13 @@ _NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 
 
 class EnvPlugin:
-    """VK_TASK_INDEX and VC_TASK_INDEX."""
+    """The plugin env: VK_TASK_INDEX and VC_TASK_INDEX."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         pass
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         return with_more(pod, "env", [{"name": name, "value": str(index)} for name in _NAMES])
 
     def objects(self) -> Sequence[Object]:
@@ -92,7 +92,7 @@ UNLISTED: Final = ("hcclrank",)
 
 
 def plugins_of(job: Object) -> dict[str, JobPlugin]:
-    """Plugins of a Job, by name; unknown names were refused at its creation."""
+    """Return plugins of a Job, by name; unknown names were refused at its creation."""
     wanted = section(job["spec"], "plugins")
     return {name: make(job, wanted[name] or ()) for name, make in PLUGINS.items() if name in wanted}
 
@@ -103,6 +103,6 @@ def controlled(job: Object) -> dict[str, str]:
 
 
 def trouble_of(job: Object) -> str:
-    """Return why a plugin cannot make the Job's pods; empty: no problem."""
+    """Return why a plugin cannot make the Job's pods; empty without a problem."""
     plugin = plugins_of(job).get("ray") if "ray" in section(job["spec"], "plugins") else None
     return plugin.trouble() if isinstance(plugin, RayPlugin) else ""

@@ -1,4 +1,4 @@
-"""Job plugin ssh: pods of a Job can log in at each other (source: Volcano's `plugins/ssh`)."""
+"""Job plugin ssh: pods of a Job can log in to each other (source: Volcano's `plugins/ssh`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Q: Final = (
 
 @cache
 def key_pair() -> tuple[str, str]:
-    """The private key as PEM (PKCS #1), and the public one as a line of authorized_keys."""
+    """Return the private key as PEM (PKCS #1), and the public one as a line of authorized_keys."""
     p, q = int(_P, 16), int(_Q, 16)
     n, d = p * q, pow(EXPONENT, -1, (p - 1) * (q - 1))
     numbers = (0, n, EXPONENT, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
@@ -42,12 +42,12 @@ def key_pair() -> tuple[str, str]:
 
 
 def _bytes(number: int) -> bytes:
-    """Big end first, with the sign's bit."""
+    """Return a number as bytes, big-endian, with the sign bit."""
     return number.to_bytes(number.bit_length() // 8 + 1, "big")
 
 
 def _field(kind: int, content: bytes) -> bytes:
-    """Of ASN.1's DER."""
+    """Return a field in ASN.1's DER."""
     size = len(content)
     if size < 0x80:
         return bytes((kind, size)) + content
@@ -78,7 +78,7 @@ class SshPlugin:
         self._secret = f"{job['metadata']['name']}-ssh"
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         path = self._flags["ssh-key-file-path"]
         items = [{"key": name, "path": f"{_FOLDER}/{name}"} for name in _FILES]
         mode = 0o600 if path == ROOT else 0o644

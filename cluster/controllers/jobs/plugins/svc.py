@@ -19,7 +19,7 @@ _FLAGS: Final[dict[str, Flag]] = {"publish-not-ready-addresses": False, "disable
 
 
 class SvcPlugin:
-    """Also sets hostname and subdomain where the template has none."""
+    """The plugin svc. It also sets hostname and subdomain where the template has none."""
 
     def __init__(self, job: Object, arguments: Sequence[str]) -> None:
         self._job = job
@@ -31,7 +31,7 @@ class SvcPlugin:
         ]
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
-        """The index-th pod of the task, with what the plugin adds; the pod given is not changed."""
+        """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         spec = pod["spec"]
         pod = with_spec(
             pod,
@@ -57,7 +57,7 @@ class SvcPlugin:
         return made
 
     def hosts(self) -> Object:
-        """The ConfigMap, which follows the replicas of tasks."""
+        """Return the ConfigMap of hosts, which follows the replicas of tasks."""
         data: dict[str, str] = {}
         for task in tasks_of(self._job):
             hosts = hosts_of(self._job, task)
