@@ -205,6 +205,12 @@ def api(session: nox.Session) -> None:
 
 
 @nox.session
+def release(session: nox.Session) -> None:
+    """Wheel and sdist of the last commit, built twice, checked, installed and tried; `-- --publish` before an upload."""
+    _run(session, "python", "-m", "tests.release", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """A benchmark: `-- NAME OPTIONS` as `pumice bench` takes them; also `api`, `mirror` and `fuzz`."""
     _run(session, "python", "-m", "tests.benches", *(session.posargs or ["allocate"]))

@@ -25,7 +25,7 @@ __all__ = [
     "trace",
 ]
 
-__version__: Final = "0.1.0"
+__version__: Final = "1.0.0rc1"
 
 _LAB: Final = {
     "Cluster": "pumice.lab.cluster",
