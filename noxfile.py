@@ -206,7 +206,7 @@ def api(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Wheel and sdist of the last commit, built twice, checked, installed and tried; `-- --publish` before an upload."""
+    """Wheel and sdist of the last commit, built twice, checked, installed, tried; `-- --publish` before uploads."""
     _run(session, "python", "-m", "tests.release", *session.posargs)
 
 

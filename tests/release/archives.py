@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pumice import __version__
 
@@ -22,61 +23,66 @@ INFO: Final = f"pumice-{__version__}.dist-info"
 PAPERS: Final = ("README.md", "CHANGELOG.md", "LICENSE")
 LAYERS: Final = ("actors", "cluster", "config", "core", "storage")
 NOT_OURS: Final = re.compile(r"\.(pyc|db|db-wal)$|__pycache__|/\.|\.egg-info")
-CLONES: Final = (
-    {"umask": 0o022, "TZ": "UTC", "PYTHONHASHSEED": "1"},
-    {"umask": 0o077, "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "2"},
-)
-"""What differs between the two builds; the folders and the times of the files differ as well."""
 
 
 class ReleaseError(Exception):
     """Something about the release is wrong; the message says what."""
 
 
-def run(*command: str | Path, cwd: Path = ROOT, **options: object) -> str:
+def run(*command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None, umask: int = -1) -> str:
     """Return what a command prints. Raises ReleaseError with all of it when the command fails."""
     words = [str(word) for word in command]
-    done = subprocess.run(  # type: ignore[call-overload]
-        words, cwd=cwd, capture_output=True, text=True, check=False, timeout=300, **options
+    done = subprocess.run(
+        words, cwd=cwd, env=env, umask=umask, capture_output=True, text=True, check=False, timeout=300
     )
     if done.returncode:
         raise ReleaseError(f"{' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return str(done.stdout)
+    return done.stdout
+
+
+class Builder(NamedTuple):
+    """What differs between two builds. So do the folders, and the times of the files."""
+
+    umask: int
+    time_zone: str
+    hash_seed: str
+
+    def clone(self, tree: Path) -> None:
+        """Make a clone of the repository."""
+        tree.parent.mkdir(parents=True)
+        run("git", "clone", "-q", ROOT, tree, umask=self.umask)
+
+    def build(self, tree: Path, dist: Path, *targets: str) -> list[Path]:
+        """Run the build backend in a tree, with the time of the last commit as that of every file."""
+        when = run("git", "log", "-1", "--format=%ct").strip()
+        own = {"TZ": self.time_zone, "PYTHONHASHSEED": self.hash_seed, "SOURCE_DATE_EPOCH": when}
+        named = [word for target in targets for word in ("-t", target)]
+        options = ["-d", str(dist), *named]
+        run(sys.executable, "-m", "hatchling", "build", *options, cwd=tree, env={**os.environ, **own}, umask=self.umask)
+        return sorted(dist.iterdir())
+
+
+BUILDERS: Final = (Builder(0o022, "UTC", "1"), Builder(0o077, "Asia/Kathmandu", "2"))
 
 
 def build(folder: Path) -> list[Path]:
     """Build the archives in two clones and return the first ones. Raises ReleaseError unless all bytes are equal."""
-    made = [build_once(folder / str(number), clone) for number, clone in enumerate(CLONES)]
+    made: list[list[Path]] = []
+    for number, builder in enumerate(BUILDERS):
+        tree = folder / str(number) / "pumice"
+        builder.clone(tree)
+        made.append(builder.build(tree, folder / str(number) / "dist"))
     digests = [[hashlib.sha256(path.read_bytes()).hexdigest() for path in each] for each in made]
     if digests[0] != digests[1]:
         raise ReleaseError(f"two builds differ: {[path.name for path in made[0]]}: {digests}")
     return made[0]
 
 
-def build_once(folder: Path, differences: dict[str, object]) -> list[Path]:
-    """Return the wheel and the sdist as built from a fresh clone."""
-    tree, dist = folder / "pumice", folder / "dist"
-    folder.mkdir(parents=True)
-    mask = differences["umask"]
-    assert isinstance(mask, int)
-    run("git", "clone", "-q", ROOT, tree, umask=mask)
-    return hatchling(tree, dist, differences, mask)
-
-
-def hatchling(tree: Path, dist: Path, differences: dict[str, object], mask: int, *targets: str) -> list[Path]:
-    """Run the build backend in a tree, with the time of the last commit as that of every file."""
-    when = run("git", "log", "-1", "--format=%ct").strip()
-    environment = {**os.environ, **{name: str(value) for name, value in differences.items()}, "SOURCE_DATE_EPOCH": when}
-    named = [word for target in targets for word in ("-t", target)]
-    run(sys.executable, "-m", "hatchling", "build", "-d", dist, *named, cwd=tree, env=environment, umask=mask)
-    return sorted(dist.iterdir())
-
-
 def rebuilt(sdist: Path, wheel: Path, folder: Path) -> None:
     """Build the wheel from the sdist. Raises ReleaseError unless that gives the same bytes."""
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
-    (again,) = hatchling(next(folder.iterdir()), folder / "dist", {}, 0o022, "wheel")
+    (again,) = BUILDERS[0].build(next(folder.iterdir()), folder / "dist", "wheel")
     if again.read_bytes() != wheel.read_bytes():
         raise ReleaseError("the wheel that the sdist gives is another")
 

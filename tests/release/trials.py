@@ -9,9 +9,8 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -130,7 +129,7 @@ def first_program() -> str:
 
 
 @contextmanager
-def served(pumice: Path, folder: Path, environment: dict[str, str]) -> Iterator[str]:
+def served(pumice: Path, folder: Path, environment: dict[str, str]) -> Generator[str]:
     """Have an installed pumice serve HTTP on a free port until the block ends; it must then stop as on Ctrl-C."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -176,12 +175,3 @@ def ask(url: str, path: str, body: Any = None) -> bytes:
             if time.monotonic() > until:
                 raise ReleaseError(f"{path}: {error}") from error
             time.sleep(0.1)
-
-
-def version_of(python: str) -> str:
-    """Return the full version of an interpreter."""
-    return run(python, "-c", "import platform; print(platform.python_version())").strip()
-
-
-if __name__ == "__main__":
-    sys.exit("use `python -m tests.release`")

@@ -1,0 +1,1 @@
+"""What docs/stability.md promises, as lists of names that may grow and not shrink."""
