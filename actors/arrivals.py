@@ -1,4 +1,4 @@
-"""The users of a cluster, as a trace or a manifest says when they come: objects are created at their time.
+"""The users of a cluster: objects are created at the times in a trace or a manifest.
 
 Owns: nothing; what is to come (`Coming`) outlives it, and has no other owner.
 Accepts: `Announce`.
@@ -51,28 +51,28 @@ class Coming:
         return len(self._heap)
 
     def add(self, arrival: Announced) -> None:
-        """One more."""
+        """Announce one more arrival."""
         heappush(self._heap, (arrival.at, next(self._numbers), arrival.blob))
 
     def next_due(self) -> float:
-        """Return when the next arrival is due (seconds since the epoch); infinity: never."""
+        """Return when the next arrival is due (seconds since the epoch); infinity for never."""
         return self._heap[0][0] if self._heap else FOREVER
 
     def take_due(self, now: float) -> list[tuple[float, int, bytes]]:
-        """At most `BATCH` that should have come by now; they are gone from here."""
+        """Take at most `BATCH` due arrivals."""
         due: list[tuple[float, int, bytes]] = []
         while self._heap and self._heap[0][0] <= now and len(due) < BATCH:
             due.append(heappop(self._heap))
         return due
 
     def give_back(self, taken: Sequence[tuple[float, int, bytes]]) -> None:
-        """They may not have come after all."""
+        """Give back arrivals that may not have been created."""
         for one in taken:
             heappush(self._heap, one)
 
 
 class Arrivals(Actor[Announce, Done]):
-    """Creates what is announced when its time has come; at one moment in the order of announcement."""
+    """Creates announced objects at their times; at one moment in the order of announcement."""
 
     def __init__(self, name: str, mailbox: ArrivalsPort, context: Context, *, api: ApiPort, coming: Coming) -> None:
         super().__init__(name, mailbox, context)
@@ -82,11 +82,11 @@ class Arrivals(Actor[Announce, Done]):
         self._loop_sleep = context.alarm()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Waiting for the next one."""
+        """Wait for the next arrivals, and create them."""
         return (self._keep_time,)
 
     async def handle(self, message: Announce) -> Done:
-        """More is to come."""
+        """Announce more arrivals."""
         match message:
             case Announce():
                 for arrival in message.arrivals:
@@ -121,7 +121,9 @@ class Arrivals(Actor[Announce, Done]):
                 log.warning("an arrival is refused: %s", reply.message)
 
     async def _answers(self, requests: Sequence[Create]) -> Sequence[ApiReply]:
-        """Asked again when the api crashed over it, and then some of the objects are there already."""
+        """Return the api's answers. After a crash of the api the request is sent again, and then some of the objects
+        exist already.
+        """
         while True:
             try:
                 return await self._api.ask_many(requests)

@@ -26,7 +26,7 @@ from pumice.config.errors import InternalError, WorldError
 
 
 class RecorderFailedError(WorldError):
-    """The recorder could not write; nothing may go on unlogged."""
+    """The recorder could not write; no actor may go on without the journal."""
 
 
 class ListenError(WorldError):
@@ -34,7 +34,7 @@ class ListenError(WorldError):
 
 
 class RemoteError(WorldError):
-    """A real API server did not do what it was asked. `code` is HTTP's, 0: no answer came; `reason` Kubernetes' word.
+    """A real API server refused or failed a request. `code` is HTTP's, 0 without an answer; `reason` Kubernetes' word.
 
     `retry_after_s`: when it wants to be asked again; None: it does not say.
     """
@@ -56,7 +56,7 @@ class BrokenAnswerError(RemoteError):
 
 
 class CredentialsError(WorldError):
-    """There is nothing to show to a real API server."""
+    """No credentials for a real API server exist."""
 
 
 class LeaseLostError(WorldError):
@@ -68,7 +68,7 @@ class UnknownMessageError(InternalError):
 
 
 class UnexpectedReplyError(InternalError):
-    """An answer of another type than the one asked for."""
+    """An answer of another type than the expected one."""
 
 
 class ActorStoppedError(InternalError):
@@ -83,7 +83,7 @@ class ActorFailedError(InternalError):
     """The receiver crashed while the message was with it."""
 
     def __init__(self, actor: str, error: str, *, world: bool = False) -> None:
-        """`world`: the outside world is to blame, and `error` says so in words."""
+        """Set the message. `world`: the outside world is at fault, and `error` is the sentence."""
         self.actor = actor
         self.error = error
         self.world = world
@@ -94,7 +94,7 @@ class ActorFailedError(InternalError):
 
 
 class HungActorError(InternalError):
-    """The actor gave no sign of life and was taken away; or nothing was wrong with it, and a fault was `injected`."""
+    """The actor did not react and was removed; or no error occurred, and a fault was `injected`."""
 
     def __init__(self, actor: str, *, injected: bool = False) -> None:
         self.injected = injected
@@ -105,15 +105,15 @@ class HungActorError(InternalError):
 
 
 class CycleLostError(InternalError):
-    """An action, or the core at opening or closing, raised: the session is dropped, nothing of it was sent."""
+    """An action, or the core at opening or closing, raised: the session is dropped, and no decision of it was sent."""
 
 
 class DryRunLostError(InternalError):
-    """A chunk of a dry run failed wherever it was tried."""
+    """A chunk of a dry run failed on every worker."""
 
 
 class WiringError(InternalError):
-    """The roles are broken: a cycle of blocking sends, or a name that does not exist."""
+    """The roles are inconsistent: a cycle of blocking sends, or a name that does not exist."""
 
 
 class BrokenViewError(InternalError):
@@ -141,7 +141,7 @@ def blames_the_world(error: BaseException) -> bool:
 
 
 def words_of(error: BaseException) -> str:
-    """Return the words of an error for the actor that waits for an answer. A cancellation gives its name alone: trio's
+    """Return the text of an error for the actor that waits for an answer. A cancellation gives its name alone: trio's
     text contains a memory address of the task, which differs in every run.
     """
     if blames_the_world(error):

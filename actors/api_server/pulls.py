@@ -1,4 +1,4 @@
-"""Pulls of watchers: answered at once when there is something new for them, and held until there is.
+"""Pulls of watchers: answered immediately when there is news for them, and held until then.
 
 One that is held is answered again and again, each time from where the last answer ended: as soon as there is news and
 the watcher has taken that answer. A watcher asks anew only when news came before it was ready.
@@ -34,7 +34,7 @@ _REVISION: Final = attrgetter("revision")
 
 
 class HeldPull(Struct):
-    """A watcher that has heard everything up to revision `since`."""
+    """A watcher that has seen everything up to revision `since`."""
 
     pull: Pull
     slot: Received[Pull, ApiReply]
@@ -55,12 +55,12 @@ class Pulls:
         self._encoded: dict[int, bytes] = {}
 
     def encoded(self, changes: Sequence[Mutation], payloads: Sequence[bytes]) -> None:
-        """These changes are to come; the bytes are theirs in the journal."""
+        """Take the encoded form of changes before they are published; the bytes are the journal's."""
         self._encoded.update(zip(map(_REVISION, changes), payloads, strict=True))
         self._forget_older()
 
     def take(self, slot: Received[Pull, ApiReply]) -> None:
-        """Answer it, or hold it."""
+        """Answer the watchers that wait for these kinds or parts of them."""
         pull = slot.message
         earlier = self._held.pop(pull.watcher, None)
         if earlier is not None:  # its asker does not wait any more

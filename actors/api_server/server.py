@@ -1,4 +1,4 @@
-"""The api server: the truth about the cluster, as kube-apiserver and etcd are.
+"""The api server: the state of the cluster, as kube-apiserver and etcd hold it.
 
 Owns: the store (`pumice.cluster.api.store`); no other actor writes it.
 Accepts: `ApiRequest`; every one is answered, with a refusal at worst.
@@ -88,7 +88,7 @@ class Applied(Struct, frozen=True):
 
 
 class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
-    """`store` outlives a crash of this actor: it is the truth, and what is in it is in the journal.
+    """The api server. `store` outlives a crash of this actor: it is the true state, and all of it is in the journal.
 
     `ahead`: so many batches may be on their way to the journal while the next one is applied.
     """
@@ -112,7 +112,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._pulls = Pulls(name, self._readable(), gathers=context.inline_delivery)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Answering what has become durable."""
+        """Answer requests whose changes have become durable."""
         return (self._finish_each,) if self._ahead else ()
 
     def delivers_inline(self, message: commands.ApiRequest) -> bool:
@@ -120,7 +120,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return not self._ahead
 
     async def on_stop(self) -> None:
-        """Until all that was applied is answered."""
+        """Wait until all applied requests are answered."""
         await self._finished.wait_beyond(self._sent.value - 1)
 
     def at_end(self) -> None:
@@ -138,7 +138,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self._pulls.give_up("stopped, or crashed, before there was news", stopped=self.mailbox.closed)
 
     async def on_start(self) -> None:
-        """Let watchers see what the store holds already (what a crash left unwritten goes to the journal first)."""
+        """Publish the present content of the store (changes that a crash left unwritten go to the journal first)."""
         if entries := self._entries({}):
             await self._record(entries)
         self._publish()
@@ -166,7 +166,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     def _for_the_store(
         self, batch: Sequence[Received[Any, replies.ApiReply]]
     ) -> Sequence[Received[commands.StoreRequest, replies.ApiReply]]:
-        """Answer pulls and requests for counts, which must not wait for the journal; return the requests to the
+        """Answer pulls and requests for counts, which must not wait for the journal, and return the requests to the
         store.
         """
         aside = [item for item in batch if type(item.message) in _ASIDE]
@@ -182,7 +182,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return {}
 
     def _apply(self, request: commands.StoreRequest, now: float, causes: dict[int, int]) -> replies.ApiReply:
-        """Carry out a request of a batch; `causes` gets the number of the decision that a revision comes of."""
+        """Carry out a request of a batch; `causes` gets the journal number of the decision that led to a revision."""
         decision = before = 0
         if isinstance(request, _TIMED) and self._alarm.now() >= request.until:
             return refusals.timed_out()
@@ -215,8 +215,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
     # --- batches under way to the journal
 
     async def _send(self, batch: Applied, entries: Sequence[Entry]) -> None:
-        """Have it written while the next batch is applied, once there are not too many. A crash from here on has
-        this one answered all the same.
+        """Have a batch written while the next one is applied, once there are not too many. A crash from here on still
+        has this batch answered.
         """
         if entries:
             slot = await self._recorder.ask_later(Append(tuple(entries)), through=True)
@@ -255,7 +255,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
                 await self._finish_oldest()
 
     def _acknowledge(self, batch: Applied) -> None:
-        """It is durable."""
+        """Answer the requests of a durable batch."""
         for item, answer in zip(batch.requests, batch.answers, strict=True):
             item.reply(answer)
         if batch.revision:
@@ -266,8 +266,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         return self.store.log
 
     def _publish(self, revision: int | None = None) -> None:
-        """Let watchers see the changes up to this revision, or all. On the board they are behind from now on, not
-        only once they are awake.
+        """Publish the changes up to this revision, or all. On the board watchers are behind from now on, not only once
+        they are awake.
         """
         revision = self.store.revision if revision is None else revision
         changed = self.store.publish(revision)

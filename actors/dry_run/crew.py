@@ -1,4 +1,4 @@
-"""The dry-run workers of a system and the drivers of dry runs: what they share, in one place.
+"""The dry-run workers of a system and the drivers of dry runs: their shared parts, in one place.
 
 Not an actor: `pumice.actors.system.system` and the benchmarks hold it, and put its actors under a supervisor.
 """
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class DryRunCrew:
-    """A dry run has a handle while it is asked about, which chunks carry."""
+    """The drivers and workers of dry runs. A dry run has a handle while it is asked about, which chunks carry."""
 
     def __init__(self, settings: SystemSettings) -> None:
         self._settings = settings
         self.handles: HandleTable[DryRunLike] = HandleTable(DryRun)
 
     def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
-        """One that tries rows: on the very session the action works on, which only waits meanwhile."""
+        """Return a worker that tries rows on the very session that the action works on, which only waits meanwhile."""
         return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: partial(_try_rows, self.handles)})
 
     def driver(self, workers: Sequence[DryRunPort], supervisor: SupervisorPort) -> DryRunDriver:
-        """For the worker of an action; `supervisor` as the pool wants it."""
+        """Return a driver for the worker of an action; `supervisor` as the pool takes it."""
         rows, deadline_s = self._settings.dry_run_chunk_rows, self._settings.dry_run_deadline_s
         return DryRunDriver(DryRunPool(workers, supervisor, chunk_rows=rows, deadline_s=deadline_s), self.handles)
 

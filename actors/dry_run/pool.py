@@ -1,4 +1,4 @@
-"""A dry run over several workers: who drives it, and how it is fanned out.
+"""A dry run over several workers: its driver, and how it is fanned out.
 
 Chunks of rows, a deadline for each, another try where a worker failed.
 """
@@ -27,14 +27,14 @@ TRY_ROWS = "try-rows"
 
 
 class DryRunDriver:
-    """`handles`: where the workers of the pool find what a chunk is about."""
+    """Drives dry runs. `handles`: where the workers of the pool find the dry run of a chunk."""
 
     def __init__(self, pool: DryRunPool, handles: HandleTable[DryRunLike]) -> None:
         self._pool = pool
         self._handles = handles
 
     async def drive(self, steps: Steps) -> None:
-        """Run the action to its end. Raises what it raises, and DryRunLostError."""
+        """Run the action to its end. Raises its errors, and DryRunLostError."""
         try:
             asked = next(steps)
             while True:
@@ -57,7 +57,7 @@ MARGIN = 8
 
 
 class DryRunPool:
-    """The supervisor takes a hung worker away and puts a new one on its mailbox.
+    """The pool of workers. The supervisor removes a hung worker and puts a new one on its mailbox.
 
     `chunk_rows`: no chunk is smaller, but the last of a wave.
     """
@@ -77,7 +77,9 @@ class DryRunPool:
         self._requests = 0
 
     async def run(self, function: str, argument: bytes, rows: int, want: int = 0) -> list[Finding]:
-        """The first `want` findings (0: all) over rows 0..rows-1; DryRunLostError for a chunk that no worker can do."""
+        """Return the first `want` findings (0: all) over rows 0..rows-1. Raises DryRunLostError for a chunk that no
+        worker can do.
+        """
         self._requests += 1
         blank = Chunk(self._requests, 0, function, argument, 0, 0, want)
         request = _Request(blank, rows, len(self._workers), self._chunk_rows)
@@ -112,7 +114,9 @@ class DryRunPool:
 
 
 class _Request:
-    """One fan-out: what is to be done, what was found. `over` is set when there is enough, nothing left, or no hope."""
+    """One fan-out: its chunks and findings. `over` is set when there are enough, when no chunk is left, or when it
+    failed.
+    """
 
     def __init__(self, blank: Chunk, rows: int, workers: int, chunk_rows: int) -> None:
         self.over = anyio.Event()
@@ -133,7 +137,7 @@ class _Request:
         self._lay_out()
 
     async def next(self) -> Chunk:
-        """The next chunk to hand out; waits while all are handed out."""
+        """Return the next chunk to hand out; waits while all are handed out."""
         while not self._todo:
             self._work = anyio.Event()
             await self._work.wait()
@@ -151,7 +155,9 @@ class _Request:
             self._lay_out()
 
     def failed(self, chunk: Chunk, why: str) -> None:
-        """Hand it out again, first of all; a chunk that fails everywhere is lost, and the action with it."""
+        """Hand a failed chunk out again, before all others; a chunk that fails everywhere is lost, and the action with
+        it.
+        """
         failures = self._failures[chunk.chunk] = self._failures.get(chunk.chunk, 0) + 1
         if failures >= ATTEMPTS:
             self._lost = f"dry run {chunk.function}, rows {chunk.first}..{chunk.last - 1}: {why}"
@@ -160,13 +166,13 @@ class _Request:
         self._work.set()
 
     def left(self) -> None:
-        """A worker is gone for good."""
+        """Note that a worker is gone for good."""
         self._workers -= 1
         if not self._workers:
             self.over.set()
 
     def result(self) -> list[Finding]:
-        """The findings in row order, cut to what was wanted."""
+        """Return the findings in row order, cut to the wanted number."""
         if not self._enough() and (self._complete < self._chunks or self._laid_out < self._rows):
             raise DryRunLostError(self._lost or "no dry-run worker is left")
         want = self._blank.want
@@ -177,7 +183,7 @@ class _Request:
         return 0 < self._blank.want <= self._findings
 
     def _lay_out(self) -> None:
-        """Cut the next wave into chunks; when there is none, that is all."""
+        """Cut the next wave into chunks; without one the fan-out has ended."""
         first, last = self._laid_out, min(self._laid_out + self._wave, self._rows)
         if first == last:
             self.over.set()

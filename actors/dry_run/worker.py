@@ -26,7 +26,7 @@ TryRows = Callable[[bytes, int, int], Iterable[tuple[int, bytes]]]
 
 
 class DryRunWorker(Actor[Chunk, Candidates | DryRunFailed]):
-    """`functions`: what a chunk may name."""
+    """A dry-run worker. `functions`: those that a chunk may name."""
 
     def __init__(self, name: str, mailbox: DryRunPort, context: Context, *, functions: Mapping[str, TryRows]) -> None:
         super().__init__(name, mailbox, context)

@@ -44,7 +44,7 @@ FINAL = (404, 409)
 
 
 class BindWorker(EffectWorker[BindOrder]):
-    """Binds pods that need nothing first."""
+    """Binds pods that need no write before their bind."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class BindWorker(EffectWorker[BindOrder]):
         self._recent = RecentOperations()
 
     def delivers_inline(self, message: BindOrder) -> bool:
-        """Any: a crash here was none of the api's, which answers at once."""
+        """Return True for every message: a crash here is not the api's, which answers inline."""
         return True
 
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
-        """All orders that wait go to the api together."""
+        """Send all waiting orders to the api together."""
         orders = [item.message for item in batch]
         until = anyio.current_time() + self._timeout_s
         pods = chain.from_iterable(_pods(order, until) for order in orders)
@@ -88,7 +88,9 @@ class BindWorker(EffectWorker[BindOrder]):
 
 
 def _may_yet_come_true(reply: ApiReply | None) -> bool:
-    """Refused, though not for good: the same bind, sent by the instance that crashed, may still be under way."""
+    """Return whether a refused bind may still come true: the same bind, sent by the crashed instance, may be under
+    way.
+    """
     return isinstance(reply, Refused) and reply.code not in FINAL
 
 

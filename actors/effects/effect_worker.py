@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Outcomes:
-    """Each outcome is encoded once: the same bytes go to the cache and to the journal."""
+    """Sends outcomes. Each is encoded once: the same bytes go to the cache and to the journal."""
 
     def __init__(self, cache: CachePort, recorder: RecorderPort) -> None:
         self._cache = cache
@@ -42,8 +42,8 @@ class Outcomes:
 
 
 class RecentOperations:
-    """The operations of the last `limit` cycles. The successor of a crashed runner sends the orders of its last
-    cycle again, before those of any other: nothing older comes twice.
+    """The operations of the last `limit` cycles. The successor of a crashed runner sends the orders of its last cycle
+    again, before all others, so no older one comes twice.
     """
 
     def __init__(self, limit: int = 16) -> None:

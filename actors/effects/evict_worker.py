@@ -41,7 +41,7 @@ class EvictWorker(EffectWorker[EvictOrder]):
         self._recent = RecentOperations()
 
     async def handle_batch(self, batch: Sequence[Received[EvictOrder, Done]]) -> None:
-        """All orders that wait go to the api together."""
+        """Send all waiting orders to the api together."""
         until = anyio.current_time() + self._timeout_s
         pods = chain.from_iterable(_pods(item.message, until) for item in batch)
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]

@@ -1,4 +1,5 @@
-"""The pre-bind worker: binds pods whose claims need something first, and waits for it beside everything else.
+"""The pre-bind worker: it binds pods whose claims need a write before, and waits for these writes beside its other
+work.
 
 Owns: the binds that wait for their volumes (`WaitingBinds`, which outlives a crash).
 Accepts: `BindOrder`, of binds with `pre_bind` only.
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WaitingBind:
-    """`deadline`: event-loop time, seconds. `created`: when its pod was made; None when unknown."""
+    """A bind that waits. `deadline`: event-loop time, seconds. `created`: when its pod was made; None when unknown."""
 
     bind: Bind
     cycle: int
@@ -81,13 +82,14 @@ class WaitingBind:
 
     @property
     def cause(self) -> str:
-        """The operation id."""
+        """Return the operation id."""
         return operation(self.cycle, self.bind)
 
 
 @dataclass
 class WaitingBinds:
-    """Written to the api and not yet bound, by operation id; oldest first. And the operations seen lately.
+    """Binds that were written to the api and are not bound yet, by operation id, oldest first; and the recent
+    operations.
 
     `holders`: the claim that was to have a device last, as far as is known here.
     """
@@ -106,7 +108,7 @@ class WaitingBinds:
         return [each.bind for each in self.by_cause.values()]
 
     def places(self) -> set[Place]:
-        """All that is waited for."""
+        """Return all objects that binds wait for."""
         return {place for each in self.by_cause.values() for place in awaited_places(each.bind)}
 
 
@@ -117,11 +119,11 @@ AGAIN_S = 0.02
 
 
 class NoAnswerError(PreBindError):
-    """The api did not say: nothing follows from that."""
+    """The api gave no answer: the outcome is unknown."""
 
 
 class PreBindWorker(EffectWorker[BindOrder]):
-    """Binds pods whose claims need something first."""
+    """Binds pods whose claims need a write before."""
 
     def __init__(
         self,
@@ -146,11 +148,11 @@ class PreBindWorker(EffectWorker[BindOrder]):
         self._note_timers()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Waiting for claims."""
+        """Wait for claims."""
         return (self._watch,)
 
     async def handle(self, message: BindOrder) -> Done:
-        """Write what the binds need, and look at each at once: perhaps there is nothing to wait for."""
+        """Write what the binds need, and check each immediately: it may have nothing to wait for."""
         async with self._lock:
             for place, bind in enumerate(message.binds):
                 deadline = anyio.current_time() + (bind.pre_bind.timeout_s if bind.pre_bind else 0.0)
@@ -175,8 +177,8 @@ class PreBindWorker(EffectWorker[BindOrder]):
             await self._fail(waiting, str(error))
 
     async def _demand_devices(self, bind: Bind) -> None:
-        """Check that no other pod has got the devices. A pod that was over before its claim was written had them as
-        well, and the decider did not know of it. Volumes name their claim, devices do not.
+        """Check that no other pod has got the devices. A pod that ended before its claim was written had them as well,
+        and the decider did not know of it. Volumes name their claim, devices do not.
         """
         holders = self._waiting.holders
         for claimed in bind.pre_bind.devices if bind.pre_bind is not None else ():
@@ -250,7 +252,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         return anew or any((each.kind, each.namespace, each.name) in places for each in changes)
 
     async def _look(self) -> None:
-        """Bind what is ready, give up what never will be."""
+        """Bind the ready ones, and give up those that never will be."""
         if self._revision < 0:
             newest = await self._ask(ReadRevision())
             self._revision = newest.revision if isinstance(newest, RevisionRead) else -1
@@ -281,7 +283,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
     # --- ending
 
     async def _bind(self, ready: Sequence[WaitingBind]) -> None:
-        """All of them at once: an answer that does not come must not hold up the others."""
+        """Send all binds together: a missing answer must not delay the others."""
         until = anyio.current_time() + self._timeout_s
         replies = await self._api.ask_many([_order(waiting, until) for waiting in ready], within_s=self._timeout_s)
         for waiting, reply in zip(ready, replies, strict=True):
@@ -304,7 +306,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
             await self._outcomes.report([BindTimedOut(*whose, "no answer")])
 
     async def _fail(self, waiting: WaitingBind, why: str, refused: Refused | None = None) -> None:
-        """Take back what was written, say it to the pod, and have the cache look at it again."""
+        """Take back the writes, report the failure on the pod, and have the cache look at it again."""
         bind = waiting.bind
         del self._waiting.by_cause[waiting.cause]
         for write in taken_back(bind, self._waiting.binds()):

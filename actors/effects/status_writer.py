@@ -1,4 +1,4 @@
-"""The status writer: what a cycle says about pods, PodGroups and queues, written to the api.
+"""The status writer: it writes a cycle's statuses of pods, PodGroups and queues to the api.
 
 Owns: what it last said about each PodGroup, and the statuses that it has just written.
 Accepts: `WriteStatus`.
@@ -84,11 +84,11 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._in_a_row = 0
 
     def delivers_inline(self, message: WriteStatus) -> bool:
-        """Any."""
+        """Return True for every message."""
         return True
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
-        """Of several statuses for one object only the newest is written. No asker waits for events."""
+        """Write only the newest of several statuses for one object. No asker waits for events."""
         newest = {_where(each): each for item in batch for each in _reports(item.message)}
         self._forget(min((item.message.seen for item in batch if item.message.seen), default=0))
         if newest:
@@ -99,7 +99,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         await self._announce([event for item in batch for event in item.message.events])
 
     def _forget(self, seen: int) -> None:
-        """Drop what was written up to there: all later cycles have seen it."""
+        """Forget the writes up to that revision: all later cycles have seen them."""
         while self._written and next(iter(self._written.values()))[1] <= seen:
             del self._written[next(iter(self._written))]
 
@@ -112,14 +112,14 @@ class StatusWriter(Actor[WriteStatus, Done]):
 
     def _after_what_is_known(self, report: ReportStatus) -> ReportStatus:
         """Return the report as of the last write from here, which is then no conflict. That write is forgotten: until
-        there is an answer, the state is unknown.
+        the answer comes, the state is unknown.
         """
         _, revision = self._written.pop(_where(report), _NOTHING)
         return replace(report, as_of=revision) if revision > report.as_of else report
 
     async def _write(self, left: Sequence[ReportStatus]) -> None:
-        """Of what may not be written a later cycle says anew what is true then: written late it would overtake what was
-        decided since.
+        """Write statuses. A conflicting one is dropped, since a later cycle writes it anew: written late it would
+        overwrite a newer decision.
         """
         unheard = 0
         for _ in range(ATTEMPTS):
@@ -133,7 +133,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         self._in_a_row = min(self._in_a_row + 1, 60) if left or unheard else 0
 
     async def _announce(self, events: Sequence[PodGroupEvent]) -> None:
-        """Events about PodGroups that were not the last thing said of them."""
+        """Write events about PodGroups that differ from their last one."""
         news = {(event.namespace, event.name): event for event in events if self._is_news(event)}
         found = await self._api.ask_many([Get("PodGroup", *where) for where in news], within_s=self._wait_s)
         requests: list[ApiRequest] = []

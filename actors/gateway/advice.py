@@ -1,4 +1,4 @@
-"""Questions that take long, answered by a process of their own: so many at a time, for as long as a client waits.
+"""Long questions, answered by a process of their own, so many at a time, while the client waits.
 
 The gateway knows what may be asked; the adviser that it is given knows the answers. The serving loop only waits.
 """
@@ -45,9 +45,7 @@ class AnswererDiedError(Exception):
 
 
 class Workers:
-    """`most` processes at a time, counting those that are started and those that linger, none longer over an answer
-    than `patience_s`.
-    """
+    """Worker processes: at most `most`, with those that are starting and lingering; an answer may take `patience_s`."""
 
     def __init__(self, most: int, patience_s: float) -> None:
         self._limiter, self._patience_s = CapacityLimiter(most), patience_s
@@ -66,8 +64,8 @@ class Workers:
                 await self._end_idle(anyio.current_time() + 1)
 
     async def run(self, function: Callable[[Q], A], question: Q) -> A:
-        """`function(question)`, of a process of its own. Raises TimeoutError, AnswererDiedError, what the function
-        raises.
+        """Return `function(question)`, computed in a process of its own. Raises TimeoutError, AnswererDiedError and the
+        function's errors.
         """
         request, found = pickle.dumps((function, question)), list[bytes]()
         done, kept = anyio.Event(), CancelScope(deadline=anyio.current_time() + self._patience_s)
@@ -88,7 +86,7 @@ class Workers:
         return answer
 
     async def _ask(self, request: bytes, found: list[bytes], kept: CancelScope, done: anyio.Event) -> None:
-        """Not to be cancelled but by `kept`: a process that is being started would have no owner."""
+        """Ask a process. Only `kept` may cancel it: a starting process would have no owner."""
         with CancelScope(shield=True):
             process = await self._process()
             with kept, suppress(*BROKEN):
@@ -100,7 +98,7 @@ class Workers:
                 await _end(process)
 
     async def _process(self) -> Process:
-        """Return the one that was asked last, or a new one."""
+        """Return the process that was asked last, or a new one."""
         while self._idle:
             process, _ = self._idle.pop()
             if process.returncode is None:
@@ -171,7 +169,7 @@ class AdviserQuestion(NamedTuple):
 
 
 class AdviserAnswer(NamedTuple):
-    """`body`: JSON, when the `code` is 200; else `reason` and `message` say why there is none."""
+    """An answer. `body`: JSON, when the `code` is 200; otherwise `reason` and `message` tell why it is missing."""
 
     code: int
     body: bytes = b""
@@ -213,8 +211,8 @@ KINDS: Final = {
 
 
 class AdviceDesk:
-    """`limit` questions at a time, none longer than `patience_s`. A question whose asker is cancelled counts until its
-    process has ended with it, or has answered after all.
+    """Takes questions, `limit` at a time, each for at most `patience_s`. A question whose asker is cancelled counts
+    until its process has ended, or has answered after all.
     """
 
     def __init__(self, adviser: Adviser | None, limit: int, patience_s: float) -> None:
@@ -223,7 +221,7 @@ class AdviceDesk:
 
     @functools.cached_property
     def workers(self) -> Workers:
-        """Within an event loop only: one more than are taken, for what the desk asks by itself."""
+        """Return the workers, within an event loop only: one more than the limit, for the desk's own question."""
         return Workers(self._limit + 1, self._patience_s)
 
     async def keep(self) -> None:
@@ -231,14 +229,14 @@ class AdviceDesk:
         await self.workers.keep()
 
     async def ask(self, question: AdviserQuestion) -> AdviserAnswer:
-        """Return the adviser's answer. Raises ApiError: 429 when as many are being answered as may be, 503 when the
-        server has no adviser or the answer takes too long, 500 when its process died.
+        """Return the adviser's answer. Raises ApiError: 429 when the limit is reached, 503 when the server has no
+        adviser or the answer takes too long, 500 when its process died.
         """
         with self._one_more():
             return await self.look(question)
 
     async def look(self, question: AdviserQuestion) -> AdviserAnswer:
-        """`ask` without the limit: for the one question that the desk itself has."""
+        """Ask without the limit, for the desk's own question."""
         if self._adviser is None:
             raise unavailable("this server has no adviser that answers such questions")
         try:

@@ -26,7 +26,7 @@ encode = _ENCODER.encode
 
 
 class Writer:
-    """Writes objects of one kind in one form; `now` is asked for ages (seconds since the epoch).
+    """Writes objects of one kind in one form; `now` gives the time for ages (seconds since the epoch).
 
     `read` gives objects what their kind's definition says since they were stored.
     """
@@ -116,12 +116,12 @@ class Writer:
 
 
 def list_kind(kind: Kind) -> str:
-    """`PodList`."""
+    """Return the kind of a list, like `PodList`."""
     return kind.list_kind or f"{kind.kind}List"
 
 
 def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Query) -> Writer:
-    """Raises ApiError (400) for an unknown `includeObject`."""
+    """Return the writer. Raises ApiError (400) for an unknown `includeObject`."""
     read = kinds.reading(kind.key)
     if form.shape != "Table":
         return Writer(kind, api_version, form, read=read)

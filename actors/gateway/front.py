@@ -67,7 +67,9 @@ def _same_host(origin: str, host: str) -> bool:
 
 
 class Authenticator:
-    """Checks the token and the origin of requests. `token` "": none is needed; `host`: the address to listen on."""
+    """Checks the token and the origin of requests. `token` "" when no token is required; `host`: the address to listen
+    on.
+    """
 
     def __init__(self, token: str, host: str) -> None:
         self._token = token.encode()
@@ -123,7 +125,7 @@ class Authenticator:
 
 
 class Open:
-    """Every request under way. `closing`: no more are taken."""
+    """All open requests. `closing`: no more are accepted."""
 
     def __init__(self) -> None:
         self.closing = False
@@ -136,7 +138,7 @@ class Open:
 
     @contextmanager
     def request(self) -> Generator[None]:
-        """One request more, until the block ends or the server breaks it off."""
+        """Count one more request, until the block ends or the server breaks it off."""
         with anyio.CancelScope() as scope:
             self._requests.add(scope)
             try:
@@ -148,7 +150,7 @@ class Open:
 
     @contextmanager
     def endless(self, scope: anyio.CancelScope) -> Generator[None]:
-        """`scope` would last as long as the client likes; it is the first to go."""
+        """Mark `scope` as one that lasts as long as the client likes; it is the first to be cut."""
         self._endless.add(scope)
         if self.closing:
             scope.cancel()
@@ -167,7 +169,7 @@ class Open:
         self.cut()
 
     def cut(self) -> None:
-        """Break off everything at once."""
+        """Break off all requests immediately."""
         self.closing = True
         for scope in list(self._requests):
             scope.cancel()
@@ -180,7 +182,7 @@ class Open:
 
 @dataclass(kw_only=True)
 class Front:
-    """`open`: the requests that are being answered; `longest`: which of them held the event loop longest."""
+    """The front. `open`: the open requests; `longest`: the one that blocked the event loop longest."""
 
     settings: GatewaySettings
     longest: Longest = field(default_factory=Longest)
@@ -207,8 +209,8 @@ log = logging.getLogger(__name__)
 
 
 class Endpoint(Generic[F]):
-    """One route: lets in (but where the handler `admits` by itself), answers, and makes a Status of whatever is
-    refused.
+    """One route: it authenticates (unless the handler `admits` by itself), answers, and makes a Status of every
+    refusal.
     """
 
     def __init__(
@@ -225,7 +227,7 @@ class Endpoint(Generic[F]):
         self._admits = admits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle one request (ASGI)."""
         exchange = Exchange(scope, receive, send)
         await self._site.longest.timed(self._serve(exchange), exchange.method, exchange.path)
 
@@ -267,7 +269,7 @@ async def refuse(exchange: Exchange, error: ApiError) -> None:
 
 
 class Application:
-    """The ASGI application of a server: the first route whose pattern fits a path has the request.
+    """The ASGI application of a server: the first route whose pattern fits a path gets the request.
 
     A slash at the end of a path is left out: `/version/` is `/version`, as some clients write it.
     """
@@ -276,7 +278,7 @@ class Application:
         self._routes = [(re.compile(pattern, re.DOTALL), app) for pattern, app in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle one request (ASGI)."""
         if scope["type"] == "lifespan":
             for _ in ("startup", "shutdown"):
                 await send({"type": f"{(await receive())['type']}.complete"})

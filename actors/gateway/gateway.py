@@ -46,8 +46,8 @@ Handler = Callable[[Site, Exchange], Awaitable[None]]
 
 
 def _knowing(handler: Handler) -> Handler:
-    """Answers once it is known which kinds are defined and who is asked about requests: right after a restart a kind
-    that is not found would be taken for one that has gone.
+    """Answer only after the defined kinds and webhooks are known: right after a restart a kind that is not found would
+    be taken for a deleted one.
     """
 
     async def known(site: Site, exchange: Exchange) -> None:
@@ -76,7 +76,7 @@ async def _version(_site: Site, exchange: Exchange) -> None:
 
 @_knowing
 async def _roots(site: Site, exchange: Exchange) -> None:
-    """/api and /apis."""
+    """Answer /api and /apis."""
     core = exchange.path.strip("/") == "api"
     asked = discovery_version(exchange.header("accept"))
     if asked:
@@ -172,8 +172,8 @@ def build_app(site: Site) -> Application:
 
 
 class Gateway(Actor[Poke, Done]):
-    """`listings`: those that the api has opened, by handle. `runner`: where cycles run. `stormy`: faults are
-    injected, and the api counts them.
+    """The gateway. `listings`: those that the api has opened, by handle. `runner`: where cycles run. `stormy`: faults
+    are injected, and the api counts them.
     """
 
     def __init__(
@@ -212,12 +212,12 @@ class Gateway(Actor[Poke, Done]):
         self._stopped = anyio.Event()
 
     async def handle(self, message: Poke) -> Done:
-        """Nothing to look at again: it serves every client."""
+        """Do nothing: the gateway serves every client without commands."""
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Return the server, the hub that reads for the watches, who answers questions, the count of jobs that wait,
-        and what pages receive.
+        """Return the server, the hub that reads for the watches, the answerer of questions, the count of waiting jobs,
+        and the broadcast to pages.
         """
         return (self._pull, self._serve_http, self.site.desk.keep, self.site.waiting.keep, self.site.pages.keep)
 
@@ -231,7 +231,7 @@ class Gateway(Actor[Poke, Done]):
         await self.site.hub.run(self.name, lambda: [row.key for row in self.site.kinds.rows()], self.site.definition)
 
     async def _serve_http(self) -> None:
-        """Shielded: hypercorn on asyncio does not bear to be cancelled. It is asked to stop instead."""
+        """Serve HTTP, shielded: hypercorn on asyncio does not survive a cancellation. It is asked to stop instead."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_when_cancelled)
             try:

@@ -1,4 +1,4 @@
-"""The one who reads the api's changes for all watches: into one ring a kind.
+"""The hub: it reads the api's changes for all watches, into one ring a kind.
 
 It also remembers the bytes of every object, which the store holds anyhow: a watch with a selector must learn when an
 object stops matching.
@@ -44,9 +44,9 @@ TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
 
 
 class Hub:
-    """`revision`: what it has seen. `told`: it has delivered the objects that existed when it began; `ready`: it knows
-    all objects. `definition` is called with every change of a CustomResourceDefinition and of the configurations of
-    webhooks and policies, and says which kind is defined by it.
+    """The hub. `revision`: the one that it has seen. `told`: it has delivered the objects that existed when it began;
+    `ready`: it knows all objects. `definition` is called with every change of a CustomResourceDefinition and of the
+    configurations of webhooks and policies, and returns the kind that it defines.
 
     `start` is the revision that it begins at; watches from before it are gone.
     """
@@ -104,7 +104,7 @@ class Hub:
         await self.revision.wait_beyond(revision - 1)
 
     async def run(self, name: str, kinds: Callable[[], list[str]], definition: OnDefinition) -> None:
-        """Read for ever; `kinds` are the keys of what there may be objects of."""
+        """Read for ever; `kinds` are the keys of all kinds that may have objects."""
         await self._begin(name, kinds, definition)
         while True:
             found = await ask_again(self._api, Pull(name, self.revision.value, (), PULL))

@@ -1,4 +1,4 @@
-"""The socket on which clients come: bound before anything else begins, and without loading a web server."""
+"""The socket on which clients come: bound before all other work, and without loading a web server."""
 
 from __future__ import annotations
 

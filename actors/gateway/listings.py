@@ -50,7 +50,7 @@ async def listing_at(site: Site, selected: Selection, revision: int) -> tuple[by
 
 
 def _since(ring: Ring, revision: int, current: int, namespace: str) -> dict[Key, bytes | None]:
-    """Return the objects that have changed since, as they were before; None: the object did not exist."""
+    """Return the objects that have changed since, as they were before; None for one that did not exist."""
     if revision < ring.oldest:
         raise _too_old(revision)
     before: dict[Key, RingEntry] = {}
@@ -84,7 +84,7 @@ def _too_old(revision: int) -> Exception:
 
 
 def key_of(blob: bytes) -> Key:
-    """Namespace and name of an object in a listing, by which it is sorted."""
+    """Return namespace and name of an object in a listing, by which it is sorted."""
     meta = cast("Object", codec.unpack(blob))["metadata"]
     return meta.get("namespace") or "", meta["name"]
 
@@ -100,7 +100,7 @@ EXPIRED: Final = (
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The listing of `handle` from position `start` on; `scope` says what the list was asked for.
+    """The listing of `handle` from position `start` on; `scope` is the listing's request.
 
     `after`: namespace and name of the object before that position; a page without a listing (0) goes on from there.
     """
@@ -112,7 +112,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class KeptListing(msgspec.Struct):
-    """One listing; `at` is when a client last got further in it than before, which is to `reached`."""
+    """One listing; `at` is when a client last advanced in it, which is to `reached`."""
 
     revision: int
     blobs: tuple[bytes, ...]
@@ -121,7 +121,7 @@ class KeptListing(msgspec.Struct):
 
 
 class KeptListings:
-    """At most `MOST` of them, each for `AGE_S` at most without progress of its client."""
+    """Kept listings: at most `MOST` of them, each for at most `AGE_S` without progress of its client."""
 
     def __init__(self) -> None:
         self._listings: OrderedDict[int, KeptListing] = OrderedDict()
@@ -131,15 +131,15 @@ class KeptListings:
         return len(self._listings)
 
     def keep(self, revision: int, blobs: tuple[bytes, ...], now: float) -> int:
-        """Keep a listing; its handle."""
+        """Keep a listing, and return its handle."""
         handle = next(self._handles)
         self._listings[handle] = KeptListing(revision, blobs, now)
         self._tidy(now)
         return handle
 
     def open(self, token: str, scope: str, now: float) -> tuple[Page, KeptListing | None]:
-        """Return the page that a token stands for, and its listing unless the page does without. Raises ApiError: 400
-        for a token that is not valid, 410 for an expired one.
+        """Return the page of a token, and its listing unless the page needs none. Raises ApiError: 400 for a token that
+        is not valid, 410 for an expired one.
         """
         page = _decoded(token)
         if page.scope != scope:

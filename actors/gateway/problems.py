@@ -18,7 +18,7 @@ NOT_FOUND: Final = 404
 
 
 def failure(refused: Refused, token: str = "") -> Object:
-    """Return the Status of a refusal; `token`: by it a list can go on."""
+    """Return the Status of a refusal; `token`: a list can go on with it."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -33,7 +33,7 @@ def failure(refused: Refused, token: str = "") -> Object:
 
 
 def success(details: Object | None = None, code: int = 200) -> Object:
-    """Return the Status of something done that has no object to show; `code` is left out when it is 200."""
+    """Return the Status of a successful request that has no object to show; `code` is left out when it is 200."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = details
@@ -51,7 +51,7 @@ BODY_TYPES: Final = ("application/json", "application/yaml", "application/vnd.ku
 
 
 class ApiError(RequestError):
-    """The request is refused; `headers` go into the answer beside the Status. `token`: by it a list can go on."""
+    """The request is refused; `headers` go into the answer beside the Status. `token`: a list can go on with it."""
 
     def __init__(self, refused: Refused, headers: Mapping[str, str] | None = None, token: str = "") -> None:
         self.refused = refused
@@ -61,62 +61,62 @@ class ApiError(RequestError):
 
 
 def bad_request(message: str) -> ApiError:
-    """400."""
+    """Return 400."""
     return ApiError(Refused(400, "BadRequest", message))
 
 
 def unauthorized() -> ApiError:
-    """401: no token, or the wrong one."""
+    """Return 401: no token, or a wrong one."""
     return ApiError(Refused(401, "Unauthorized", "Unauthorized"), {"www-authenticate": "Bearer"})
 
 
 def forbidden(message: str) -> ApiError:
-    """403."""
+    """Return 403."""
     return ApiError(Refused(403, "Forbidden", message))
 
 
 def no_such_path() -> ApiError:
-    """404 for a path that leads nowhere."""
+    """Return 404 for an unknown path."""
     return ApiError(Refused(404, "NotFound", "the server could not find the requested resource"))
 
 
 def not_found(resource: str, name: str, details: Mapping[str, Any]) -> ApiError:
-    """404 for an object."""
+    """Return 404 for an object."""
     return ApiError(Refused(404, "NotFound", f'{resource} "{name}" not found', dict(details)))
 
 
 def wrong_method(method: str) -> ApiError:
-    """405: the resource is there and does not do that."""
+    """Return 405: the resource exists and does not support the method."""
     why = "the server does not allow this method on the requested resource"
     return ApiError(Refused(405, "MethodNotAllowed", why, {"causes": [{"message": f"{method} is not supported"}]}))
 
 
 def not_acceptable() -> ApiError:
-    """406: none of the media types in Accept can be written."""
+    """Return 406: none of the media types in Accept can be written."""
     known = "application/json, application/yaml"
     why = f"only the following media types are accepted: {known}"
     return ApiError(Refused(406, "NotAcceptable", why))
 
 
 def expired(message: str, token: str = "") -> ApiError:
-    """410: the resourceVersion or continue token is too old."""
+    """Return 410: the resourceVersion or continue token is too old."""
     return ApiError(Refused(410, "Expired", message), token=token)
 
 
 def too_large(limit: int) -> ApiError:
-    """413; the rest of the body is not read, so the connection ends."""
+    """Return 413; the rest of the body is not read, so the connection ends."""
     why = f"Request entity too large: limit is {limit}"
     return ApiError(Refused(413, "RequestEntityTooLarge", why), {"connection": "close"})
 
 
 def headers_too_large(limit: int) -> ApiError:
-    """431; the connection ends."""
+    """Return 431; the connection ends."""
     why = f"the head of the request is too large: limit is {limit} bytes"
     return ApiError(Refused(431, "RequestHeaderFieldsTooLarge", why), {"connection": "close"})
 
 
 def unsupported_media(found: str, known: Sequence[str] = BODY_TYPES) -> ApiError:
-    """415: a body of a type that cannot be read here."""
+    """Return 415: a body of a type that cannot be read here."""
     accepted = ", ".join(known)
     why = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     details = {"causes": [{"message": f"content type {found!r}"}]}
@@ -124,7 +124,7 @@ def unsupported_media(found: str, known: Sequence[str] = BODY_TYPES) -> ApiError
 
 
 def invalid(kind: str, name: str, causes: Sequence[tuple[str, str, str]], group: str = "") -> ApiError:
-    """422; each cause is reason, field, message."""
+    """Return 422; each cause is reason, field, message."""
     told = ", ".join(f"{field}: {message}" for _, field, message in causes)
     qualified = f"{kind}.{group}" if group else kind
     listed = [{"reason": reason, "field": field, "message": message} for reason, field, message in causes]
@@ -133,19 +133,19 @@ def invalid(kind: str, name: str, causes: Sequence[tuple[str, str, str]], group:
 
 
 def too_many(what: str, retry_s: int = RETRY_S) -> ApiError:
-    """429."""
+    """Return 429."""
     details = {"retryAfterSeconds": retry_s}
     return ApiError(Refused(429, "TooManyRequests", what, details), {"retry-after": str(retry_s)})
 
 
 def unavailable(why: str) -> ApiError:
-    """503: not ready, or about to end."""
+    """Return 503: not ready, or about to end."""
     refused = Refused(503, "ServiceUnavailable", why, {"retryAfterSeconds": RETRY_S})
     return ApiError(refused, {"retry-after": str(RETRY_S)})
 
 
 def too_new(asked: int, current: int) -> ApiError:
-    """504: a resourceVersion that has not been given out yet."""
+    """Return 504: a resourceVersion that has not been given out yet."""
     why = f"Too large resource version: {asked}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     details = {"causes": causes, "retryAfterSeconds": RETRY_S}
@@ -153,10 +153,10 @@ def too_new(asked: int, current: int) -> ApiError:
 
 
 def failed(why: str) -> ApiError:
-    """500: not ours. A disk is full, a journal is gone; the server ends."""
+    """Return 500: a fault of the machine, such as a full disk or a lost journal; the server ends."""
     return ApiError(Refused(500, "InternalError", f"{why}; the server stops"))
 
 
 def internal(what: str) -> ApiError:
-    """500: ours."""
+    """Return 500: a fault of Pumice."""
     return ApiError(Refused(500, "InternalError", f"bug in Pumice: {what}"))

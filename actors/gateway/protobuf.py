@@ -182,7 +182,7 @@ def _duration(value: Value) -> str:
 
 
 def _json(value: Value) -> Any:
-    """JSON text inside a message."""
+    """Return the value of JSON text inside a message."""
     found = fields(raw(value))
     text = bytes(raw(found[1][-1])) if 1 in found else b""
     if not text:
@@ -278,7 +278,7 @@ def read_message(name: str, data: memoryview, depth: Depth | None = None) -> Obj
 
 @cache
 def _plan(name: str) -> tuple[tuple[Field, Object | None], ...]:
-    """Return the fields of a message, each with what it puts into the JSON when it is not on the wire."""
+    """Return the fields of a message, each with its JSON value when it is not on the wire."""
     return tuple((field, _absent(field)) for field in message(name).fields)
 
 

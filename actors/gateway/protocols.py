@@ -1,4 +1,4 @@
-"""Hypercorn's protocols, mended: what a client sends may end its own stream or connection, and nothing else.
+"""Hypercorn's protocols, corrected: a client's input may end its own stream or connection, and nothing else.
 
 Hypercorn has no setting for any of this, so `mend` puts these classes in the place of its own.
 """
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 def mend() -> None:
-    """Have hypercorn use these classes. Doing it again changes nothing."""
+    """Make hypercorn use these classes. A second call changes nothing."""
     module: Any = hypercorn.protocol
     module.H2Protocol, module.H11Protocol = RefusingH2, BoundedH11
     for name in ("h2", "h11"):
@@ -40,12 +40,14 @@ def mend() -> None:
 
 
 class LastingWrapper(ProtocolWrapper):
-    """Closes a connection that sends what hypercorn cannot read. Hypercorn lets the error through to its server, which
+    """Closes a connection whose data hypercorn cannot read. Hypercorn lets the error through to its server, which
     writes a traceback.
     """
 
     async def handle(self, event: WireEvent) -> None:
-        """Hypercorn's own, except for its errors. The application runs in another task: its errors do not come here."""
+        """Handle an event like hypercorn, except for its errors. The application runs in another task: its errors do
+        not come here.
+        """
         try:
             await super().handle(event)
         except Exception as error:  # noqa: BLE001 - h2, hpack, wsproto and hypercorn itself each have their own
@@ -85,8 +87,8 @@ class RefusingH2(H2Protocol):
 
 
 class BoundedH11(H11Protocol):
-    """Refuses a head beyond the limit however it comes. h11 looks at the size only while it waits for more, and what it
-    is given at once may be as long again.
+    """Refuses a head beyond the limit however it comes. h11 checks the size only while it waits for more, and data that
+    it gets together may be as long again.
 
     The head of an answer whose length is known goes out with its body: as two writes, which wake the client twice.
     """
@@ -97,7 +99,7 @@ class BoundedH11(H11Protocol):
         self._head, self._body_follows = b"", False
 
     async def stream_send(self, event: StreamEvent) -> None:
-        """Hypercorn's own."""
+        """Send like hypercorn."""
         self._body_follows = isinstance(event, Response) and any(name == b"content-length" for name, _ in event.headers)
         await super().stream_send(event)
 
@@ -131,10 +133,10 @@ class BoundedH11(H11Protocol):
 
 
 class TalkativeWebSocket(WSStream):
-    """Says in a Status why WebSockets are refused, and compresses nothing, as a kube-apiserver."""
+    """Gives in a Status the reason why WebSockets are refused, and compresses nothing, like a kube-apiserver."""
 
     async def handle(self, event: StreamEvent) -> None:
-        """Hypercorn's own, except for the request."""
+        """Handle an event like hypercorn, except for the request."""
         if isinstance(event, Request):  # compression would be work for every event and every watch
             headers = [each for each in event.headers if each[0].lower() != b"sec-websocket-extensions"]
             event = Request(event.stream_id, headers, event.http_version, event.method, event.raw_path, event.state)

@@ -1,4 +1,4 @@
-"""The latest changes of one kind, for all who watch it.
+"""The latest changes of one kind, for all its watchers.
 
 Each change is decoded and encoded once, however many watch. A watcher keeps a position; one that falls behind the end
 of the ring gets an error and lists again. So memory is bounded by the ring and by one chunk a watcher.
@@ -51,17 +51,17 @@ class RingEntry:
 
     @property
     def before(self) -> Traits | None:
-        """Return what selectors see of the object before the change; None: it did not exist."""
+        """Return the selectors' view of the object before the change; None when it did not exist."""
         return None if self.old is None else traits_in(self.kind, self._selectable, self.old)
 
     @property
     def after(self) -> Traits | None:
-        """Return what they see of it after the change; None: it was deleted."""
+        """Return the selectors' view of the object after the change; None when it was deleted."""
         return None if self.type == "DELETED" else traits_in(self.kind, self._selectable, self.blob)
 
     @property
     def size(self) -> int:
-        """Return bytes that it holds, about: MessagePack, JSON once a client has asked for it, and itself."""
+        """Return the approximate bytes that it holds: MessagePack, JSON once a client has asked for it, and itself."""
         return len(self.blob) * 5 // 2 + 400
 
     def obj(self) -> Object:
@@ -72,7 +72,7 @@ class RingEntry:
         return obj
 
     def line(self) -> bytes:
-        """Return the event as those see it who watch everything."""
+        """Return the event as watchers of everything see it."""
         if self._line is None:
             self._line = event_line(self.type, self.obj())
         return self._line
@@ -84,7 +84,7 @@ def event_line(type_: str, obj: Any) -> bytes:
 
 
 class Ring:
-    """Entries by position, counted from the beginning of the gateway. `oldest`: watching is possible from it on."""
+    """Entries by position, counted from the beginning of the gateway. `oldest`: a watch can begin from it on."""
 
     def __init__(self, oldest: int, most: int) -> None:
         self.oldest = oldest
@@ -142,7 +142,7 @@ class Ring:
             self.bytes = sum(entry.size for entry in self._entries)
 
     def reset(self, revision: int) -> None:
-        """Something was missed: every watcher has to list again."""
+        """Reset after a missed change: every watcher must list again."""
         self._first = self.end + 1  # no position before this one is good any more
         self._entries.clear()
         self.bytes = 0
@@ -152,7 +152,7 @@ class Ring:
             part.reset(self.end)
 
     def publish(self) -> None:
-        """Wake who waits for what was appended."""
+        """Wake the waiters for the appended changes."""
         self.news.raise_to(self.end)
         for namespace in self._touched:
             if (part := self._parts.get(namespace)) is not None:
@@ -174,8 +174,9 @@ class Ring:
         return self._first + low
 
     def read(self, position: int) -> tuple[list[RingEntry], int] | None:
-        """Return the next entries from a position on, a chunk at most, and the position after them; None: they are
-        gone."""
+        """Return the next entries from a position on, at most a chunk, and the position after them; None when they are
+        gone.
+        """
         start = position - self._first
         if start < 0:
             return None
@@ -183,8 +184,9 @@ class Ring:
         return found, position + len(found)
 
     def lines(self, position: int, entries: list[RingEntry]) -> bytes:
-        """Return the events of what `read` gave, as those see it who watch everything: joined once for all at one
-        position."""
+        """Return the events of entries from `read`, as watchers of everything see them: joined once for all at one
+        position.
+        """
         key = (position, len(entries))
         if self._chunk[:2] != key:
             self._chunk = (*key, b"".join([entry.line() for entry in entries]))
@@ -192,8 +194,8 @@ class Ring:
 
 
 class RingPart:
-    """The entries of a ring that are of one namespace, for those who watch no other: a change elsewhere wakes none of
-    them, and what falls off the ring meanwhile, none of it theirs, does not matter to them.
+    """The entries of a ring in one namespace, for its watchers: a change elsewhere wakes none of them, and entries of
+    other namespaces that fall off the ring do not matter to them.
 
     Positions are the ring's. It is the ring that fills it.
     """
@@ -206,32 +208,32 @@ class RingPart:
         self._entries: list[RingEntry] = []
 
     def append(self, position: int, entry: RingEntry) -> None:
-        """A change, and where in the ring it is."""
+        """Append a change with its place in the ring."""
         self._positions.append(position)
         self._entries.append(entry)
 
     def cut(self, first: int) -> None:
-        """The ring begins here now."""
+        """Note where the ring begins now."""
         number = bisect_left(self._positions, first)
         if number:
             self._gone = self._positions[number - 1] + 1
             del self._positions[:number], self._entries[:number]
 
     def reset(self, first: int) -> None:
-        """Something was missed: everything read before this position is out of date."""
+        """Reset after a missed change: everything read before this position is out of date."""
         self._gone = first
         self._positions.clear()
         self._entries.clear()
         self.news.raise_to(first)
 
     def publish(self) -> None:
-        """Wake who waits for what was appended."""
+        """Wake the waiters for the appended changes."""
         if self._positions:
             self.news.raise_to(self._positions[-1] + 1)
 
     def read(self, position: int) -> tuple[list[RingEntry], int] | None:
-        """Return the next entries of this namespace from a position on, a chunk at most, and the position after them,
-        which is after everything there is when none is left; None: they are gone.
+        """Return the next entries of this namespace from a position on, at most a chunk, and the position after them,
+        which is the ring's end when none is left; None when they are gone.
         """
         if position < self._gone:
             return None
@@ -242,7 +244,7 @@ class RingPart:
 
 
 def _a_chunk(entries: list[RingEntry]) -> list[RingEntry]:
-    """Return the first of them that are sent at once."""
+    """Return the first entries that are sent together."""
     size = 0
     for number, entry in enumerate(entries, start=1):
         size += len(entry.blob)

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class Complaints:
-    """One warning a second, with how many connections it is about."""
+    """Refused connections, logged in one warning a second with their number."""
 
     def __init__(self) -> None:
         self._last = -1.0
@@ -53,13 +53,13 @@ class Complaints:
             self.say()
 
     def say(self) -> None:
-        """Log the refusals that were not logged yet, if any."""
+        """Log the new refusals, if any."""
         if self._waiting:
             log.warning("connections refused: %d (the process may have no more open files)", self._waiting)
             self._last, self._waiting = monotonic(), 0
 
     async def keep_saying(self) -> None:
-        """Log until cancelled; the rest of a burst is logged when it is over."""
+        """Log until cancelled; the rest of a burst is logged when it has ended."""
         try:
             while True:
                 await anyio.sleep(EVERY_S)
@@ -69,15 +69,15 @@ class Complaints:
 
 
 class BoundedListener(socket.socket):
-    """Closes at once what it accepts beyond `most` descriptors; the caller of accept learns that no connection was
-    waiting."""
+    """Closes connections beyond `most` descriptors immediately; the caller of accept sees that none was waiting."""
 
     most: int
     complaints: Complaints
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection and its address, as of any socket; running out of descriptors is logged once a
-        while."""
+        """Return the next connection and its address, as of any socket; a lack of descriptors is logged once in a
+        while.
+        """
         try:
             connection, address = super().accept()
         except OSError as error:
@@ -92,7 +92,7 @@ class BoundedListener(socket.socket):
 
 
 class OneLine(logging.Filter):
-    """Makes a complaint of what trio says about a connection that it cannot accept."""
+    """Turns trio's messages about a connection that it cannot accept into one line."""
 
     def __init__(self, complaints: Complaints) -> None:
         super().__init__()
@@ -135,19 +135,21 @@ DESCRIPTORS: Final = Path("/dev/fd")
 
 
 def break_off(listener: socket.socket) -> int:
-    """Shut down every connection that was accepted from `listener`; how many there were."""
+    """Shut down every connection that was accepted from `listener`, and return their number."""
     return sum(_shut(number, listener) for number in _open_descriptors())
 
 
 def break_off_from(first: int, count: int, listener: socket.socket) -> int:
-    """Shut down those of the `count` descriptors from `first` on that are connections of `listener`; how many are."""
+    """Shut down those of the `count` descriptors from `first` on that are connections of `listener`, and return their
+    number.
+    """
     return sum(_shut(number, listener) for number in range(first, first + count))
 
 
 @cache
 def closing_promptly(server: Any) -> Any:
-    """Hypercorn's server of one connection, mended: what its client has closed would be kept until it was idle for too
-    long, since the task that looks after that is waited for, and then until the collector came.
+    """Hypercorn's server of one connection, corrected: a connection that its client has closed would be kept until the
+    idle timeout, since the task of that timeout is awaited, and then until the garbage collector runs.
     """
     if getattr(server, "closes_promptly", False):
         return server
@@ -164,8 +166,8 @@ def closing_promptly(server: Any) -> Any:
                 self.__dict__.pop("protocol", None)  # which refers back to it
 
         async def protocol_send(self, event: Event) -> None:
-            """asyncio takes what is written to a connection that has gone, and logs a line each time. Hypercorn would
-            end a task and begin one at every request to say that the connection is not idle.
+            """Send data. asyncio accepts writes to a connection that has gone, and logs a line each time. Hypercorn
+            would end a task and begin one at every request to restart the idle timeout.
             """
             if isinstance(event, Updated):
                 self.idle_since = monotonic() if event.idle else inf
@@ -181,8 +183,8 @@ def closing_promptly(server: Any) -> Any:
             await self.idle_task.stop()
 
         async def _idle_timeout(self) -> None:
-            """Close the connection when it has been idle for too long, or is when the server stops; while a request is
-            answered at that time, hypercorn closes it afterwards.
+            """Close the connection when it has been idle for too long, or is idle when the server stops; while a
+            request is open then, hypercorn closes it afterwards.
             """
             most, ended = self.config.keep_alive_timeout, self.context.terminated
             while not ended.is_set() and (left := self.idle_since + most - monotonic()) > 0:
@@ -257,7 +259,7 @@ def _on_trio() -> bool:
 
 
 def _backend() -> Serve:
-    """Hypercorn's server for the event loop that is running."""
+    """Return hypercorn's server for the running event loop."""
     name = "hypercorn.trio" if _on_trio() else "hypercorn.asyncio"
     run: Any = import_module(f"{name}.run")
     run.TCPServer = closing_promptly(run.TCPServer)
@@ -278,7 +280,7 @@ async def _keep_some_free(listener: socket.socket, complaints: Complaints) -> No
 
 
 async def _break_off_late(listener: socket.socket, stop: anyio.Event) -> None:
-    """Connections that are still open when hypercorn is about to end delay nothing."""
+    """Break off connections that are still open when hypercorn is about to end, so that they delay nothing."""
     await stop.wait()
     while True:
         await anyio.sleep(SHUTDOWN_S / 4)

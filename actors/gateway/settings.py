@@ -15,7 +15,7 @@ REVISIONS_PER_S = 10_000
 
 @dataclass(frozen=True)
 class GatewaySettings:
-    """`listener` is bound and listening already, so a taken port is known before anything else has begun.
+    """Settings. `listener` is bound and listening already, so a taken port is known before all other work.
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
@@ -39,7 +39,7 @@ class GatewaySettings:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port it listens on."""
+        """Return the host and port of the listener."""
         name = self.listener.getsockname()
         return name[0], name[1]
 

@@ -43,7 +43,7 @@ OK: Final = 200
 
 
 class WaitingGauges:
-    """`text` is what was counted last, and has it counted again."""
+    """Counts waiting jobs. `text` is the last count, and starts the next."""
 
     def __init__(self, desk: AdviceDesk) -> None:
         self._desk = desk
@@ -51,7 +51,7 @@ class WaitingGauges:
         self._read = anyio.Event()
 
     def text(self) -> bytes:
-        """Return the gauges in Prometheus' format; empty before the first count is over."""
+        """Return the gauges in Prometheus' format; empty before the first count has ended."""
         self._read.set()
         return self._text
 
@@ -91,8 +91,8 @@ Listings = HandleTable[tuple[bytes, ...]]
 
 @dataclass(kw_only=True)
 class Site(Front):
-    """`listings`: those that the api has opened, by handle; `kinds` and `hooks` follow what the hub sees;
-    `cache` is None where no scheduler runs; `stormy`: faults are injected.
+    """Services of the gateway. `listings`: those that the api has opened, by handle; `kinds` and `hooks` follow the
+    hub; `cache` is None where no scheduler runs; `stormy`: faults are injected.
     """
 
     api: ApiPort
@@ -128,14 +128,14 @@ class Site(Front):
         return row
 
     async def ask(self, request: commands.ApiRequest) -> replies.Accepted:
-        """Raises ApiError with the api's refusal, or 500 when it crashed over the request."""
+        """Ask the api. Raises ApiError with its refusal, or 500 when it crashed over the request."""
         reply = await guarded(self.api.ask(request))
         if isinstance(reply, replies.Accepted):
             return reply
         raise refused(reply)
 
     async def ask_if_there(self, request: commands.ApiRequest) -> None:
-        """`ask`, where it is all right that the object has gone meanwhile."""
+        """Ask like `ask`, where the object may have gone meanwhile."""
         try:
             await self.ask(request)
         except ApiError as error:
@@ -171,7 +171,7 @@ class Site(Front):
 
     @contextmanager
     def watching(self) -> Generator[None]:
-        """One watch more. Raises ApiError (429) when there are as many as may be."""
+        """Count one more watch. Raises ApiError (429) at the limit."""
         limit = self.settings.watch_limit
         if self.watches >= limit:
             raise too_many(f"too many watches: at most {limit} at a time")
@@ -182,8 +182,8 @@ class Site(Front):
             self.watches -= 1
 
     def definition(self, change: str, kind: str, definition: Object) -> Kind | None:
-        """A CustomResourceDefinition, or a configuration of webhooks or policies, has come, changed or gone; the kind
-        that it defines.
+        """Note that a CustomResourceDefinition, or a configuration of webhooks or policies, has come, changed or gone,
+        and return the kind that it defines.
         """
         if kind in CONFIGURATIONS:
             self.hooks.heard(change, kind, definition)
@@ -217,5 +217,7 @@ def refused(reply: object) -> ApiError:
 
 
 def _blocked(reply: replies.Refused) -> bool:
-    """An eviction that a budget forbids: the client decides when to try again, and kubectl drain says that it does."""
+    """Return the error for an eviction that a budget forbids: the client decides when to try again, as kubectl drain
+    does.
+    """
     return any(cause.get("reason") == "DisruptionBudget" for cause in reply.details.get("causes", ()))

@@ -1,5 +1,4 @@
-"""The checkpointer: states from which a restart needs only the later records, and the cutting of records that are not
-needed.
+"""The checkpointer: states from which a restart needs only the later records, and the removal of older records.
 
 Owns: a state folded from the journal (`pumice.storage.checkpoint.CheckpointState`); it reads the journal, and cuts it.
 Accepts: `Poke` (take one now).
@@ -70,7 +69,7 @@ class Checkpointer(Actor[Poke, Done]):
         self._lock = anyio.Lock()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Waiting for enough records."""
+        """Wait for enough records, and take checkpoints."""
         return (self._follow,) if self._every else ()
 
     async def handle(self, message: Poke) -> Done:

@@ -1,4 +1,4 @@
-"""The recorder: everything of consequence, written to the journal before any actor acts on it.
+"""The recorder: it writes everything of consequence to the journal before any actor acts on it.
 
 Owns: the journal (no other actor writes it). Accepts: `Append` and `SaveCheckpoint`. Asked, it answers `Appended` once
 the records are on disk; as a message without an answer, it writes them all the same. A checkpoint that cannot be kept
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class Recorder(Actor[RecorderCommand, Appended]):
-    """`last` is the sequence number of the newest record in the journal; `written` is raised to it.
+    """The recorder. `last` is the sequence number of the newest record in the journal; `written` is raised to it.
 
     `look_s`: seconds between two looks whether the journal is still there; 0: never.
     """
@@ -63,11 +63,13 @@ class Recorder(Actor[RecorderCommand, Appended]):
         self._last = last
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Looking whether the journal is still there."""
+        """Check whether the journal still exists."""
         return (self._look,) if self._look_s else ()
 
     def delivers_inline(self, message: RecorderCommand) -> bool:
-        """A journal on virtual time lets no other task run (see `pumice.storage.memory`)."""
+        """Return whether delivery is inline: a journal on virtual time lets no other task run (see
+        `pumice.storage.memory`).
+        """
         return True
 
     async def _look(self) -> None:

@@ -1,1 +1,1 @@
-"""Volcano's metrics, and what a run says at its end."""
+"""Volcano's metrics, and the summary of a run."""

@@ -1,4 +1,4 @@
-"""Prometheus families made on demand: jobs that wait for nodes, and how alike a shadow decides."""
+"""Prometheus families made on demand: jobs that wait for nodes, and the agreement of a shadow."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ MOST: Final = 1_000
 
 
 class PendingFamilies(Collector):
-    """Hide a job that is not pending any more; the retry counts of the newest `MOST` jobs stay."""
+    """Pending tasks and tries. A job that is not pending any more is hidden; the retry counts of the newest `MOST` jobs
+    stay.
+    """
 
     def __init__(self) -> None:
         self._tasks: Mapping[str, int] = {}
         self._tries: Counter[str] = Counter()
 
     def show(self, unscheduled: Mapping[str, int]) -> None:
-        """Show from now on these tasks without a node, by job; each job was tried once more."""
+        """Show these tasks without a node, by job, from now on; each job was tried once more."""
         self._tasks = unscheduled
         for job in unscheduled:
             self._tries[job] += 1
@@ -41,7 +43,7 @@ class PendingFamilies(Collector):
             del self._tries[job]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Tasks and tries by job, and how many jobs."""
+        """Yield tasks and tries by job, and the number of jobs."""
         yield _by_job("unschedule_task_count", self._tasks)
         yield GaugeMetricFamily("volcano_unschedule_job_count", "unschedule job count", value=len(self._tasks))
         yield _by_job("job_retry_counts", self._tries)
@@ -58,7 +60,7 @@ RESULTS: Final = ("same", "ties", "other_node", "only_there", "only_here")
 
 
 class ShadowFamilies(Collector):
-    """Shows nothing before something was compared."""
+    """Agreement of a shadow; empty before the first comparison."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -74,7 +76,7 @@ class ShadowFamilies(Collector):
             self._stands = compared
 
     def collect(self) -> Iterator[Metric]:
-        """Decisions by result, their share, and what stands."""
+        """Yield decisions by result, their share, and the counts of the present state."""
         if self._newest is None:
             return
         decisions = CounterMetricFamily(

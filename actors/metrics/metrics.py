@@ -67,7 +67,7 @@ CPU, MEMORY, SCALARS = "milli_cpu", "memory_bytes", "scalar_resources"
 
 
 class QueueFamilies(Collector):
-    """Shows the newest tables. A queue that is gone is shown no more; tables without queues change nothing."""
+    """Shows the newest tables. A deleted queue is hidden; tables without queues change nothing."""
 
     def __init__(self) -> None:
         self._newest: tuple[QueueTables, ...] = ()
@@ -78,7 +78,7 @@ class QueueFamilies(Collector):
             self._newest = tables
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield a family a metric; without any queue they are empty."""
+        """Yield a family for each metric; without any queue they are empty."""
         columns = readable(self._newest)
         for amount, what in AMOUNTS.items():
             for unit in (CPU, MEMORY):
@@ -114,7 +114,9 @@ def _numbers(columns: QueueColumns, metric: str) -> Iterator[tuple[str, float]]:
 
 
 class _Histogram:
-    """One of a family. `counts`: values by bucket, above the bucket before it; `created`: seconds since the epoch."""
+    """One histogram of a family. `counts`: values by bucket, above the bucket before it; `created`: seconds since the
+    epoch.
+    """
 
     __slots__ = ("counts", "created", "total")
 
@@ -137,7 +139,7 @@ class HistogramFamily(Collector):
             self._begin(())  # shown before anything was observed
 
     def observe(self, values: Iterable[float], *labels: str) -> None:
-        """Note values; none that are negative, which only clocks that disagree give."""
+        """Note values, except negative ones, which come from clocks that disagree."""
         histogram, bounds = self._histograms.get(labels) or self._begin(labels), self._bounds
         for value in values:
             known = value if value > 0.0 else 0.0
@@ -149,7 +151,7 @@ class HistogramFamily(Collector):
         return begun
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
-        """Yield one family; the time at which each of its histograms began stands after them."""
+        """Yield one family; the start times of its histograms stand after them."""
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
         for labels, histogram in self._histograms.items():
             below = 0
@@ -178,7 +180,7 @@ OF_NAMESPACES: Final = {
 
 
 class ShareFamilies(Collector):
-    """Shows the newest shares; who is gone is shown no more."""
+    """Shows the newest shares; jobs and namespaces that have gone are hidden."""
 
     def __init__(self) -> None:
         self._newest = JobShares()
@@ -225,7 +227,7 @@ CARD: Final = ("devID", "NodeName")
 
 
 class CardFamilies(Collector):
-    """Shows the newest table: cards and pods that are gone are shown no more."""
+    """Shows the newest table; cards and pods that have gone are hidden."""
 
     def __init__(self) -> None:
         self._newest = CardTable()
@@ -235,7 +237,7 @@ class CardFamilies(Collector):
         self._newest = table
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Four families of cards, two of pods."""
+        """Yield four families of cards, two of pods."""
         table = self._newest
         for (name, text), line in zip(OF_CARDS.items(), table.columns(), strict=True):
             family = GaugeMetricFamily(f"volcano_vgpu_device_{name}", text, labels=CARD)
@@ -267,7 +269,7 @@ class JobFamilies(Collector):
         self._placed: dict[tuple[str, str, str], tuple[float, float, float]] = {}
 
     def placed(self, jobs: Mapping[str, BindingJob], now: float) -> list[float]:
-        """Note the jobs that got nodes at `now`, by "namespace/name"; how long each has waited, in milliseconds."""
+        """Note the jobs that got nodes at `now`, by "namespace/name"; return the wait of each in milliseconds."""
         waits: list[float] = []
         for key, job in jobs.items():
             namespace, _, name = key.partition("/")
@@ -280,7 +282,7 @@ class JobFamilies(Collector):
         return waits
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Three families."""
+        """Yield three families."""
         texts = {
             "duration": "Milliseconds from the creation of a job to the newest node that one of its tasks got",
             "start_time": "When a job was created, in seconds since the epoch",
@@ -294,13 +296,13 @@ class JobFamilies(Collector):
 
 
 def bounds(least: float, most: float, count: int) -> tuple[float, ...]:
-    """Bounds of buckets that grow by a factor from `least` to `most`, as Volcano's do, to four digits."""
+    """Return bounds of buckets that grow by a factor from `least` to `most`, as Volcano's do, to four digits."""
     factor = (most / least) ** (1 / (count - 1))
     return tuple(float(f"{least * factor**power:.4g}") for power in range(count))
 
 
 class Families:
-    """Every family there is, in a registry of its own."""
+    """All families, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -392,7 +394,7 @@ class Families:
         self._cards.show(table)
 
     def shares(self, shares: JobShares) -> None:
-        """Show who has how much of the cluster."""
+        """Show each job's share of the cluster."""
         self._shares.show(shares)
 
     def shadow(self, compared: ShadowCompared) -> None:
@@ -414,7 +416,7 @@ class Families:
             self._longest.labels(request).set(seconds)
 
     def _attempts_with(self, result: str) -> Counter:
-        """The library makes sure of the labels, slowly, at every call; results are few."""
+        """Return the counter of a result. The library checks the labels, slowly, at every call; results are few."""
         known = self._attempts_by.get(result)
         if known is None:
             known = self._attempts_by[result] = self._attempts.labels(result)
@@ -449,11 +451,11 @@ class Metrics(Actor[MetricsMessage, MetricsReply]):
         self._queues = QueuesMeasured()
 
     def delivers_inline(self, message: MetricsMessage) -> bool:
-        """Any but those for which the supervisor is asked."""
+        """Return True for all messages except those that need the supervisor."""
         return not isinstance(message, Expose)
 
     async def handle(self, message: MetricsMessage) -> MetricsReply | None:
-        """One measurement, or the whole exposition."""
+        """Note one measurement, or return the whole exposition."""
         match message:
             case CycleMeasured():
                 self._families.cycle(message)

@@ -41,7 +41,7 @@ class PodCounts(Struct):
 
 
 class JobSummary(Struct):
-    """The phase of a Job, and how many of its pods have a node and how many have none."""
+    """The phase of a Job, and the numbers of its pods with and without a node."""
 
     phase: str
     bound: int = 0
@@ -50,7 +50,7 @@ class JobSummary(Struct):
 
 class RunSummary(Struct, kw_only=True):
     """A run so far: pods by state, jobs by "namespace/name", `seconds` since the start, and the binds a second since
-    then. `shadow`: how alike a shadow decided, where one was wanted.
+    then. `shadow`: the agreement of a shadow, where one ran.
     """
 
     cycles: int
@@ -62,7 +62,7 @@ class RunSummary(Struct, kw_only=True):
 
 
 class SeenPod(Struct, frozen=True, gc=False):
-    """Facts of a pod that count; `job` is "namespace/name" of the Volcano Job it belongs to."""
+    """Facts of a pod that count; `job` is "namespace/name" of its Volcano Job."""
 
     bound: bool
     phase: str
@@ -70,8 +70,8 @@ class SeenPod(Struct, frozen=True, gc=False):
 
 
 class Summary:
-    """Pods by state and jobs by "namespace/name", as far as the api has published them. `listings`: those that it has
-    opened.
+    """Counts pods by state and jobs by "namespace/name", as far as the api has published them. `listings`: those that
+    it has opened.
     """
 
     def __init__(self, api: ApiPort, context: Context, listings: HandleTable[tuple[bytes, ...]]) -> None:
@@ -102,7 +102,7 @@ class Summary:
         return RunSummary(cycles=cycles, pods=PodCounts(**pods), jobs=jobs, seconds=seconds, pods_per_s=rate)
 
     async def _catch_up(self) -> None:
-        """Pull what is new; list after falling off the log, and at first."""
+        """Pull changes; list at first, and after falling off the log."""
         while True:
             found = await ask_again(self._api, Pull(NAME, self._revision, KINDS, MOST, held=False))
             if not isinstance(found, Pulled) or found.gone:

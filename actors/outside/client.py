@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class WholePods:
-    """Those of one cycle, each read once. One that is gone is what the question knows of it."""
+    """The pods of one cycle, each read once. A deleted pod keeps the content that the question has."""
 
     def __init__(self, api: ApiPort, objects: SharedObjects) -> None:
         self._api, self._objects = api, objects
@@ -42,7 +42,7 @@ class WholePods:
         self._known: dict[str, Object] = {}  # by uid
 
     async def look_up(self, cycle: int, pods: Iterable[AskedPod]) -> None:
-        """Have all of them at hand."""
+        """Fetch all of these pods."""
         if cycle != self._cycle:
             self._cycle, self._known = cycle, {}
         missing = list({pod.uid: pod for pod in pods if pod.uid not in self._known}.values())
@@ -55,7 +55,7 @@ class WholePods:
             self._known[pod.uid] = found if same else gone(pod)
 
     def json(self, pod: AskedPod) -> bytes:
-        """One that was looked up."""
+        """Return a fetched pod as JSON."""
         return as_json(self._known[pod.uid], pod)
 
 
@@ -65,7 +65,7 @@ def gone(pod: AskedPod) -> Object:
 
 
 def as_json(whole: Object, pod: AskedPod) -> bytes:
-    """The pod on the node where the cycle has put it, as Go's typed client encodes it."""
+    """Return the pod on the node where the cycle has put it, as Go's typed client encodes it."""
     whole = typed_pod(whole)
     spec = section(whole, "spec")
     if pod.node and spec.get("nodeName") != pod.node:
@@ -74,7 +74,7 @@ def as_json(whole: Object, pod: AskedPod) -> bytes:
 
 
 class ExtenderClient(Actor[AskOutside, OutsideAnswered]):
-    """`post` asks over HTTP, or is what stands for it."""
+    """The extender's client. `post` asks over HTTP, or stands in for it."""
 
     def __init__(self, name: str, mailbox: OutsidePort, context: Context, *, api: ApiPort, post: Post) -> None:
         super().__init__(name, mailbox, context)

@@ -1,4 +1,4 @@
-"""Asking over HTTP, as Go's client does; failures are reported in its words."""
+"""Requests over HTTP, as Go's client sends them; failures are reported in its words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LATE: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting
 
 
 class ExtenderRequest(NamedTuple):
-    """A POST of JSON; `timeout_s`: until the whole answer is there, 0.0 for no limit."""
+    """A POST of JSON; `timeout_s`: until the whole answer has come, 0.0 for no limit."""
 
     url: str
     content: bytes
@@ -53,7 +53,7 @@ async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
 
 
 async def standing_still(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """`over_http` for a run on virtual time: no time passes meanwhile."""
+    """Return `over_http` for a run on virtual time: no time passes meanwhile."""
     return ask_now(requests)
 
 
@@ -63,7 +63,7 @@ async def supposing(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
 
 
 def ask_now(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-    """`over_http` for a caller that only waits."""
+    """Return `over_http` for a caller that only waits."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(anyio.run, over_http, requests).result()
 

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def text_of(config_map: Object) -> str | None:
-    """The configuration in it; None when there is none, or more than one."""
+    """Return the configuration in the ConfigMap; None without one, or with several."""
     data = section(config_map, "data")
     keys = conf_keys(data)
     text = data[keys[0]] if len(keys) == 1 else None
@@ -44,7 +44,7 @@ def text_of(config_map: Object) -> str | None:
 
 
 def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str, str, str], ApiReply]) -> None:
-    """At a start: take what the cluster holds already, if it is good."""
+    """Take over, at a start, the configuration that the cluster already holds, if it is valid."""
     reply = get("ConfigMap", followed.namespace, followed.name)
     if not isinstance(reply, Accepted):  # a ConfigMap that may come is followed then; no user named the charts' one
         level = logging.INFO if followed == CHARTS else logging.WARNING
@@ -62,7 +62,7 @@ def take_over(source: ConfigSource, followed: ConfigMapName, get: Callable[[str,
 
 
 class ConfigMachine(Machine):
-    """Follows the ConfigMap of the configuration. A ConfigMap that goes leaves the configuration as it is."""
+    """Follows the ConfigMap of the configuration. A deleted ConfigMap leaves the configuration as it is."""
 
     kinds = ("ConfigMap",)
 
@@ -85,7 +85,7 @@ class ConfigMachine(Machine):
             self._waiting = obj
 
     def step(self, now: float) -> Sequence[ApiRequest]:
-        """Return the next requests to the api; empty when there is nothing to do before the next change or timer."""
+        """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         found, self._waiting = self._waiting, None
         if found is None:
             return ()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class ConfigWatcher(Reconciler):
-    """`check` says what is wrong with a text from somewhere, "" when nothing is. The runner gets it all the same: it
-    says so in the journal.
+    """Watches the configuration. `check` returns the problem of a text from somewhere, "" without one. The runner gets
+    a bad text all the same: it reports it in the journal.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ConfigWatcher(Reconciler):
         return self._check(text, source)
 
     async def _ask(self, requests: Sequence[ApiRequest]) -> None:
-        """The runner first: what is said of the ConfigMap has been done then."""
+        """Inform the runner first, so that the status of the ConfigMap is already true."""
         offers, self._offers = self._offers, []
         await self._runner.tell(*offers)
         await super()._ask(requests)

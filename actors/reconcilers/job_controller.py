@@ -1,4 +1,4 @@
-"""The shell of the Job controller: it also tells how long after their Jobs pods are created.
+"""The shell of the Job controller: it also reports how long after their Jobs pods are created.
 
 Owns, accepts, sends, when full, stops: as every `Reconciler`; and it tells the metrics.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class JobController(Reconciler):
-    """Runs the machine of Jobs, and tells the metrics what `take_waits` gives: how long after their Jobs pods are
+    """Runs the machine of Jobs, and sends the metrics the result of `take_waits`: how long after their Jobs pods are
     created.
     """
 

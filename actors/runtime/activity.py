@@ -1,4 +1,4 @@
-"""The activity board: who is busy, so that "idle" is exact."""
+"""The activity board: the busy actors, so that "idle" is exact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEDULER = "scheduler"
 
 
 class Busy:
-    """Counts as one piece of work under way for as long as it is entered; by several at a time, if need be."""
+    """Counts as one piece of unfinished work while it is entered, by several callers if need be."""
 
     __slots__ = ("_activity",)
 
@@ -31,7 +31,7 @@ class Busy:
 
 
 class Activity:
-    """Activity board: who is busy. It makes "idle" an exact question instead of a guess after a pause.
+    """Activity board: counters of busy actors. It makes "idle" an exact question instead of a guess after a pause.
 
     Everything pending is on this board before the one who left it there goes to sleep: messages (counted by mailboxes
     until they are handled), work in hand (`busy`), watchers behind the api's revision (`seen`), timers, and a scheduler
@@ -53,22 +53,22 @@ class Activity:
         self._in_flight += number
 
     def end(self, number: int = 1) -> None:
-        """They are done."""
+        """Note that pieces of work have ended."""
         self._in_flight -= number
         # only the last end can make the system idle: the others need no look at all watchers
         if not self._in_flight:
             self._changed()
 
     def busy(self) -> Busy:
-        """Around work in hand that no mailbox counts."""
+        """Count work that no mailbox counts, for the length of the block."""
         return self._busy
 
     def published(self, revision: int, changed: AbstractSet[str] | None = None) -> None:
-        """Watchers may see everything up to `revision`; `changed`: see `NewestRevisions`."""
+        """Note that watchers may see everything up to `revision`; `changed`: see `NewestRevisions`."""
         self._newest.published(revision, changed)
 
     def seen(self, watcher: str, revision: int, kinds: tuple[str, ...] = ()) -> None:
-        """The watcher has dealt with everything of its kinds (all) up to this revision, its own requests included."""
+        """Note that the watcher has handled all changes of its kinds up to this revision, its own requests included."""
         self._seen[watcher] = revision, kinds
         self._newest.of(kinds)  # from now on it is known when they change
         self._changed()
@@ -91,12 +91,12 @@ class Activity:
         self._changed()
 
     def settled(self, actor: str, settled: bool) -> None:
-        """Record whether another turn of this actor, with no new input, would change nothing."""
+        """Record whether another turn of this actor, without new input, would change nothing."""
         (self._unsettled.discard if settled else self._unsettled.add)(actor)
         self._changed()
 
     def forget(self, actor: str) -> None:
-        """The actor is gone for good: nothing is expected of it."""
+        """Forget an actor that is gone for good."""
         self._seen.pop(actor, None)
         self._timers.pop(actor, None)
         self._unsettled.discard(actor)
@@ -114,14 +114,14 @@ class Activity:
         return found + [f"{name} has not settled" for name in sorted(self._unsettled)]
 
     def is_idle(self) -> bool:
-        """Nothing in flight, no watcher behind, no timer, every actor settled."""
+        """Return whether nothing is in flight, no watcher is behind, no timer runs, and every actor is settled."""
         # cheap questions first: revisions are compared only when nothing else is pending
         if self._in_flight or self._unsettled or any(self._timers.values()):
             return False
         return all(at >= self._newest.of(kinds) for at, kinds in self._seen.values())
 
     async def wait_idle(self) -> None:
-        """Wait until `is_idle`; wakes only when it was."""
+        """Wait until `is_idle`; the waiter wakes only when it was."""
         while not self.is_idle():
             if self._event is None:
                 self._event = anyio.Event()

@@ -1,4 +1,4 @@
-"""An actor: the loop that all of them run, and the context that each is handed. One actor, one file, one mailbox.
+"""An actor: the loop that all of them run, and the context that each gets. One actor, one file, one mailbox.
 
 A subclass opens its file with: what it owns, what it accepts, what it sends, what it does when full, how it stops. It
 overrides `handle` (one message) or `handle_batch` (a drained batch), and `loops` when it has work beside its mailbox
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 
 class AdmissionHook:
-    """Each server calls `keep` once; the next server takes over."""
+    """The hook for admission webhooks. Each server calls `keep` once; the next server takes over."""
 
     def __init__(self) -> None:
         self._keeper: Keeper | None = None
 
     def keep(self, keeper: Keeper) -> None:
-        """From now on this one is asked."""
+        """Use this hook from now on."""
         self._keeper = keeper
 
     async def passed(self, requests: Sequence[ApiRequest]) -> Sequence[Passed]:
-        """The requests as they may go on to the api, and refusals in the place of others."""
+        """Return the requests as they may go on to the api, with refusals in the place of others."""
         return requests if self._keeper is None else await self._keeper(requests)
 
 
@@ -84,7 +84,9 @@ ATTEMPTS = 5
 
 
 class Actor(Generic[M, R]):
-    """The loop: receive a batch, handle it, answer. `cap` is how many messages a batch holds at most, about."""
+    """The loop of an actor: receive a batch, handle it, answer. `cap` is the approximate largest number of messages in
+    a batch.
+    """
 
     cap = 1024
 
@@ -97,18 +99,18 @@ class Actor(Generic[M, R]):
         self._in_hand: Received[M, R] | None = None
 
     async def handle(self, message: M) -> R | None:
-        """Deal with one message; what it returns is the reply."""
+        """Handle one message, and return the reply."""
         raise NotImplementedError
 
     async def handle_batch(self, batch: Sequence[Received[M, R]]) -> None:
-        """Deal with a drained batch, in order; by default one `handle` after the other."""
+        """Handle a drained batch, in order; by default one message after the other."""
         for item in self.each(batch):
             reply = await self.handle(item.message)
             if reply is not None:
                 item.reply(reply)
 
     def each(self, batch: Sequence[Received[M, R]]) -> Iterator[Received[M, R]]:
-        """Iterate and remember which one is in hand, so that a crash costs that one and not its neighbours."""
+        """Iterate, and remember the message in hand, so that a crash costs that one and not its neighbours."""
         for item in batch:
             self._in_hand = item
             yield item
@@ -118,20 +120,20 @@ class Actor(Generic[M, R]):
         self._in_hand = None
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Work beside the mailbox; cancelled when the actor stops."""
+        """Run work beside the mailbox; it is cancelled when the actor stops."""
         return ()
 
     async def on_start(self) -> None:
-        """Before the first message."""
+        """Prepare before the first message."""
 
     async def on_stop(self) -> None:
-        """After the last message, before the loops are cancelled."""
+        """Finish after the last message, before the loops are cancelled."""
 
     def at_end(self) -> None:
         """Answer the waiting askers at the actor's end, also after a crash."""
 
     async def run(self) -> None:
-        """Until the mailbox is closed and empty. Raises whatever the actor crashes with."""
+        """Run until the mailbox is closed and empty. Raises the error of a crash."""
         try:
             await self._live()
         finally:
@@ -170,7 +172,7 @@ class Actor(Generic[M, R]):
             await self.deal_with(batch)
 
     async def deal_with(self, batch: Sequence[Received[M, R]]) -> None:
-        """Handle a batch to its end: what it may have had in hand at a crash is handed on."""
+        """Handle a batch to its end: after a crash its other messages go to the next instance."""
         try:
             await self.handle_batch(batch)
         except BaseException as error:
@@ -201,7 +203,7 @@ class Actor(Generic[M, R]):
     """True for an actor that keeps askers waiting beyond the batch they came in, and answers each of them some day."""
 
     def _give_up(self, batch: Sequence[Received[M, R]], error: BaseException) -> None:
-        """The one in hand is lost with the crash; those after it wait for the next instance."""
+        """Give up the message in hand with the crash; those after it wait for the next instance."""
         self.activity.settled(self.name, False)  # until the supervisor has started that one
         untouched = [item for item in batch if not item.settled and item is not self._in_hand]
         if self._in_hand is None:

@@ -20,7 +20,7 @@ STOOD_STILL_S: Final = 1.0
 
 
 class Alarm:
-    """One task sleeps by it. Times are the event loop's, in seconds."""
+    """An alarm for one sleeping task. Times are the event loop's, in seconds."""
 
     def __init__(self) -> None:
         self._sleep: anyio.CancelScope | None = None  # to make one takes an event loop
@@ -34,13 +34,13 @@ class Alarm:
         return anyio.current_time()
 
     def after(self, seconds: float) -> float:
-        """The moment that comes when so many seconds have gone by, later than now: what is due at one moment of the
-        wall clock has one time here, from wherever that was reckoned.
+        """Return the moment after so many seconds, later than now. Timers due at one moment of the wall clock get one
+        time here, whenever it was computed.
         """
         return moment(self.now() + max(seconds, LEAST_S))
 
     async def sleep_until(self, time: float) -> float:
-        """Sleep until then, or until an earlier time that is set meanwhile. Returns the one that has come."""
+        """Sleep until then, or until an earlier time that is set meanwhile, and return the time that has come."""
         with self._scope(deadline=time) as self._sleep:
             self._scope = type(self._sleep)
             await self._never.wait()
@@ -61,9 +61,7 @@ class Alarm:
                 await event.wait()
 
     def no_later_than(self, time: float) -> None:
-        """Have the sleeper wake then, unless it does so before. A sleeper that is awake decides anew before it
-        sleeps.
-        """
+        """Wake the sleeper then at the latest. A sleeper that is awake decides anew before it sleeps."""
         if self._sleep is not None and time < self._sleep.deadline:
             self._sleep.deadline = time
 
@@ -79,16 +77,15 @@ SLEWED_S: Final = 1.0
 
 
 class Clock(Protocol):
-    """The wall clock: seconds since the epoch. Waiting goes by `anyio.sleep`, never by this."""
+    """The wall clock: seconds since the epoch. Waiting uses `anyio.sleep`, never this clock."""
 
     def now(self) -> float: ...
 
 
 @dataclass(eq=False)
 class RealClock:
-    """The machine's clock, which never goes back here: where it was set back this one goes on by the steady clock until
-    the machine's has caught up, and says so once. A comparison of `now()` with a written time meets no
-    hour that comes twice.
+    """The machine's clock, which never goes back here: after it was set back this one follows the steady clock until
+    the machine's has caught up, and logs that once. A comparison of `now()` with a written time meets no hour twice.
     """
 
     wall: Callable[[], float] = time.time

@@ -40,7 +40,7 @@ class Answer:
         self.promised: Callable[[], None] | None = None
 
     def again(self) -> None:
-        """Its one reply was taken: there is room for the next from an actor that goes on answering."""
+        """Note that its only reply was taken: an actor that goes on answering has room for the next."""
         self.frames, self.complete, self.missing = [b""], None, 1
 
     def awaited(self, complete: anyio.Event) -> anyio.Event:
@@ -52,19 +52,19 @@ class Answer:
         return complete
 
     def promise(self, answer: Callable[[], None]) -> None:
-        """Announce a reply: `answer` fills the slot with it once the asker has its turn."""
+        """Promise a reply: `answer` fills the slot with it once the asker has its turn."""
         self.promised = answer
         if self.complete is not None:
             self.complete.set()
 
     def redeem(self) -> None:
-        """Have the promised reply made: the asker has its turn."""
+        """Make the promised reply when the asker has its turn."""
         promised, self.promised = self.promised, None
         if promised is not None:
             promised()
 
     def fill(self, index: int, frame: bytes) -> None:
-        """Put the reply to the index-th message; nothing happens when there is one already."""
+        """Fill in the reply to the index-th message; a second one changes nothing."""
         if self.frames[index]:
             return
         self.frames[index] = frame
@@ -74,15 +74,15 @@ class Answer:
 
 
 class Envelope(Struct, eq=False):
-    """Messages that were sent together, each encoded once, and the slot that waits for the answers (None: no answer
-    is asked for).
+    """Messages that were sent together, each encoded once, and the slot that waits for the answers (None: no answer is
+    expected).
     """
 
     frames: Sequence[bytes]
     answer: Answer | None = None
 
     def opened(self, decode: Callable[[Sequence[bytes]], list[Any]]) -> list[Received[Any, Any]]:
-        """The messages as their receiver sees them."""
+        """Return the messages as their receiver sees them."""
         # without a loop in Python: this runs for every message
         return list(map(Received, decode(self.frames), self.frames, repeat(self.answer), count()))
 
@@ -112,12 +112,12 @@ class Received(Struct, Generic[M, R], eq=False):
         return answer is not None and answer.promised is None and not answer.frames[self._index]
 
     def promise(self, answer: Callable[[], None]) -> None:
-        """There is a reply to the only message that was sent, which `answer` gives when the asker takes it."""
+        """Promise a reply to the only message, which `answer` makes when the asker takes it."""
         if self._answer is not None:
             self._answer.promise(answer)
 
     def reply(self, reply: R) -> None:
-        """Answer the asker; nothing happens when no reply was asked, or it was answered before."""
+        """Answer the asker; a second answer, or one without an asker, changes nothing."""
         self.settled = True
         if self._answer is not None:
             self._answer.fill(self._index, codec.encode(reply))
@@ -137,7 +137,7 @@ def parts(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def failure(actor: str, error: str, *, stopped: bool, world: bool = False) -> bytes:
-    """The encoded reply of an actor that cannot answer."""
+    """Return the encoded reply of an actor that cannot answer."""
     reply: Message = Failed(actor, error, stopped, world)
     return codec.encode(reply)
 
@@ -154,7 +154,7 @@ def error_of(failed: Failed) -> ActorFailedError | ActorStoppedError:
 
 
 def reply_or_none(reply: R | Failed) -> R | None:
-    """None where there is none, and never will be. Raises ActorStoppedError."""
+    """Return the reply, or None when none will come. Raises ActorStoppedError."""
     if not isinstance(reply, Failed):
         return reply
     if reply.stopped:

@@ -23,7 +23,7 @@ class LevelSignal:
                 self._waited_for.pop(passed).set()
 
     async def wait_beyond(self, value: int) -> int:
-        """Wait until the level is above `value`; returns it."""
+        """Wait until the level is above `value`, and return it."""
         while self.value <= value:
             # one event for all that wait beyond the same value
             if value not in self._waited_for:

@@ -1,4 +1,4 @@
-"""Slowest request since the start: the one that blocked the event loop longest, in seconds of the thread's
+"""The slowest request since the start: the one that blocked the event loop longest, in seconds of the thread's
 processor.
 """
 
@@ -21,7 +21,7 @@ A watch that wakes does little, and two readings would be a sixth of what hundre
 
 
 class Longest:
-    """The longest step of any request since the beginning, or since `forget`; `request` names it."""
+    """The longest step of any request since the start, or since `forget`; `request` names it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -29,14 +29,14 @@ class Longest:
         self._processor, self._wall = thread_time(), perf_counter()
 
     def begun(self) -> float:
-        """A step begins; the wall's time, for `ended`."""
+        """Begin a step, and return the wall time for `ended`."""
         wall = perf_counter()
         if wall - self._wall > FRESH_S:
             self._processor, self._wall = thread_time(), wall
         return wall
 
     def ended(self, began: float, what: str, about: str) -> None:
-        """The step that began then is over."""
+        """End the step that began then."""
         wall = perf_counter()
         # by the wall's time it cannot be longer than this: the processor's clock, ten times as dear, is read only for a
         # candidate
@@ -46,7 +46,7 @@ class Longest:
             self._processor, self._wall = processor, perf_counter()
 
     def took(self, seconds: float, what: str, about: str) -> None:
-        """A step has taken so long."""
+        """Note that a step has taken so long."""
         if seconds > self.seconds:
             self.seconds = seconds
             self.request = printable(f"{what} {about[:SHOWN]}")
@@ -56,7 +56,7 @@ class Longest:
         self.seconds, self.request = 0.0, ""
 
     def timed(self, work: Coroutine[Any, Any, R], what: str, about: str) -> Awaitable[R]:
-        """Does the work; each stretch of it between two waits is a step."""
+        """Run the work; each stretch of it between two waits is a step."""
         return _Timed(self, work, what, about)
 
 
@@ -73,11 +73,11 @@ class Laps:
         self.begin()
 
     def begin(self) -> None:
-        """The first step begins now."""
+        """Begin the first step now."""
         self._processor, self._wall = thread_time(), perf_counter()
 
     def lap(self, what: str, about: Callable[[], str]) -> None:
-        """A step ends now, and the next begins. `about` is only asked of the longest."""
+        """End a step now, and begin the next. `about` is only called for the longest."""
         now = perf_counter()
         if now - self._wall > self._longest.seconds:
             processor = thread_time()

@@ -1,4 +1,4 @@
-"""The bounded mailbox: MessagePack bytes, one receiver, as many senders as there are.
+"""The bounded mailbox: MessagePack bytes, one receiver, many senders.
 
 Full means back-pressure: senders wait, and nothing is ever dropped. A wake-up costs more than a message (6-20 us
 against 1 us), so senders batch and receivers drain.
@@ -57,7 +57,7 @@ async def ask_again(mailbox: Mailbox[M, R], message: M) -> R:
 
 
 async def ask_many_again(mailbox: Mailbox[M, R], messages: Sequence[M]) -> list[R]:
-    """Do as `ask_again`, of a batch: all of it is asked again."""
+    """Ask a whole batch again, as `ask_again` does for one message."""
     while True:
         try:
             return await mailbox.ask_many(messages)
@@ -66,7 +66,7 @@ async def ask_many_again(mailbox: Mailbox[M, R], messages: Sequence[M]) -> list[
 
 
 def expected(reply: Message, kind: type[A]) -> A:
-    """The reply, where only one type of it is possible. Raises UnexpectedReplyError."""
+    """Return the reply, where only one type of it is possible. Raises UnexpectedReplyError."""
     if not isinstance(reply, kind):
         raise UnexpectedReplyError(f"the answer was {reply!r}, expected {kind.__name__}")
     return reply
@@ -90,12 +90,12 @@ class Attendant(Protocol):
         ...
 
     def deal_with(self, batch: Sequence[Received[Any, Any]]) -> Coroutine[Any, Any, None]:
-        """Do so, as in its own turn."""
+        """Handle a batch, as in its own turn."""
         ...
 
 
 class InlineRunner:
-    """Runner of an actor in the turns of its senders. `crash`: its exception there, which is to end its own turn."""
+    """Runs an actor in the turns of its senders. `crash`: its exception there, which must end its own turn."""
 
     def __init__(self, actor: Attendant, decode: Callable[[Sequence[bytes]], list[Any]]) -> None:
         self._actor = actor
@@ -107,7 +107,7 @@ class InlineRunner:
         return all(each.at_rest() for each in self._actor.waits_for)
 
     def deals_with(self, envelope: Envelope) -> bool:
-        """Handle these messages now. False: they need the actor's own turn. An actor that waits then crashes."""
+        """Handle these messages now. False when they need the actor's own turn. An actor that waits then crashes."""
         if not self.is_free():
             return False
         batch = envelope.opened(self._decode)
@@ -134,7 +134,7 @@ R = TypeVar("R", bound=Message)
 
 
 class Mailbox(Generic[M, R]):
-    """The way to one actor. `accepts` is the closed union M, `replies` the union R (None: it never answers).
+    """The mailbox of one actor. `accepts` is the closed union M, `replies` the union R (None: it never answers).
 
     There are four ways to send: `tell`, `ask` for a reply, `ask_later` for one that is taken later (`answered`), and
     `ask_many` for those to a batch.
@@ -170,8 +170,8 @@ class Mailbox(Generic[M, R]):
     # --- senders
 
     async def tell(self, *messages: M | bytes, through: bool = False) -> None:
-        """Send, with one wake-up for up to BATCH of them; waits while the mailbox is full. Bytes are messages that are
-        encoded already (`encode`). Raises ActorStoppedError once it is closed.
+        """Send, with one wake-up for up to BATCH messages; wait while the mailbox is full. Bytes are encoded messages
+        (`encode`). Raises ActorStoppedError once it is closed.
 
         `through`: never cancelled, which costs a scope only while the mailbox is full.
         """
@@ -188,8 +188,8 @@ class Mailbox(Generic[M, R]):
         return await self.answered(await self.ask_later(message, through=through), through=through)
 
     async def ask_later(self, message: M | bytes, *, through: bool = False) -> Answer:
-        """The first half of `ask`: send, bytes as they are. `answered` waits for the reply, and for the next one once
-        there is room for it (`Answer.again`).
+        """Do the first half of `ask`: send the bytes. `answered` waits for the reply, and for the next one once there
+        is room for it (`Answer.again`).
         """
         answer = Answer(1)
         frame = message if isinstance(message, bytes) else self.encode(message)
@@ -197,7 +197,7 @@ class Mailbox(Generic[M, R]):
         return answer
 
     async def answered(self, answer: Answer, *, through: bool = False) -> R:
-        """The second half of `ask`: the reply, or what is raised instead."""
+        """Do the second half of `ask`: return the reply, or raise its error."""
         if answer.missing:
             complete = answer.awaited(self._alarm.event())
             try:
@@ -234,7 +234,7 @@ class Mailbox(Generic[M, R]):
         return replies
 
     def encode(self, message: M) -> bytes:
-        """The bytes of a message; UnknownMessageError when this mailbox's actor does not know its type."""
+        """Return the bytes of a message. Raises UnknownMessageError for a type that the actor does not know."""
         if type(message) not in self._accepted:
             raise UnknownMessageError(f"{self.name} does not know {type(message).__name__}")
         return codec.encode(message)
@@ -266,13 +266,13 @@ class Mailbox(Generic[M, R]):
         return self._drain(cap)
 
     def attended(self, actor: Attendant | None) -> None:
-        """From now on what comes while the actor waits is handled in the turn of its sender, where that can be;
-        None: nothing is, any more.
+        """Handle messages that come while the actor waits in the turn of their sender, where possible; None ends
+        this.
         """
         self._inline = None if actor is None else InlineRunner(actor, self._decode)
 
     def at_rest(self) -> bool:
-        """Return whether a message that is sent now may be handled at once."""
+        """Return whether a message that is sent now may be handled inline."""
         return self._mail is not None and self._inline is not None and self._inline.is_free()
 
     def _drain(self, cap: int) -> list[Received[M, R]]:
@@ -299,14 +299,14 @@ class Mailbox(Generic[M, R]):
         self._unread.extendleft(reversed(messages))
 
     def handled(self, count: int) -> None:
-        """The receiver is through with so many messages."""
+        """Note that the receiver has handled so many messages."""
         if self._activity is not None:
             self._activity.end(count)
 
     # --- the end
 
     def close(self) -> None:
-        """Refuse further sends, waiting ones too; what is queued can still be received."""
+        """Refuse further sends, waiting ones too; queued messages can still be received."""
         self.closed = True
         for its_turn in self._blocked.values():
             its_turn.set()
@@ -329,7 +329,7 @@ class Mailbox(Generic[M, R]):
         self._queue.clear()
 
     def statistics(self) -> MailboxStatistics:
-        """Counts, for the metrics actor."""
+        """Return counts, for the metrics actor."""
         queued = len(self._queue)
         high = max(self._high_water, queued)
         return MailboxStatistics(
@@ -337,13 +337,13 @@ class Mailbox(Generic[M, R]):
         )
 
     async def _send(self, envelope: Envelope, *, shield: bool = False, deadline: float = math.inf) -> None:
-        """Wait for room in a scope that is made only when there is none."""
+        """Send, and wait for room in a scope that is made only when there is none."""
         if not self._put(envelope):
             with anyio.CancelScope(shield=shield, deadline=deadline):
                 await self._wait_for_room(envelope)
 
     def _put(self, envelope: Envelope) -> bool:
-        """Send it when there is room. False: it is to wait for that."""
+        """Send when there is room. False when the sender must wait for it."""
         if self.closed:
             raise ActorStoppedError(self.name)
         if self._activity is not None:

@@ -1,4 +1,4 @@
-"""The shell around a machine that watches the api and writes to it: node agents and controllers are made of it.
+"""The shell around a machine that watches the api and writes to it: node agents and controllers are such machines.
 
 A machine is pure: it hears changes and returns requests for the api; it never sleeps, asks or reads a
 clock. The shell watches, asks, keeps the time, and tells the activity board what is still to come. A test drives a
@@ -70,7 +70,7 @@ class Reconciler(Actor[Poke, Done]):
         self._watcher = Watcher(name, api, context, waits_for or self._turns.kinds, since=-1)
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Watching, and timers."""
+        """Watch, and run the timers."""
         return (self._watch, self._keep_time)
 
     async def handle(self, message: Poke) -> Done:
@@ -94,7 +94,7 @@ class Reconciler(Actor[Poke, Done]):
                 self._watcher.done(changes)
 
     async def _first(self) -> None:
-        """Until there is an object of a kind that is waited for; then all there is of the others is listed, too."""
+        """Wait until an object of an awaited kind exists; then list all objects of the other kinds, too."""
         while True:
             changes = await self._watcher.next()
             if any(event.type != "DELETED" for event in changes.events):
@@ -103,7 +103,7 @@ class Reconciler(Actor[Poke, Done]):
         self._watcher.turn_to(self._turns.kinds)
 
     async def _work(self) -> None:
-        """Let the machines ask until none has anything more to ask."""
+        """Send the machines' requests until none has any more."""
         for requests in self._turns.rounds(self.clock.now()):
             await self._ask(requests)
         if self._turns.endless:
@@ -115,7 +115,7 @@ class Reconciler(Actor[Poke, Done]):
             self._alarm.no_later_than(self._alarm.after(wait_s))
 
     async def _ask(self, requests: Sequence[ApiRequest]) -> None:
-        """Bring one machine the answers to what it wants asked."""
+        """Bring one machine the answers to its requests."""
         passed = await self._admission_hook.passed(requests)
         replies = await self._api.ask_many([each for each in passed if not isinstance(each, Refused)])
         if len(replies) < len(passed):

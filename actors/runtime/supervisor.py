@@ -1,4 +1,4 @@
-"""The supervisor: starts actors, starts them again when they crash, and stops them in order.
+"""The supervisor: it starts actors, restarts crashed ones, and stops them in order.
 
 Owns: every actor's task.
 Accepts: `Restart`; `MeasureProcess`, which it answers. `stop()` is a call from the process that runs it.
@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Child:
-    """One actor to be looked after. `build` makes a new instance; all of them share `mailbox`.
+    """One supervised actor. `build` makes a new instance; all of them share `mailbox`.
 
     It stops when all of a greater `rank` have; `vital` ones, which the others cannot do without, last.
     """
@@ -70,7 +70,7 @@ class Child:
 
 @dataclass
 class _Running:
-    """`began`: when its present life did, by the event loop's clock; `scope` is around that life."""
+    """A running instance. `began`: the start of its life, by the event loop's clock; `scope` is around that life."""
 
     child: Child
     began: float
@@ -82,7 +82,7 @@ class _Running:
 
 
 class Supervisor:
-    """`children`: receivers before senders. `note` has events written to the journal, together.
+    """The supervisor. `children`: receivers before senders. `note` has events written to the journal, together.
 
     That all of them started is one note, and that those of one rank have stopped another one. `mailbox`: its own, where
     others have it already.
@@ -135,11 +135,11 @@ class Supervisor:
                 mailbox.abort()
 
     def stop(self) -> None:
-        """Have everything stop in order; `run` returns when it has."""
+        """Stop all actors in order; `run` returns afterwards."""
         self._stop.set()
 
     async def _serve(self) -> None:
-        """Until its mailbox is closed, after those of all others."""
+        """Serve until its mailbox is closed, after those of all others."""
         with suppress(anyio.EndOfStream):
             while True:
                 batch = await self.mailbox.receive()
@@ -259,7 +259,7 @@ class Supervisor:
         await self._note((ActorCrashed(child.name, self._context.clock.now(), repr(chief(error)), pause),))
 
     def _say(self, name: str, error: Exception, pause: float | None) -> None:
-        """A crash with its trace; of the same again and again, one line after the 2nd, 4th, 8th …"""
+        """Log a crash with its trace; repeated ones in one line after the 2nd, 4th, 8th …"""
         words, (before, times) = repr(error), self._said.get(name, ("", 0))
         times = times + 1 if words == before else 1
         self._said[name] = words, times

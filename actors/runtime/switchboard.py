@@ -20,7 +20,7 @@ Links = Mapping[str, Sequence[str]]
 
 
 def ranks(links: Links) -> list[list[str]]:
-    """Receivers before senders: those of one rank send to lower ranks only, and not to each other; by name.
+    """Return receivers before senders: those of one rank send to lower ranks only, and not to each other; by name.
 
     Raises WiringError for a cycle or an unknown name.
     """
@@ -67,9 +67,9 @@ class Switchboard:
         self._of_role = {role: tuple(self.mailboxes[name] for name in names[role]) for role in self.rank}
 
     def all(self, role: str) -> list[Mailbox[Any, Any]]:
-        """The mailboxes of a role."""
+        """Return the mailboxes of a role."""
         return [*self._of_role.get(role, ())]
 
     def one(self, role: str) -> Mailbox[Any, Any] | None:
-        """The mailbox of the only actor of a role; None in a system without it."""
+        """Return the mailbox of the only actor of a role; None in a system without it."""
         return next(iter(self.all(role)), None)

@@ -1,4 +1,4 @@
-"""Reading the api's changes: how the cache, the node agents and the controllers watch.
+"""Reading of the api's changes: how the cache, the node agents and the controllers watch.
 
 Not an actor but a part of one: it pulls what is newer than its revision, and the api answers when there is something,
 so the api never pushes into a full mailbox. Behind the log (410) it lists again and reports what it missed.
@@ -34,7 +34,7 @@ READ = 500
 
 
 class WatchedChanges(Struct, frozen=True):
-    """Changes of one pull. `relisted`: these are all objects that exist, and a DELETED for each that vanished.
+    """Changes of one pull. `relisted`: they are all existing objects, and a DELETED for each that vanished.
 
     `listed`: the revision at which each kind was listed then.
     """
@@ -46,7 +46,7 @@ class WatchedChanges(Struct, frozen=True):
 
 
 class Watcher:
-    """One actor's view of the api's log. Call `done` once the changes are dealt with.
+    """One actor's view of the api's log. Call `done` once the changes are handled.
 
     `kinds`, one at least, may name parts of kinds (`core.objects.parts`). `since` below 0: it begins with a list.
     """
@@ -83,7 +83,7 @@ class Watcher:
         self._watch(kinds, -1)
 
     async def next(self) -> WatchedChanges:
-        """Wait for news of its kinds and return it; may return no events.
+        """Wait for news of its kinds and return it; it may contain no events.
 
         From the news on until it is `done` the watcher is behind, so the board does not take the system for idle.
         """
@@ -106,8 +106,8 @@ class Watcher:
         return WatchedChanges(events, found.revision)
 
     async def _pulled(self) -> Pulled:
-        """The api goes on where its last answer ended: it is asked anew when something has come meanwhile, or when that
-        is not where this watcher is.
+        """Return the next answer of a held pull. The api goes on where its last answer ended; it is asked anew when a
+        change has come meanwhile, or when that is not where this watcher is.
         """
         answer, news = self._answer, self._activity.has_news(self.revision, self._kinds)
         if answer is None or answer.over or news or self._told_to != self.revision:
@@ -120,7 +120,7 @@ class Watcher:
         return found
 
     def done(self, changes: WatchedChanges) -> None:
-        """These changes, and every request they led to, are dealt with."""
+        """Note that these changes, and every request that followed from them, are handled."""
         self.revision = changes.revision
         self._activity.seen(self.name, changes.revision, self._kinds)
 

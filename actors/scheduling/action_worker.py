@@ -1,4 +1,4 @@
-"""An action worker: runs one action on the session it is handed. There is one for each action.
+"""An action worker: it runs one action on the session that it gets. There is one for each action.
 
 Owns: nothing but the baton while it holds it.
 Accepts: `RunAction`, which names a session by its handle; answers `ActionDone` or `ActionFailed`.
@@ -34,7 +34,7 @@ ActionReply = ActionDone | ActionFailed
 
 
 class ActionWorker(Actor[RunAction, ActionReply]):
-    """`stopwatch` gives seconds, for the metrics only."""
+    """Runs one action. `stopwatch` gives seconds, for the metrics only."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ActionWorker(Actor[RunAction, ActionReply]):
         self._stopwatch = stopwatch
 
     def delivers_inline(self, message: RunAction) -> bool:
-        """Any action without outside questions."""
+        """Return True for any action without outside questions."""
         return not message.asking and message.action not in self._decider.stepped
 
     async def handle_batch(self, batch: Sequence[Received[RunAction, ActionReply]]) -> None:

@@ -73,14 +73,16 @@ if TYPE_CHECKING:
 
 
 class TimedBoards:
-    """`stopwatch()` gives seconds of work: other programs' work on the machine must not count as a reason to rest."""
+    """Boards with their cost. `stopwatch()` gives seconds of work: other programs' work on the machine must not count
+    as a reason to pause.
+    """
 
     def __init__(self, stopwatch: Callable[[], float] = time.thread_time) -> None:
         self._stopwatch = stopwatch
         self._reader = BoardReader()
 
     def read(self, view: SchedulerView, version: int, asked: ReadBoard) -> BoardRead:
-        """Return what the asker lacks; empty for a view that is not a `View`."""
+        """Return the parts that the asker lacks; empty for a view that is not a `View`."""
         began = self._stopwatch()
         if not isinstance(view, View):
             return BoardRead(asked.version, asked.layout)
@@ -88,7 +90,7 @@ class TimedBoards:
 
 
 def residents_on(view: SchedulerView, node: str) -> ResidentsRead:
-    """The pods on a node."""
+    """Return the pods on a node."""
     return residents_of(view, node) if isinstance(view, View) else ResidentsRead(node, known=False)
 
 
@@ -99,7 +101,7 @@ log = logging.getLogger(__name__)
 
 
 class Cache(Actor[CacheMessage, CacheReply]):
-    """`changed` is raised to a version with every change of the view; it rises across restarts of this actor too.
+    """The cache. `changed` is raised to a version with every change of the view, across restarts of this actor too.
 
     `truth`: the server that is asked about a pod in an unknown state: the cluster, where that is elsewhere.
     """
@@ -141,24 +143,24 @@ class Cache(Actor[CacheMessage, CacheReply]):
 
     @property
     def view(self) -> SchedulerView:
-        """The scheduler's view."""
+        """Return the scheduler's view."""
         return self._fold.view
 
     @property
     def version(self) -> int:
-        """The view's version, made to rise across restarts."""
+        """Return the view's version, which rises across restarts."""
         return self._base + self.view.version
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Watching, and looking again at what failed."""
+        """Watch, and look again at failed pods."""
         return (self._watch, self._resync)
 
     def delivers_inline(self, message: CacheMessage) -> bool:
-        """Any."""
+        """Return True for every message."""
         return True
 
     async def handle(self, message: CacheMessage) -> CacheReply | None:
-        """One message; outcomes are only noted, the truth comes by the watch."""
+        """Handle one message; outcomes are only noted, since the new state comes by the watch."""
         match message:
             case TakeSnapshot():
                 return self._snapshot(message)
@@ -185,7 +187,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
         return None
 
     async def handle_batch(self, batch: Sequence[Received[CacheMessage, CacheReply]]) -> None:
-        """A batch, and then what is still to come of it for the activity board."""
+        """Handle a batch, and report its remaining work to the activity board."""
         await super().handle_batch(batch)
         self._note_timers()
 
@@ -217,13 +219,13 @@ class Cache(Actor[CacheMessage, CacheReply]):
         return Assumed(self.version, tuple(missing))
 
     def _operate(self, operation: ViewOperation, decided: tuple[Decision, ...] = ()) -> list[str]:
-        """Do it, and remember it for the replay."""
+        """Carry out an operation, and remember it for the replay."""
         missing = self._fold.operate(operation, decided)
         self._operations.append(operation)
         return missing
 
     def _forget_shown(self) -> None:
-        """The cycle is in the journal, and with it the operations it saw."""
+        """Forget the operations that a cycle saw and that are in the journal with it."""
         del self._operations[: self._shown]
         self._shown = 0
 
@@ -311,7 +313,7 @@ class Cache(Actor[CacheMessage, CacheReply]):
                 self._note_timers()
 
     async def _look_again(self, due: Sequence[Due]) -> None:
-        """Read the pods, wait until the watch has come as far, then hold nothing against what the api says."""
+        """Read the pods, wait until the watch has come as far, then accept the api's state."""
         try:
             replies = await self._truth.ask_many([Get("Pod", item.namespace, item.name) for item in due])
         except ActorFailedError:

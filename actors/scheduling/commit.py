@@ -1,4 +1,4 @@
-"""Committing a cycle, in the one order that loses nothing: journal, then assume, then carry out.
+"""Committing of a cycle, in the only order that loses nothing: journal, then assume, then carry out.
 
 Part of the session runner, which holds it.
 """
@@ -35,7 +35,7 @@ ORDER = 64
 
 
 class Commit:
-    """The mailboxes a cycle's decisions go to."""
+    """Commits cycles. It holds the mailboxes to which a cycle's decisions go."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class Commit:
         self._told: tuple[PodGroupEvent, ...] = ()  # by the last cycle
 
     async def note(self, kind: str, event: Message) -> None:
-        """Have an event written down some time."""
+        """Have an event written at some later time."""
         await self._recorder.tell(Append((Entry(kind, codec.encode(event)),)))
 
     async def record(self, record: CycleRecord, result: CycleResult, memory: CycleMemory) -> None:
-        """The cycle and its decisions are on disk on return; each decision has the cycle record as its cause."""
+        """Write the cycle and its decisions to disk; each decision has the cycle record as its cause."""
         decisions = (*result.binds, *result.evicts)
         cycle, *decided = codec.encode_many((record, *decisions))
         entries = (Entry("cycle", cycle), *[Entry("decision", decision, -1) for decision in decided])
@@ -72,9 +72,9 @@ class Commit:
         memory.unsent = Unsent(result, record.statuses, appended.first + 1, record.now)
 
     async def carry_out(self, memory: CycleMemory) -> None:
-        """Assume, then hand out, what is recorded and not yet sent: once, also after a crash in between. On return its
-        statuses are written, as Volcano's are at the end of a cycle (`JobUpdater.UpdateAll`): the next one would decide
-        all of it again. Each was tried then; what failed is said again by a later cycle.
+        """Assume, then hand out, recorded and unsent decisions: once, also after a crash in between. On return its
+        statuses are written, as Volcano's are at the end of a cycle (`JobUpdater.UpdateAll`): the next cycle would
+        decide all of them again. Each was tried then; a later cycle repeats failed ones.
         """
         unsent = memory.unsent
         if unsent is None:
@@ -86,7 +86,7 @@ class Commit:
             await self._wait_for(written, unsent.statuses)
 
     def wait_no_more(self) -> None:
-        """The cycle in hand is the last one: its statuses need not be written."""
+        """Note that the cycle in hand is the last one: its statuses need not be written."""
         self._patience.cancel()
 
     async def _wait_for(self, written: Answer, statuses: bytes) -> None:
@@ -101,7 +101,7 @@ class Commit:
 
     async def _hand_out(self, unsent: Unsent) -> Answer | None:
         """Hand out the decisions to the end, also when cancelled: handed out in part, they would be handed out again as
-        a whole. Returns the status writer's answer to come, where it was asked.
+        a whole. Return the status writer's coming answer, where it was asked.
         """
         result, first, now = unsent.result, unsent.first, unsent.now
         if result.binds or result.evicts:
@@ -125,8 +125,8 @@ class Commit:
 
 
 def statuses_of(result: CycleResult, seen: int) -> bytes:
-    """Return the statuses that a cycle writes beside its decisions, as the journal keeps them; empty when there are
-    none. The cycle saw the api's revision `seen`.
+    """Return the statuses that a cycle writes beside its decisions, as the journal keeps them; empty without any. The
+    cycle saw the api's revision `seen`.
     """
     if not (result.pod_conditions or result.pod_groups or result.queues):
         return b""
@@ -140,7 +140,7 @@ def _writes(bind: Bind) -> bool:
 
 
 def _cut(decisions: tuple[D, ...], key: Callable[[D], bool] = lambda _: False) -> Iterator[tuple[int, tuple[D, ...]]]:
-    """Runs of decisions with the same key, with the place of the first."""
+    """Yield runs of decisions with the same key, with the place of the first."""
     start = 0
     for _, run in groupby(decisions, key):
         alike = tuple(run)

@@ -28,8 +28,8 @@ PARSED = 16
 
 @dataclass(frozen=True)
 class LoadedConfig:
-    """A configuration in force: the text it came from (the journal keeps it), a digest of that text, and which users'
-    plugins it names, with their identities; `default_duration_s` goes with it into the journal.
+    """A configuration in force: its source text (the journal keeps it), a digest of that text, and its users' plugins
+    with their identities; `default_duration_s` goes with it into the journal.
     """
 
     config: SchedulerConfig
@@ -40,15 +40,15 @@ class LoadedConfig:
     default_duration_s: float | None = None
 
     def told(self) -> ConfigLoaded:
-        """The record of it."""
+        """Return the record of the configuration."""
         return ConfigLoaded(
             self.digest, self.text, self.source, plugins=self.plugins, default_duration_s=self.default_duration_s
         )
 
 
 class ConfigSource:
-    """`path` None: the text ("": the stock configuration) never changes, unless another one may be offered (`offers`).
-    Raises ConfigError when the first one is bad.
+    """A source. `path` None: the text ("": the stock configuration) never changes, unless another one may be offered
+    (`offers`). Raises ConfigError when the first one is not valid.
 
     `user_plugins`: what tells one version of a user's plugin from another, by name; `changed_plugins`: which of them
     have changed since they were loaded. `default_duration_s`: how long pods run beside it that do not say.
@@ -79,7 +79,7 @@ class ConfigSource:
         self.loaded = self._first(read_text(path) if path is not None else text or default_text())
 
     def fixes(self) -> tuple[str, ...]:
-        """The defects of Volcano that are mended under the configuration in force (`pumice.config.fixes`)."""
+        """Return the defects of Volcano that are mended under the configuration in force (`pumice.config.fixes`)."""
         return self.loaded.config.pumice.fix
 
     @property
@@ -88,11 +88,11 @@ class ConfigSource:
         return self._path is not None or self._offers
 
     def offer(self, text: str, name: str) -> None:
-        """A text to be taken at the next look."""
+        """Offer a text to be taken at the next look."""
         self._offered, self.name = text, name
 
     def look(self) -> LoadedConfig | None:
-        """The new configuration when it changed, else None. Raises ConfigError for a bad one, once."""
+        """Return the new configuration when it changed, else None. Raises ConfigError once for one that is not valid."""
         if self._offered is not None:
             text, self._offered = self._offered, None
             return self._take(text)
@@ -139,8 +139,8 @@ def digest_of(text: str) -> str:
 
 @lru_cache(maxsize=PARSED)
 def _parsed(lenient: bool, plugins: tuple[str, ...], text: str, source: str) -> SchedulerConfig:
-    """A text is parsed once for all the systems that it sets up, as long as there are these plugins: the outcome is
-    frozen. Raises ConfigError.
+    """Return a parsed text. It is parsed once for all the systems that it sets up, as long as the plugins are the same:
+    the result is frozen. Raises ConfigError.
     """
     return parse_scheduler_config(text, source=source, lenient=lenient, drops_actions=False)
 

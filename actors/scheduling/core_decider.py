@@ -63,7 +63,7 @@ def stopping(cycle: int) -> Ask:
 
 
 async def driven(step: Callable[[], T], ask: Callable[[Asking], Awaitable[Sequence[OutsideAnswer]]]) -> T:
-    """Run the step to its end, asking what it stops at. Raises what it or `ask` raises."""
+    """Run the step to its end, and ask its questions. Raises the errors of the step and of `ask`."""
     stack = greenlet.greenlet(step)
     said: object = stack.switch()
     try:
@@ -76,12 +76,12 @@ async def driven(step: Callable[[], T], ask: Callable[[Asking], Awaitable[Sequen
 
 
 async def asked_of(outside: OutsidePort, asking: Asking) -> Sequence[OutsideAnswer]:
-    """Have the extender's client ask."""
+    """Let the extender's client ask."""
     return (await outside.ask(AskOutside(asking.cycle, tuple(asking.questions)))).answers
 
 
 class SessionSteps:
-    """The steps of one session: driven where there is an outside to ask (`outside`), else plainly called.
+    """The steps of one session: driven where there is an outside to ask (`outside`), otherwise called directly.
 
     `ask`: what the session is to ask with.
     """
@@ -92,7 +92,7 @@ class SessionSteps:
         self.ask: Ask = ask_nothing if outside is None else AskedOutside(stopping(cycle))
 
     async def run(self, step: Callable[[], T]) -> T:
-        """One step to its end."""
+        """Run one step to its end."""
         if self._outside is None:
             return step()
         return await driven(step, partial(asked_of, self._outside))
@@ -110,29 +110,31 @@ Times = dict[str, dict[str, float]]
 
 
 class PluginTimes:
-    """One session at a time: one that is lost on the way is forgotten at the next opening."""
+    """Times of plugins, one session at a time: a session that is lost is forgotten at the next opening."""
 
     def __init__(self, stopwatch: Callable[[], float]) -> None:
         self._stopwatch = stopwatch
         self._taken: Times = {}
 
     def forget(self) -> None:
-        """A session begins."""
+        """Forget the times as a session begins."""
         self._taken = {}
 
     def watch(self, plugin: str, point: str, work: Callable[[Any], None], session: Any) -> None:
-        """Let a plugin work, and note how long it took, unless it raised."""
+        """Run a plugin, and note how long it took, unless it raised."""
         began = self._stopwatch()
         work(session)
         self._taken.setdefault(point, {})[plugin] = self._stopwatch() - began
 
     def told(self, result: CycleResult) -> CycleResult:
-        """The result with the times in its report."""
+        """Return the result with the times in its report."""
         return replace(result, report=replace(result.report, timings=self._taken))
 
 
 def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.perf_counter) -> Decider:
-    """`report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and nothing else."""
+    """Return the decider. `report`: every cycle computes its full report. `stopwatch` (seconds) feeds the metrics and
+    nothing else.
+    """
     times, queues = PluginTimes(stopwatch), NewestTables()
     stepped: dict[str, Callable[[Session], Steps]] = {name: partial(_steps, name) for name in DRY_RUNNING}
     return Decider(
@@ -154,7 +156,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
 
 
 class NewestTables:
-    """Newest session's tables of the queues, of cards and of shares."""
+    """The tables of queues, cards and shares of the newest session."""
 
     def __init__(self) -> None:
         self._tables = no_tables
@@ -162,20 +164,20 @@ class NewestTables:
         self._shares: Callable[[], JobShares] = JobShares
 
     def keep(self, session: Session) -> None:
-        """A session is about to close."""
+        """Keep the tables of a session that is about to close."""
         self._tables, self._cards = tables_later(session), cards_later(session)
         self._shares = shares_later(session)
 
     def tables(self) -> tuple[QueueTables, ...]:
-        """Made anew by every call; () before the first session."""
+        """Return the queues' tables, made anew by every call; () before the first session."""
         return self._tables()
 
     def cards(self) -> CardTable:
-        """In the same way; empty where there are none."""
+        """Return the cards, likewise; empty without any."""
         return self._cards()
 
     def shares(self) -> JobShares:
-        """In the same way; empty where no plugin reckons any."""
+        """Return the shares, likewise; empty where no plugin computes any."""
         return self._shares()
 
 

@@ -27,7 +27,8 @@ class Unsent:
 
 @dataclass
 class CycleMemory:
-    """One writer, the session runner; it outlives its restarts. `changed` is the cache's: the newest view version.
+    """State of the session runner, its only writer, which outlives the runner's restarts. `changed` is the cache's: the
+    newest view version.
 
     `seen`: the version of the view that the newest cycle saw; before the first, that of no view yet, so that the first
     waits until the cache has looked, as Volcano's does.
@@ -65,8 +66,9 @@ one may; there is none any more and never will be in this process.
 
 @dataclass(frozen=True)
 class RunnerSettings:
-    """`fixed_period_s`: instead of the configuration's. `serves_others`: the pods of Kubernetes' own scheduler, too.
-    `stopwatch` (seconds) feeds the metrics and nothing else. No cycle begins before `permission` is at PERMITTED.
+    """Settings of the runner. `fixed_period_s`: instead of the configuration's. `serves_others`: the pods of
+    Kubernetes' own scheduler, too. `stopwatch` (seconds) feeds the metrics and nothing else. No cycle begins before
+    `permission` is at PERMITTED.
     """
 
     source: ConfigSource
@@ -79,10 +81,10 @@ class RunnerSettings:
 
     @property
     def period_s(self) -> float:
-        """From the end of a cycle to the start of the next, at least."""
+        """Return the least time from the end of a cycle to the start of the next."""
         configured = self.source.loaded.config.pumice.schedule_period_s
         return configured if self.fixed_period_s is None else self.fixed_period_s
 
     async def permitted(self) -> bool:
-        """Wait until one may schedule; False: not any more."""
+        """Wait until this process may schedule; False when it may not any more."""
         return self.permission is None or await self.permission.wait_beyond(PERMITTED - 1) == PERMITTED

@@ -1,4 +1,4 @@
-"""Types of what the actors need of the core: the view, and the three steps of a cycle.
+"""Types of the core as the actors use it: the view, and the three steps of a cycle.
 
 `pumice.actors.system.system` puts the real core here; a test may put something smaller.
 """
@@ -49,8 +49,8 @@ class Moment:
 
 
 class DryRunLike(Protocol):
-    """`core.actions.dry_runs.DryRun` as the actors use it: candidates 0..len(nodes)-1; the first `want`
-    that would do are enough.
+    """`core.actions.dry_runs.DryRun` as the actors use it: candidates 0..len(nodes)-1; the first `want` successes are
+    enough.
 
     Trying rows only reads the session; `read` takes findings in whatever order they came.
     """
@@ -67,12 +67,12 @@ Steps = Generator[DryRunLike, Any, None]
 
 
 def no_tables() -> tuple[QueueTables, ...]:
-    """Nothing is known of queues."""
+    """Return no tables: the queues are unknown."""
     return ()
 
 
 def always(_config: SchedulerConfig) -> bool:
-    """Every cycle is decided."""
+    """Return True: every cycle is decided."""
     return False
 
 

@@ -37,7 +37,7 @@ class Due:
 
 
 class ResyncQueue:
-    """Ordered by time, then by arrival."""
+    """Failed pods, ordered by time, then by arrival."""
 
     def __init__(self) -> None:
         self._heap: list[Due] = []
@@ -49,11 +49,11 @@ class ResyncQueue:
 
     @property
     def next_at(self) -> float:
-        """Return when the earliest pod is due; infinity when there is none."""
+        """Return when the earliest pod is due; infinity without one."""
         return self._heap[0].at if self._heap else float("inf")
 
     def failed(self, now: float, namespace: str, name: str, uid: str, *, evicting: bool = False) -> float:
-        """Count a failure of this pod; returns the delay (seconds) until it is looked at again."""
+        """Count a failure of this pod, and return the delay (seconds) until it is looked at again."""
         failures = self._failures.get(uid, 0)
         self._failures[uid] = failures + 1
         delay = delay_s(failures)
@@ -62,7 +62,7 @@ class ResyncQueue:
         return delay
 
     def succeeded(self, uid: str) -> None:
-        """The next failure of this pod starts at the shortest delay again."""
+        """Reset the delay of this pod to the shortest one."""
         self._failures.pop(uid, None)
 
     def take_due(self, now: float) -> list[Due]:
@@ -106,17 +106,17 @@ class Awaited:
         return uid in self._in_flight or uid in self._with_claims
 
     def __iter__(self) -> Iterator[InFlight]:
-        """Oldest first, those with claims after the others."""
+        """Yield the oldest first, those with claims after the others."""
         return iter((*self._in_flight.values(), *self._with_claims.values()))
 
     @property
     def next_at(self) -> float:
-        """Return when the earliest pod is given up; infinity when there is none."""
+        """Return when the earliest pod is given up; infinity without one."""
         first = next(iter(self._in_flight.values())).deadline if self._in_flight else float("inf")
         return min([first, *(each.deadline for each in self._with_claims.values())])
 
     def add(self, now: float, decision: Decision) -> None:
-        """Await its outcome from now on."""
+        """Await the outcome from now on."""
         uid, evicting = decision.uid, isinstance(decision, Evict)
         self.came(uid)  # deadlines rise in the order of insertion, except where volumes are waited for
         needs = None if isinstance(decision, Evict) else decision.pre_bind
@@ -130,7 +130,7 @@ class Awaited:
         return self._patience_s + (needs.timeout_s if needs is not None and needs.waits else 0.0)
 
     def came(self, uid: str) -> None:
-        """There it is."""
+        """Note that the outcome has come."""
         self._in_flight.pop(uid, None)
         self._with_claims.pop(uid, None)
 
@@ -156,6 +156,6 @@ class Awaited:
 
 
 def delay_s(failures: int) -> float:
-    """Seconds to wait after so many earlier failures."""
+    """Return the seconds to wait after so many earlier failures."""
     # the exponent is capped: a float overflows at 2**1024
     return min(FIRST_S * 2.0 ** min(failures, 60), LONGEST_S)

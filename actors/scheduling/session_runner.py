@@ -114,7 +114,7 @@ def record_of(
 
 
 class OtherScheduler:
-    """Takes its turn when the session runner says so."""
+    """Runs Kubernetes' own scheduler in its turn, when the session runner calls it."""
 
     def __init__(
         self, *, cache: CachePort, commit: Commit, decider: Decider, snapshots: HandleTable[Snapshot], clock: Clock
@@ -127,18 +127,18 @@ class OtherScheduler:
         self._makes_room = False
 
     async def before(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
-        """The turn before a cycle of Volcano's."""
+        """Run the turn before a cycle of Volcano's."""
         if self._makes_room:
             await self._cycle(loaded, memory, seed)
 
     async def after(self, loaded: LoadedConfig, memory: CycleMemory, seed: int, waiting: Sequence[Task]) -> None:
-        """The turn after a cycle of Volcano's, in whose snapshot these pods of its own were waiting."""
+        """Run the turn after a cycle of Volcano's, in whose snapshot these pods of its own were waiting."""
         self._makes_room = any(task.nominated for task in waiting)
         if waiting:
             await self._cycle(loaded, memory, seed)
 
     async def _cycle(self, loaded: LoadedConfig, memory: CycleMemory, seed: int) -> None:
-        """One cycle from snapshot to commit."""
+        """Run one cycle from snapshot to commit."""
         asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config))
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         moment = Moment(memory.cycle + 1, self._clock.now(), seed)
@@ -171,23 +171,23 @@ class Measure:
         self._actions: dict[str, float] = {}
 
     def opened(self) -> None:
-        """The session is open; nothing was done before that."""
+        """Note that the session is open, the first step of the cycle."""
         self._open_s = self._stopwatch() - self._began
 
     def closing(self) -> None:
-        """The session is about to be closed."""
+        """Note that the session is about to be closed."""
         self._close_began = self._stopwatch()
 
     def closed(self) -> None:
-        """It is."""
+        """Note that the session is closed."""
         self._close_s = self._stopwatch() - self._close_began
 
     def action(self, name: str, seconds: float) -> None:
-        """An action has run."""
+        """Note that an action has run."""
         self._actions[name] = seconds
 
     def finish(self, result: CycleResult, now: float) -> CycleMeasured:
-        """Everything of this cycle; `now` is the moment it decided for."""
+        """Return all measures of this cycle; `now` is its moment."""
         unschedulable = len([None for condition in result.pod_conditions if condition.reason])
         return CycleMeasured(
             cycle=result.cycle,
@@ -230,7 +230,7 @@ log = logging.getLogger(__name__)
 
 
 class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
-    """`memory` outlives a restart of this actor: cycle numbers, carry, and what was seen last."""
+    """The session runner. `memory` outlives a restart of this actor: cycle numbers, carry, and the last seen state."""
 
     answers_later = True
 
@@ -269,7 +269,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._alarm = context.alarm()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Cycles, and looking at the configuration file."""
+        """Run cycles, and watch the configuration file."""
         return (self._cycles, self._reloads)
 
     async def handle_batch(self, batch: Sequence[Received[RunnerCommand, Done | CyclesRun]]) -> None:
@@ -295,7 +295,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
                     assert_never(message)
 
     def at_end(self) -> None:
-        """Answer the askers that wait for a cycle: they ask again if there is another runner after this one."""
+        """Answer the askers that wait for a cycle: they ask again if another runner follows."""
         for _, item in self._awaited:
             item.fail(self.name, "stopped, or crashed, before that cycle", stopped=self.mailbox.closed)
 
@@ -338,8 +338,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     # --- one cycle
 
     async def run_cycle(self, *, rest: bool = False) -> None:
-        """One cycle from snapshot to commit. A cycle that is lost is noted and tried again later on a new snapshot; one
-        that would decide nothing is left out, with `rest`: it only takes its time.
+        """Run one cycle from snapshot to commit. A lost cycle is noted and tried again later on a new snapshot; with
+        `rest`, a cycle that would decide nothing is left out and only takes its time.
         """
         async with self._lock:
             with self.activity.busy():
@@ -382,8 +382,8 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._tell_who_waits()
 
     def _warn_of(self, report: CycleReport) -> None:
-        """Log why a plugin refuses every job, when that began or changed; and what a plugin could not ask, when that
-        began: how many questions these are is another number in each cycle.
+        """Log why a plugin refuses every job, when that began or changed; and the questions that a plugin could not
+        ask, when that began: their number differs in each cycle.
         """
         memory = self._memory
         for plugin, sentence in report.obstacles.items():
@@ -425,7 +425,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         return result
 
     async def _hand_over(self, order: RunAction) -> float:
-        """Let the action's worker run it; returns how many seconds that took."""
+        """Let the action's worker run it, and return how many seconds that took."""
         reply = await self._actions[order.action].ask(order)
         if isinstance(reply, ActionFailed):
             raise CycleLostError(f"action {order.action}: {reply.error}")
@@ -464,7 +464,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
     # --- configuration
 
     async def _look_at_config(self) -> bool:
-        """Take over a changed file; a bad one is refused loudly and the old configuration kept."""
+        """Take over a changed file; an invalid one is reported and the old configuration kept."""
         source = self._settings.source
         try:
             loaded = source.look()
@@ -484,6 +484,6 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
 
 def _lost_in(step: str, error: Exception) -> CycleLostError:
-    """A bug in the core costs the cycle; the log has where. Called while the error is being handled."""
+    """Return where a bug in the core lost the cycle; the log has the trace. Called while the error is being handled."""
     log.exception("bug in Pumice: %s of a session", step)
     return CycleLostError(f"{step} of the session: {error!r}")

@@ -1,4 +1,4 @@
-"""Asks a Prometheus how loaded the nodes are, and writes it into the api as NodeMetrics objects.
+"""The usage collector: it asks a Prometheus for the nodes' loads, and writes them into the api as NodeMetrics objects.
 
 Owns: its HTTP client.
 Accepts: `Poke`: ask now.
@@ -56,7 +56,7 @@ def sources_of(metrics: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def interval_s(metrics: Mapping[str, str]) -> float:
-    """Seconds between two turns; 30 where `interval` is not a positive duration, as in Volcano."""
+    """Return the seconds between two turns; 30 where `interval` is not a positive duration, as in Volcano."""
     try:
         interval = parse_duration(metrics.get("interval", ""))
     except ValueError:
@@ -65,7 +65,7 @@ def interval_s(metrics: Mapping[str, str]) -> float:
 
 
 def new_client(metrics: Mapping[str, str]) -> httpx.AsyncClient:
-    """A client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts any server there.
+    """Return a client of the Prometheus at `address`; `tls.insecureSkipVerify` "true" trusts any server there.
 
     As Volcano's it goes there directly, past any proxy of the environment, and trusts the system's certificates.
     """
@@ -76,12 +76,12 @@ def new_client(metrics: Mapping[str, str]) -> httpx.AsyncClient:
 
 
 def without_password(address: str) -> str:
-    """The address as it may be shown."""
+    """Return the address without its password, for messages."""
     return re.sub(r"//[^/@]*@", "//", address)
 
 
 class UsageCollector(Actor[Poke, Done]):
-    """`metrics`: the configuration's section of that name."""
+    """Collects loads. `metrics`: the configuration's section of that name."""
 
     connect = staticmethod(new_client)
 
@@ -93,7 +93,7 @@ class UsageCollector(Actor[Poke, Done]):
         self._lock = anyio.Lock()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Asking again and again."""
+        """Ask again and again."""
         return (self._keep_asking,)
 
     async def handle(self, message: Poke) -> Done:

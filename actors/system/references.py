@@ -38,7 +38,8 @@ HOSTS: Final = tuple(role.name for role in ROLES if role.hosts)
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """`what`: the title of its box in docs/pictures/actors.svg. `kind`: its type. `of`: the one of a system.
+    """A reference. `what`: the title of its box in docs/pictures/actors.svg. `kind`: its type. `of`: the object of a
+    system.
 
     `roles`: its holders. `gives`: what they get from each other through it, and why no holder is surprised by a change.
     `outside`: files and folders of the only other holders while actors run, which are not actors.

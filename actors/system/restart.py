@@ -1,4 +1,4 @@
-"""Starting on a journal that holds something: the api's truth back in the store, and where the cycles were.
+"""Starting on a journal with content: the api's state back in the store, and the state of the cycles.
 
 A decision without an outcome is resolved against that truth: the pod is on the node, or it is simply pending again.
 """
@@ -28,7 +28,7 @@ LOST = "the process ended before an answer came"
 
 
 def resolved(recovered: Recovered, get_pod: Callable[[str, str], ApiReply]) -> list[DecisionOutcome]:
-    """The outcome of every unresolved decision, as the api's truth has it; there are none after that."""
+    """Return the outcome of every unresolved decision, by the api's state; none is unresolved afterwards."""
     found = [
         _outcome(cycle, sequence, decision, get_pod(decision.namespace, decision.name))
         for sequence, (cycle, decision) in sorted(recovered.unresolved.items())

@@ -26,7 +26,7 @@ from pumice.storage.retention import Retention
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """None means: as the scheduler configuration says, or its default.
+    """Settings of a system. None stands for the value in the scheduler configuration, or its default.
 
     `config_text` is used without `config_path`; "" means Volcano's default configuration; what `config_map`
     says goes before it. `check_view`
@@ -99,9 +99,8 @@ class SystemSettings:
 
     @property
     def followed(self) -> ConfigMapName | None:
-        """The ConfigMap of the cluster that may hold the scheduler's configuration. A system that serves clients and
-        was given no configuration looks where Volcano's chart puts it. In a mirror it is the configuration of that
-        cluster's own.
+        """Return the ConfigMap of the cluster that may hold the scheduler's configuration. A system that serves clients
+        and got no configuration looks where Volcano's chart puts it; a mirror uses its cluster's own.
         """
         if self.mirror is not None:
             return None if self.config_path or self.config_text else self.mirror.config_map
@@ -113,20 +112,20 @@ class SystemSettings:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The schedulers whose pods get bound: those that run here, and those of a cluster elsewhere."""
+        """Return the schedulers whose pods get bound: those that run here, and those of a remote cluster."""
         if self.mirror is not None or self.cluster is not None:
             return SERVED
         here = (self.scheduler, self.scheduler and self.default_scheduler)
         return tuple(name for name, runs in zip(SERVED, here, strict=True) if runs)
 
     def records_between(self, pumice: PumiceArguments) -> int:
-        """Journal records between two checkpoints."""
+        """Return the number of journal records between two checkpoints."""
         return pumice.checkpoint_every if self.checkpoint_every is None else self.checkpoint_every
 
 
 def mirrored(mirror: MirrorSettings, settings: SystemSettings) -> SystemSettings:
-    """The settings of a system that has another cluster in it: everything is decided there. A real configuration may
-    name what is not known here.
+    """Return the settings of a system that holds another cluster: all decisions are made there. A real configuration
+    may contain unknown names.
     """
     return replace(
         settings, mirror=mirror, scheduler=False, controllers=False, budgets=False, default_queues=False, lenient=True
@@ -134,14 +133,14 @@ def mirrored(mirror: MirrorSettings, settings: SystemSettings) -> SystemSettings
 
 
 def scheduling_there(cluster: ClusterSettings, settings: SystemSettings) -> SystemSettings:
-    """The settings of a system that is the scheduler of another cluster, and of nothing else there."""
+    """Return the settings of a system that is the scheduler of another cluster, and of nothing else there."""
     return replace(
         settings, cluster=cluster, default_scheduler=False, controllers=False, budgets=False, default_queues=False
     )
 
 
 def scheduling(settings: SystemSettings) -> bool:
-    """Return whether there is a scheduler."""
+    """Return whether the system has a scheduler."""
     return settings.scheduler
 
 
@@ -161,7 +160,9 @@ def elsewhere(settings: SystemSettings) -> bool:
 
 
 def viewing(settings: SystemSettings) -> bool:
-    """Return whether there is a scheduler's view of the cluster: for a scheduler, or for the readers of a mirror."""
+    """Return whether the system has a scheduler's view of the cluster, for a scheduler or for the readers of a
+    mirror.
+    """
     return settings.scheduler or (mirroring(settings) and serving(settings))
 
 
@@ -186,12 +187,12 @@ def serving(settings: SystemSettings) -> bool:
 
 
 def numbered(wished: int | None, configured: int) -> list[str]:
-    """Return the names of so many workers; `wished` goes before the configured number."""
+    """Return the names of so many workers; `wished` replaces the configured number."""
     return [str(number) for number in range(configured if wished is None else wished)]
 
 
 def config_source(settings: SystemSettings) -> ConfigSource:
-    """The scheduler's configuration. Raises ConfigError."""
+    """Return the scheduler's configuration. Raises ConfigError."""
     return ConfigSource(
         settings.config_text,
         path=settings.config_path,

@@ -68,7 +68,7 @@ class System(Wiring):
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[System]:
-        """Recover what the journal holds, run everything, stop in order. Raises what a vital actor crashed with."""
+        """Recover the journal's state, run everything, stop in order. Raises the error of a crashed vital actor."""
         thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
         gc.set_threshold(*self.settings.gc_thresholds or thresholds)
         sys.setswitchinterval(self.settings.switch_interval_s or interval)
@@ -98,8 +98,7 @@ class System(Wiring):
             sys.setswitchinterval(interval)
 
     async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
-        """Bring the objects in, in order: new ones are created, those of a cluster loaded
-        (`pumice.cluster.api.origin`).
+        """Submit the objects in order: new ones are created, those of a cluster loaded (`pumice.cluster.api.origin`).
 
         Returns one answer each. Each is durable when it is accepted. Where the api crashed meanwhile all are
         asked again, and some are then refused as being there already.
@@ -108,7 +107,7 @@ class System(Wiring):
         return [cast("replies.Accepted | replies.Refused", answer) for answer in answers]
 
     async def announce(self, arrivals: Sequence[commands.Announced]) -> None:
-        """Have these created at their times; needs `settings.arrivals`."""
+        """Have these objects created at their times; needs `settings.arrivals`."""
         await self._arrivals.ask(commands.Announce(tuple(arrivals)))
 
     async def until_idle(self) -> None:
@@ -120,7 +119,7 @@ class System(Wiring):
         await self._cycle(number)
 
     async def cycles(self) -> int:
-        """The number of the newest cycle; those before a restart are counted."""
+        """Return the number of the newest cycle, with those before a restart."""
         return await self._cycle(0)
 
     async def run_cycle(self) -> None:
@@ -128,7 +127,7 @@ class System(Wiring):
         await self._runner.ask(RunCycle())
 
     async def metrics_text(self) -> bytes:
-        """Prometheus' text format."""
+        """Return Prometheus' text format."""
         if self.settings.scheduler:
             await ask_again(self._runner, TellQueues())
         metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
@@ -136,7 +135,7 @@ class System(Wiring):
 
     @property
     def api(self) -> ApiPort:
-        """The api server's mailbox: what a gateway and a command line speak to."""
+        """Return the api server's mailbox, which gateways and command lines use."""
         return cast("ApiPort", self.switchboard.mailboxes["api-server"])
 
     @property
@@ -166,17 +165,17 @@ class System(Wiring):
         return (await self._mirrored()).seen if mirroring(self.settings) else self.permission.value >= SEEN
 
     async def summary(self) -> RunSummary:
-        """Return what `pumice run` reports at its end, without `db`; seconds are on the event loop's clock."""
+        """Return the report of `pumice run` at its end, without `db`; seconds are on the event loop's clock."""
         found = await self._summary.report(await self.cycles(), anyio.current_time() - self._began)
         shadow = (await self._mirrored()).shadow if mirroring(self.settings) else b""
         return structs.replace(found, shadow=convert(codec.unpack(shadow), ShadowTold)) if shadow else found
 
     async def listed(self, kind: str) -> list[dict[str, Any]]:
-        """All objects of a kind; none when the api has never heard of it."""
+        """Return all objects of a kind; none for a kind without objects."""
         return [*await self.each(kind)]
 
     async def each(self, kind: str) -> Iterator[dict[str, Any]]:
-        """One after the other, as they are now: decoded they take ten times the room."""
+        """Yield the present objects one after the other: decoded they take ten times the memory."""
         reply = await ask_again(self.api, commands.OpenListing(kind))
         blobs = self.store.listings.take(reply.handle) if isinstance(reply, replies.ListingOpened) else ()
         return map(codec.unpack, blobs)
@@ -184,7 +183,9 @@ class System(Wiring):
     # --- starting
 
     async def _recover(self) -> None:
-        """The api's truth, the cycle number and the carry; unfinished decisions; the configuration in force."""
+        """Recover the api's state, the cycle number and the carry, unfinished decisions, and the configuration in
+        force.
+        """
         self.recovered = await recover(self.journal, self.store.restore, self.store.load)
         now = self.context.clock.now()
         if not elsewhere(self.settings):  # there it is not yet known what became of them
@@ -210,8 +211,8 @@ class System(Wiring):
         return codec.encode(told) if known is None or _differ(told, known) else b""
 
     async def _schedule_there(self) -> None:
-        """Begin once the cluster is here, as the scheduler sees it: what an earlier process decided is resolved by what
-        became of it there. Raises LeaseLostError when another scheduler may be at work.
+        """Begin once the scheduler sees the whole cluster: an earlier process's decisions are resolved by their results
+        there. Raises LeaseLostError when another scheduler may be at work.
         """
         await self.permission.wait_beyond(SYNCED - 1)
         entries = [
@@ -229,14 +230,14 @@ class System(Wiring):
         raise LeaseLostError("the Lease is lost: another scheduler may be at work")
 
     async def _until_seen(self) -> None:
-        """Until the scheduler's view has come as far as its kinds have."""
+        """Wait until the scheduler's view has come as far as its kinds have."""
         cache = cast("CachePort", self.switchboard.mailboxes["cache"])
         newest = max((self.store.log.head((kind,)) for kind in WATCHED), default=0)
         while expected(await cache.ask(commands.CheckView()), replies.ViewChecked).revision < newest:  # noqa: ASYNC110
             await anyio.sleep(LOOK_AGAIN_S)
 
     async def _note(self, events: Sequence[Message]) -> None:
-        """Events in the lives of actors; its own end finds the recorder gone."""
+        """Record events in the lives of actors; at its own end the recorder is gone."""
         entries = tuple([Entry("actor", codec.encode(event)) for event in events])
         with suppress(ActorStoppedError):
             await self.switchboard.mailboxes["recorder"].tell(Append(entries))

@@ -1,4 +1,4 @@
-"""Parts that the actors of a system share, and roles: the records from which its actors are made."""
+"""Shared parts of a system's actors, and roles: the records from which its actors are made."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Instances = Callable[["SystemSettings", "SchedulerConfig", Sequence[str]], Seque
 
 
 def always(_settings: SystemSettings) -> bool:
-    """Whatever the settings."""
+    """Return True, whatever the settings."""
     return True
 
 
@@ -73,12 +73,12 @@ class Role:
 
     @property
     def unions(self) -> tuple[Any, Any]:
-        """The closed union that it accepts, and the one that it answers with."""
+        """Return the closed union that it accepts, and the one that it answers with."""
         accepts, answers = get_args(self.port)
         return accepts, answers
 
     def names(self, settings: SystemSettings, config: SchedulerConfig, actions: Sequence[str]) -> Sequence[str]:
-        """The names of its actors."""
+        """Return the names of its actors."""
         if not self.wanted(settings):
             return ()
         if self.instances is None:
@@ -87,12 +87,12 @@ class Role:
 
 
 def plainly(kind: Callable[..., Actor[Any, Any]]) -> Build:
-    """For an actor that is handed nothing but what every one is, and mailboxes."""
+    """Return a builder of an actor that needs only the context and mailboxes."""
     return lambda wiring, name: kind(*wiring.own(name), **wiring.ports(name))
 
 
 class Wiring:
-    """`decider` replaces the core (tests), `objects` the table of what is decoded.
+    """Builds the actors. `decider` replaces the core (tests), `objects` the table of decoded objects.
 
     Raises ConfigError for a bad configuration, WiringError for broken roles.
     """
@@ -156,7 +156,7 @@ class Wiring:
         return name, self.switchboard.mailboxes[name], self.context
 
     def ports(self, name: str) -> dict[str, Any]:
-        """The mailboxes it may send to, and no others, by the argument that takes them; None for an absent role."""
+        """Return the mailboxes to which the actor may send, and no others, by argument; None for an absent role."""
         sends = self.roles[self.switchboard.role[name]].sends
         return {
             argument: self.switchboard.one(role) if self.roles[role].instances is None else self.switchboard.all(role)
@@ -164,7 +164,7 @@ class Wiring:
         }
 
     def ports_there(self, name: str) -> dict[str, Any]:
-        """Return the entries of `ports`, with the cluster elsewhere, where there is one, in the place of the api."""
+        """Return the entries of `ports`, with the remote cluster, where one exists, in the place of the api."""
         found = self.ports(name)
         cluster = found.pop("cluster")
         return found if cluster is None else {**found, "api": cluster}

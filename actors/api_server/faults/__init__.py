@@ -1,1 +1,1 @@
-"""An api behind a bad network: which fault strikes which request, and what comes of it."""
+"""An api behind a bad network: the faults that strike its requests, and their effects."""

@@ -1,4 +1,4 @@
-"""The api server with a bad network before it: requests are lost, held back, doubled and refused as `faults` say.
+"""The api server with a bad network before it: `faults` lose, delay, double and refuse requests.
 
 Owns, accepts, sends, stops: as `actors.api_server.server`. What is held back belongs to the network and survives a
 crash of this actor; at the end it is delivered at once.
@@ -37,7 +37,7 @@ REPLAYED: Final = 10
 
 
 class FaultyLog:
-    """The api's log as `faults` let watchers have it."""
+    """The api's log as watchers see it under `faults`."""
 
     def __init__(self, log: RevisionLog, faults: Faults, network: Network) -> None:
         self._log = log
@@ -45,7 +45,7 @@ class FaultyLog:
         self._network = network
 
     def head(self, kinds: tuple[str, ...]) -> int:
-        """The newest published revision of these kinds: delayed news must not become visible by it."""
+        """Return the newest published revision of these kinds; delayed news must not become visible by it."""
         return self._log.head(kinds)
 
     def read(self, since: int, kinds: tuple[str, ...] = (), limit: int = 1000) -> Events:
@@ -72,7 +72,7 @@ SHRUNK: Final = {"allocatable": {"cpu": "1", "memory": "1Gi"}}
 
 
 def disrupt(store: Store, what: str, bind: BindPod, now: float) -> None:
-    """Do it to the bind's node or pod, in the store, before the bind is carried out."""
+    """Disrupt the bind's node or pod in the store, before the bind is carried out."""
     requests: dict[str, StoreRequest] = {
         "bind-node-removed": Delete("Node", "", bind.node, user=USER),
         "bind-node-cordoned": Patch("Node", "", bind.node, _packed({"spec": {"unschedulable": True}}), USER),
@@ -103,7 +103,7 @@ class _Step(Struct):
 
 
 class FaultyApiServer(ApiServer):
-    """`network` outlives this actor; the supervisor removes the clients that it crashes."""
+    """The api server with faults. `network` outlives this actor; the supervisor removes the clients that it crashes."""
 
     def __init__(
         self,
@@ -139,8 +139,8 @@ class FaultyApiServer(ApiServer):
         await self._deliver(self._network.take(float("inf")))
 
     async def handle_batch(self, batch: Sequence[Received[commands.ApiRequest, replies.ApiReply]]) -> None:
-        """Carry out the requests that no fault strikes; what comes late is carried out while this waits for the
-        journal, and the reverse.
+        """Carry out the requests that no fault strikes; late ones are carried out while this waits for the journal, and
+        the reverse.
         """
         requests = self._for_the_store(batch)
         if not requests:
@@ -153,7 +153,7 @@ class FaultyApiServer(ApiServer):
         await self._carry_out(steps)
 
     async def _carry_out(self, steps: Sequence[_Step]) -> None:
-        """Apply at once; answer, and show to watchers, once all that was applied until then is durable."""
+        """Apply requests immediately; answer and publish once all changes so far are durable."""
         now = self.clock.now()
         causes: dict[int, int] = {}
         for step in steps:
@@ -169,7 +169,7 @@ class FaultyApiServer(ApiServer):
             self._publish(self._durable)
 
     async def _write(self, entries: Sequence[Entry]) -> None:
-        """Until these are durable, and all before them: the journal takes one thing after the other."""
+        """Write these records, and wait until they and all earlier ones are durable: the journal takes them in order."""
         revision = self.store.revision
         self._writing += 1
         try:
@@ -266,7 +266,7 @@ def api_server(
     network: Network,
     ahead: int,
 ) -> ApiServer:
-    """The plain server, or one with faults before it, which carries out one batch after the other."""
+    """Return the plain server, or one with faults before it, which carries out one batch after the other."""
     if faults is None:
         return ApiServer(*own, store=ports["store"], recorder=ports["recorder"], ahead=ahead)
     return FaultyApiServer(*own, **ports, faults=faults, network=network)

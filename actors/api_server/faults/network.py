@@ -1,4 +1,4 @@
-"""The network between the askers and an api with faults: what is held back, and which actors crash when."""
+"""The network between the askers and an api with faults: delayed deliveries, and planned crashes of actors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Network:
         self._number = 0
 
     def hold(self, delay_s: float, **what: Any) -> None:
-        """Deliver it so much later."""
+        """Delay a delivery by so much."""
         self._number += 1
         self._activity.begin()
         held = Delivery(self._alarm.now() + delay_s, self._number, **what)
@@ -55,7 +55,7 @@ class Network:
             self._alarm.no_later_than(held.at)
 
     def holds_news(self) -> bool:
-        """Return whether there is news that is delivered later, together with all that comes until then."""
+        """Return whether news is delayed, together with all later changes."""
         if self._news_delay_s and not self._news_held:
             self._news += 1
             self._news_held = True
@@ -68,14 +68,14 @@ class Network:
         self._alarm.no_later_than(self._alarm.now())
 
     async def wait(self) -> float:
-        """Wait until something is due or an actor is to crash; return the planned time.
+        """Wait until a delivery is due or an actor is to crash, and return the planned time.
 
         What is held meanwhile moves the alarm and wakes no waiter.
         """
         return await self._alarm.sleep_until(self._held[0].at if self._held else float("inf"))
 
     def take(self, now: float) -> list[Delivery]:
-        """All that is due."""
+        """Return all due deliveries."""
         due: list[Delivery] = []
         while self._held and self._held[0].at <= now:
             due.append(heappop(self._held))

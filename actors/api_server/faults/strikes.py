@@ -24,7 +24,7 @@ from pumice.storage import codec
 
 
 def chance(seed: int, what: str) -> float:
-    """A number in [0, 1) that depends on the arguments alone."""
+    """Return a number in [0, 1) that depends on the arguments alone."""
     hashed = _begun(seed).copy()
     hashed.update(what.encode())
     return int.from_bytes(hashed.digest(), "big") / 2**56
@@ -32,7 +32,7 @@ def chance(seed: int, what: str) -> float:
 
 @lru_cache(maxsize=16)
 def _begun(seed: int) -> blake2b:
-    """The hash of what all throws of a seed begin with: a copy of it costs less than another one."""
+    """Return the hash of the common beginning of all throws of a seed: a copy of it costs less than another one."""
     return blake2b(f"{seed}\0".encode(), digest_size=7)
 
 
@@ -49,7 +49,7 @@ class Occasions:
         self._seen: dict[str, int] = {}
 
     def count(self, what: str) -> str:
-        """`what #n`."""
+        """Return the occasion's name, `what #n`."""
         times = self._seen[what] = self._seen.get(what, 0) + 1
         return f"{what} #{times}"
 
@@ -69,13 +69,13 @@ _OTHER: Final = ("other", "")
 
 
 def sort_of(request: commands.StoreRequest) -> str:
-    """The sort of a request: all of one sort can be struck by the same kinds of faults."""
+    """Return the sort of a request: the same kinds of faults can strike all of one sort."""
     sort, user = _SORTS.get(type(request), _OTHER)
     return sort if not user or getattr(request, "user", "") == user else "other"
 
 
 def watching(kinds: Sequence[str]) -> str:
-    """A watch of these kinds, in words that tell one watcher from another."""
+    """Return a text for a watch of these kinds that tells watchers apart."""
     return f"watch {'+'.join(kinds[:2])}"
 
 
@@ -145,8 +145,8 @@ LONGEST_S: Final = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`what` at the occasion `on`. `amount`: seconds for delays, steps until a crash, turns of the loop to be held for;
-    `target`: the actor to crash.
+    """One fault: `what` at the occasion `on`. `amount`: seconds for delays, steps until a crash, turns of the loop to
+    be held for; `target`: the actor to crash.
     """
 
     what: str
@@ -156,12 +156,12 @@ class Fault:
 
 
 class Faults(Protocol):
-    """Source of faults. `struck`: those that were handed out, in order."""
+    """Source of faults. `struck`: those so far, in order."""
 
     struck: list[Fault]
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """Return the fault of this request; None: no fault."""
+        """Return the fault of this request; None without a fault."""
         ...
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
@@ -182,16 +182,16 @@ class Faults(Protocol):
         ...
 
     def strike_turn(self, who: str) -> int:
-        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
+        """Return for how many turns of the loop this ready actor is held; 0 when it goes on."""
         ...
 
     def stop(self) -> None:
-        """From now on nothing happens."""
+        """Stop all faults from now on."""
         ...
 
 
 class SeededFaults:
-    """From rates: the probability of each kind on each occasion that it can strike.
+    """Faults from rates: the probability of each kind on each occasion that it can strike.
 
     A request that no kind with a rate can strike is not counted. `crashable`: the actors that may crash.
     """
@@ -215,7 +215,7 @@ class SeededFaults:
         self._stopped = not rates
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """Return the fault of this request; None: no fault."""
+        """Return the fault of this request; None without a fault."""
         if self._stopped:
             return None
         odds = self._odds[sort_of(request)]
@@ -248,18 +248,18 @@ class SeededFaults:
         return bool(self._odds["turn"])
 
     def strike_turn(self, who: str) -> int:
-        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
+        """Return for how many turns of the loop this ready actor is held; 0 when it goes on."""
         if self._stopped:
             return 0
         fault = self._first(self._odds["turn"], self._occasions.count(f"turn {who}"))
         return int(fault.amount) if fault is not None else 0
 
     def stop(self) -> None:
-        """From now on nothing happens."""
+        """Stop all faults from now on."""
         self._stopped = True
 
     def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
-        """One throw for all kinds: each has its own part of the way from 0 to 1."""
+        """Return one throw for all kinds: each has its own part of the interval from 0 to 1."""
         thrown = chance(self._seed, on)
         if thrown >= odds[-1][1]:
             return None
@@ -282,7 +282,7 @@ class SeededFaults:
 
 
 class ListedFaults:
-    """Exactly these, each at its occasion."""
+    """Exactly the listed faults, each at its occasion."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.struck: list[Fault] = []
@@ -291,7 +291,7 @@ class ListedFaults:
         self._stopped = False
 
     def strike(self, request: commands.StoreRequest) -> Fault | None:
-        """Return the fault of this request; None: no fault."""
+        """Return the fault of this request; None without a fault."""
         return self._take(self._occasions.count(subject(request)))
 
     def strike_watch(self, kinds: Sequence[str]) -> Fault | None:
@@ -312,12 +312,12 @@ class ListedFaults:
         return any(fault.what in TURN for fault in self._by_occasion.values())
 
     def strike_turn(self, who: str) -> int:
-        """For how many turns of the loop this actor is held, which could go on now; 0: it goes on."""
+        """Return for how many turns of the loop this ready actor is held; 0 when it goes on."""
         fault = self._take(self._occasions.count(f"turn {who}"))
         return int(fault.amount) if fault is not None else 0
 
     def stop(self) -> None:
-        """From now on nothing happens."""
+        """Stop all faults from now on."""
         self._stopped = True
 
     def _take(self, on: str) -> Fault | None:
@@ -328,7 +328,7 @@ class ListedFaults:
 
 
 def _parts(kinds: Sequence[str], rates: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Those that have a rate, with where their parts of the way from 0 to 1 end."""
+    """Return the kinds that have a rate, with the ends of their parts of the interval from 0 to 1."""
     able = [what for what in kinds if rates.get(what)]
     return list(zip(able, accumulate(rates[what] for what in able), strict=True))
 

@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` prints, made by the server."""
+"""The tables that `kubectl get` prints, made by the server."""
 
 from pumice.actors.gateway.columns.printers import PRINTERS, printer_of
 from pumice.actors.gateway.columns.table import Include, Printer, TableColumn, definitions, partial, row

@@ -1,4 +1,4 @@
-"""Cells that are more than a field: small pure functions of an object and a moment, in the order of the table."""
+"""Cells that need more than a field: small pure functions of an object and a moment, in the order of the table."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Tally(Struct):
 
 
 def ready_status_restarts(pod: Object, now: float) -> list[Any]:
-    """Containers that are ready of all, the state in one word, and restarts with the time since the last."""
+    """Return ready containers of all, the state in one word, and restarts with the time since the last."""
     spec, status = spec_of(pod), status_of(pod)
     sidecars = {one["name"] for one in rows(spec, "initContainers") if one.get("restartPolicy") == "Always"}
     tally = _tally(spec, status, sidecars)
@@ -88,7 +88,7 @@ def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
 
 
 def _init_containers(spec: Object, status: Object, sidecars: set[str], reason: str) -> tuple[_Tally, _Tally, bool]:
-    """Counts of all init containers, of sidecars alone, and whether the pod still initialises."""
+    """Return counts of all init containers, of sidecars alone, and whether the pod still initialises."""
     every, alone = _Tally(reason), _Tally(reason)
     total = len(rows(spec, "initContainers"))
     for place, container in enumerate(rows(status, "initContainerStatuses")):
@@ -144,7 +144,7 @@ def _main_containers(status: Object, tally: _Tally) -> _Tally:
 
 
 def _completed(status: Object, *, running: bool, failed: str) -> str:
-    """A pod with one container done is still Running while another runs and the pod is ready."""
+    """Return whether a pod with one ended container is still Running: another one runs and the pod is ready."""
     if running and _true(status, "Ready"):
         return "Running"
     return failed or ("NotReady" if running else "Completed")
@@ -161,7 +161,7 @@ def pod_address(pod: Object, _now: float) -> str:
 
 
 def readiness_gates(pod: Object, _now: float) -> str:
-    """Readiness gates that hold, of all."""
+    """Return how many readiness gates hold, of all."""
     gates, status = rows(spec_of(pod), "readinessGates"), status_of(pod)
     if not gates:
         return NONE
@@ -182,14 +182,14 @@ _ROLE: Final = "kubernetes.io/role"
 
 
 def node_state(node: Object, _now: float) -> str:
-    """`Ready`, `NotReady` or `Unknown`, and whether pods may be bound to it."""
+    """Return `Ready`, `NotReady` or `Unknown`, and whether pods may be bound to the node."""
     said = [one.get("status") for one in rows(status_of(node), "conditions") if one.get("type") == "Ready"]
     state = "Unknown" if not said else "Ready" if said[-1] == "True" else "NotReady"
     return f"{state},SchedulingDisabled" if spec_of(node).get("unschedulable") else state
 
 
 def node_roles(node: Object, _now: float) -> str:
-    """Roles given by labels, sorted."""
+    """Return the roles given by labels, sorted."""
     labels = labels_of(node)
     found = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     return ",".join(sorted((found | {labels.get(_ROLE, "")}) - {""})) or NONE
@@ -216,7 +216,9 @@ _JOB_STATES: Final = (
 
 
 def containers(path: str) -> Cells:
-    """Return the cells of the names and images of a template's containers; `path` is what holds the template."""
+    """Return the cells of the names and images of a template's containers; `path` leads to the holder of the
+    template.
+    """
     named = at(
         f"{path}.template.spec.containers".lstrip("."),
         lambda listed: [",".join(str(one.get(field, "")) for one in listed or ()) for field in ("name", "image")],
@@ -225,7 +227,7 @@ def containers(path: str) -> Cells:
 
 
 def last_schedule(cron_job: Object, now: float) -> str:
-    """Time since the last job was made."""
+    """Return the time since the last job was made."""
     last = status_of(cron_job).get("lastScheduleTime")
     return since(last, now) if last else NONE
 
@@ -269,7 +271,7 @@ def cluster_address(service: Object, _now: float) -> str:
 
 
 def external_address(service: Object, _now: float) -> str:
-    """Addresses outside the cluster, by the service's type."""
+    """Return addresses outside the cluster, by the service's type."""
     spec = spec_of(service)
     listed: list[str] = spec.get("externalIPs") or []
     match spec.get("type") or "ClusterIP":
@@ -284,13 +286,13 @@ def external_address(service: Object, _now: float) -> str:
 
 
 def load_balancers(obj: Object) -> list[str]:
-    """Addresses and host names of the load balancers, sorted."""
+    """Return addresses and host names of the load balancers, sorted."""
     given = rows(section(status_of(obj), "loadBalancer"), "ingress")
     return sorted({str(one.get("ip") or one.get("hostname") or "") for one in given} - {""})
 
 
 def service_ports(service: Object, _now: float) -> str:
-    """`80/TCP,81:30001/UDP`."""
+    """Return ports like `80/TCP,81:30001/UDP`."""
     return ",".join(_port(one) for one in rows(spec_of(service), "ports")) or NONE
 
 
@@ -326,7 +328,7 @@ def _slice_port(port: Object) -> str:
 
 
 def hosts(ingress: Object, _now: float) -> str:
-    """Return the hosts of the first rules, and how many rules are left; `*` when there are none."""
+    """Return the hosts of the first rules, and the number of further rules; `*` without hosts."""
     found: list[str] = []
     rules = rows(spec_of(ingress), "rules")
     for rule in rules:
@@ -337,7 +339,7 @@ def hosts(ingress: Object, _now: float) -> str:
 
 
 def class_parameters(ingress_class: Object, _now: float) -> str:
-    """`Kind.group/name`."""
+    """Return `Kind.group/name` of a class's parameters."""
     given = spec_of(ingress_class).get("parameters")
     if not given:
         return NONE
@@ -401,12 +403,12 @@ def _amount(current: Object, field: str) -> str:
 
 
 def first_seen(event: Object, now: float) -> str:
-    """Time since it was first seen."""
+    """Return the time since the event was first seen."""
     return since(event.get("firstTimestamp") or event.get("eventTime"), now)
 
 
 def last_seen(event: Object, now: float) -> str:
-    """Time since it was last seen: a series counts for itself."""
+    """Return the time since the event was last seen; a series has its own time."""
     series, stamp = event.get("series"), event.get("lastTimestamp")
     if series:
         return since(series.get("lastObservedTime"), now)
@@ -414,7 +416,7 @@ def last_seen(event: Object, now: float) -> str:
 
 
 def times_seen(event: Object, _now: float) -> int:
-    """Return how often an event was seen: a series counts for itself, a single event once."""
+    """Return how often an event was seen: a series has its own count, a single event counts once."""
     series = event.get("series")
     return count(series, "count") if series else count(event, "count") or 1
 
@@ -438,7 +440,7 @@ def event_source(event: Object, _now: float) -> str:
 
 
 def usage(obj: Object, _now: float) -> list[str]:
-    """Processor and memory: a node's own, or a pod's exact sums over its containers."""
+    """Return processor and memory: a node's own, or a pod's exact sums over its containers."""
     used = section(obj, "usage")
     return [
         quantity(used.get(resource)) if used else _total(rows(obj, "containers"), resource)
@@ -473,13 +475,13 @@ def phase(obj: Object, _now: float) -> str:
 
 
 def bound_claim(volume: Object, _now: float) -> str:
-    """`namespace/name` of the claim that a volume is bound to."""
+    """Return `namespace/name` of the claim that a volume is bound to."""
     claim = spec_of(volume).get("claimRef")
     return f"{claim.get('namespace') or ''}/{claim.get('name') or ''}" if claim else ""
 
 
 def bound_volume(claim: Object, _now: float) -> list[Any]:
-    """Name, capacity and access modes of the volume that a claim is bound to."""
+    """Return name, capacity and access modes of the volume that a claim is bound to."""
     bound, status = spec_of(claim).get("volumeName") or "", status_of(claim)
     if not bound:
         return ["", "", ""]
@@ -513,7 +515,7 @@ def role(binding: Object, _now: float) -> str:
 
 
 def subjects(binding: Object, _now: float) -> list[str]:
-    """Users, groups and service accounts that are given a role."""
+    """Return the users, groups and service accounts that have a role."""
     named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for subject in rows(binding, "subjects"):
         prefix = f"{subject.get('namespace') or ''}/" if subject.get("kind") == "ServiceAccount" else ""
@@ -546,7 +548,7 @@ def claim_state(claim: Object, _now: float) -> str:
 
 
 def used_of_hard(quota: Object, _now: float) -> list[str]:
-    """Requests and limits of a ResourceQuota, each `resource: used/hard`."""
+    """Return requests and limits of a ResourceQuota, each `resource: used/hard`."""
     status = status_of(quota)
     used = section(status, "used")
     told: dict[bool, list[str]] = {False: [], True: []}

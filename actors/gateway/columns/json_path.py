@@ -27,7 +27,7 @@ MOST_INSIDE: Final = 500
 
 
 class Effort:
-    """Budget of values that all the columns of one row may still find."""
+    """The number of values that all the columns of one row may still find."""
 
     __slots__ = ("left",)
 
@@ -58,7 +58,9 @@ def compile_path(path: str) -> tuple[Step, ...]:
 
 
 def find(path: str, obj: object, effort: Effort | None = None) -> list[Any]:
-    """Everything the expression names in the object, in order. Raises JsonPathError, also when it is too much."""
+    """Return all values that the expression names in the object, in order. Raises JsonPathError, also for too many
+    values.
+    """
     effort = effort or Effort()
     values = [obj]
     for step in compile_path(path):

@@ -45,7 +45,9 @@ _NAME: Final = text("Name", name_of, "The object's name, unique in its namespace
 
 
 def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
-    """Name, then the columns of a definition (`name`, `type`, `jsonPath`, `priority` ...) in their order."""
+    """Return a printer of the name, then the columns of a definition (`name`, `type`, `jsonPath`, `priority` ...) in
+    their order.
+    """
     wanted = list(columns or ({"name": "Age", "type": "date", "jsonPath": _CREATED},))
     paths = [(str(one.get("type", "")), str(one.get("jsonPath", ""))) for one in wanted]
 
@@ -67,7 +69,7 @@ def _column(given: Mapping[str, Any]) -> TableColumn:
 
 
 def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) -> Any:
-    """Return the first result as the column's type has it; null where there is none or it is of another type."""
+    """Return the first result in the column's type; null without one, or for another type."""
     try:
         found = find(path, obj, effort)
     except JsonPathError:

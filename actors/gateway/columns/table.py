@@ -1,4 +1,4 @@
-"""Objects as a `meta.k8s.io/v1` Table: what `kubectl get` prints.
+"""Objects as a `meta.k8s.io/v1` Table, which `kubectl get` prints.
 
 printer = printer_of("Foo.example.com", columns)
 definitions(printer); row(printer, obj, now, "Metadata")
@@ -33,7 +33,7 @@ class TableColumn(Struct, frozen=True, gc=False):
 
 
 class Printer(Struct, frozen=True, gc=False):
-    """Columns and how an object's cells in them are read, one per column.
+    """Columns and the readers of their cells, one per column.
 
     Printers join: a kind's printer is made of such of one column, or of a few whose cells are read together.
     `conditions` gives a row's conditions (pods that have ended have one).
@@ -69,7 +69,7 @@ def text(name: str, cell: str | Cell, description: str = "", *, wide: bool = Fal
 
 
 def together(cells: Cells, *named: tuple[str, str], wide: bool = False) -> Printer:
-    """Return columns of strings, by name and description, whose cells are read in one go."""
+    """Return columns of strings, by name and description, whose cells are read together."""
     return Printer(tuple(TableColumn(name, "string", "", told, int(wide)) for name, told in named), cells)
 
 

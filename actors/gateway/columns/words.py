@@ -93,17 +93,17 @@ def ratio(part: str, whole: str, default: int) -> Cell:
 
 
 def name_of(obj: Object, _now: float = 0.0) -> str:
-    """metadata.name."""
+    """Return metadata.name."""
     return cast("str", section(obj, "metadata").get("name", ""))
 
 
 def spec_of(obj: Object) -> dict[str, Any]:
-    """spec, empty when absent."""
+    """Return spec, empty when absent."""
     return section(obj, "spec")
 
 
 def status_of(obj: Object) -> dict[str, Any]:
-    """status, empty when absent."""
+    """Return status, empty when absent."""
     return section(obj, "status")
 
 
@@ -124,7 +124,7 @@ def or_none(value: object) -> str:
 
 
 def label_map(given: Mapping[str, Any] | None) -> str:
-    """`a=1,b=2` in the order of keys, or `<none>`."""
+    """Return `a=1,b=2` in the order of keys, or `<none>`."""
     return ",".join(f"{key}={value}" for key, value in sorted((given or {}).items())) or NONE
 
 
@@ -164,7 +164,7 @@ def quantity(value: object) -> str:
 
 
 def access_modes(modes: Iterable[str] | None) -> str:
-    """`RWO,RWX`, always in the same order."""
+    """Return access modes like `RWO,RWX`, always in the same order."""
     given = set(modes or ())
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
 
@@ -179,7 +179,9 @@ def some(parts: list[str], most: int, between: str = ",") -> str:
 
 
 def human_duration(seconds: float) -> str:
-    """`119s`, `2m`, `9m59s`, `179m`, `7h5m`, `47h`, `7d23h`, `729d`, `2y3d`, `8y`; a little below zero is `0s`."""
+    """Return a duration like `119s`, `2m`, `9m59s`, `179m`, `7h5m`, `47h`, `7d23h`, `729d`, `2y3d`, `8y`; a little
+    below zero is `0s`.
+    """
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"
@@ -211,7 +213,7 @@ def _pair(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def since(moment: object, now: float) -> str:
-    """Time from an RFC 3339 moment until now; `<unknown>` without one, `<invalid>` when it is not a time."""
+    """Return the time from an RFC 3339 moment until now; `<unknown>` without one, `<invalid>` for another text."""
     if not moment:
         return UNKNOWN
     try:
@@ -222,5 +224,5 @@ def since(moment: object, now: float) -> str:
 
 
 def age(obj: Object, now: float) -> str:
-    """Time since the object was created."""
+    """Return the time since the object was created."""
     return since(section(obj, "metadata").get("creationTimestamp"), now)

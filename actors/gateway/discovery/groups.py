@@ -21,7 +21,7 @@ from pumice.core.objects.metadata import Object
 
 
 def version() -> Object:
-    """/version. `compiler` and `platform` are true; the rest is what clients compare versions with."""
+    """Return /version. `compiler` and `platform` are true; clients compare versions with the other fields."""
     major, minor, _ = RELEASE.removeprefix("v").split(".")
     return {
         "major": major,
@@ -74,7 +74,7 @@ METRICS_KINDS: Final = (("nodes", "NodeMetrics", False), ("pods", "PodMetrics", 
 
 
 def groups(kinds: KindTable) -> dict[str, dict[str, list[Kind]]]:
-    """Group -> version -> kinds; the core group is ""."""
+    """Return group -> version -> kinds; the core group is ""."""
     found: dict[str, dict[str, list[Kind]]] = {}
     for row in kinds.rows():
         if row.group == METRICS:
@@ -123,7 +123,7 @@ def _version(version: str, resources: list[Object]) -> Object:
 
 
 def _verbs(row: Kind) -> list[str]:
-    """Namespaces are deleted one by one."""
+    """Return the verbs of a kind; namespaces are deleted one by one."""
     return [verb for verb in VERBS if verb != "deletecollection" or row.key != "Namespace"]
 
 
@@ -203,18 +203,18 @@ def subresources(row: Kind, version: str) -> list[Sub]:
 
 
 def api_versions(address: str) -> Object:
-    """/api."""
+    """Return /api."""
     servers = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": servers}
 
 
 def group_list(kinds: KindTable) -> Object:
-    """/apis."""
+    """Return /apis."""
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(_plain_groups(kinds).values())}
 
 
 def api_group(kinds: KindTable, name: str) -> Object | None:
-    """/apis/GROUP; None when the group does not exist."""
+    """Return /apis/GROUP; None for an unknown group."""
     found = _plain_groups(kinds).get(name)
     return None if found is None else {"kind": "APIGroup", "apiVersion": "v1", **found}
 
@@ -233,7 +233,7 @@ def _plain_group(name: str, versions: Iterable[str]) -> Object:
 
 
 def resource_list(kinds: KindTable, group: str, version: str) -> Object | None:
-    """/api/v1 and /apis/GROUP/VERSION; None when the version does not exist."""
+    """Return /api/v1 or /apis/GROUP/VERSION; None for an unknown version."""
     listed = _listed(kinds, group, version)
     if not listed:
         return None

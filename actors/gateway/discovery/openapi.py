@@ -1,4 +1,4 @@
-"""OpenAPI: what the served kinds look like, in version 3 (/openapi/v3) and as JSON in version 2 (/openapi/v2).
+"""OpenAPI: the schemas of the served kinds, in version 3 (/openapi/v3) and as JSON in version 2 (/openapi/v2).
 
 Enough for kubectl to create, apply, replace, edit and explain.
 """
@@ -169,7 +169,7 @@ _STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 def index(kinds: KindTable) -> Object:
-    """/openapi/v3: where the document of each group and version is."""
+    """Return /openapi/v3: the places of the documents of groups and versions."""
     paths: Object = {}
     for group, versions in groups(kinds).items():
         for version in versions:
@@ -181,7 +181,7 @@ def index(kinds: KindTable) -> Object:
 
 
 def document(kinds: KindTable, group: str, version: str) -> bytes | None:
-    """Return the document of a group and version, as JSON; None when there is none."""
+    """Return the document of a group and version, as JSON; None without one."""
     rows = groups(kinds).get(group, {}).get(version)
     if rows is None:
         return None
@@ -204,8 +204,8 @@ def built_in_schemas(rows: Sequence[Kind], version: str) -> dict[str, Object]:
 
 
 def defined_schema(kinds: KindTable, row: Kind, version: str) -> tuple[str, Object]:
-    """Return the schema in a kind's definition, with the fields that every object has. Its name has the labels of the
-    group in reverse order, as in Kubernetes.
+    """Return the schema in a kind's definition, with the fields of every object. Its name has the labels of the group
+    in reverse order, as in Kubernetes.
     """
     definition = kinds.definition(row.key) or {}
     listed: list[Object] = section(definition, "spec").get("versions") or []
@@ -227,7 +227,7 @@ def _text(paths: Object, schemas: Object) -> bytes:
 
 
 def _parts(rows: Sequence[Kind], version: str) -> tuple[Object, Object]:
-    """Paths and schemas of built-in kinds; one without a description has no schema."""
+    """Return paths and schemas of built-in kinds; a kind without a description has no schema."""
     paths: Object = {}
     described = {row: found for row in rows if (found := of_kind(row.group, version, row.kind))}
     schemas: Object = schemas_of(described.values())
@@ -299,7 +299,7 @@ _THIRD: Final = ("allOf", "anyOf", "oneOf", "not", "nullable")
 
 
 def v2_protobuf() -> bytes:
-    """gnostic's Document: swagger is field 1, info 2, paths 8; of info, title is 1 and version 2."""
+    """Return gnostic's Document: swagger is field 1, info 2, paths 8; of info, title is 1 and version 2."""
     info = _field(1, _TITLE.encode()) + _field(2, RELEASE.encode())
     return _field(1, _SWAGGER.encode()) + _field(2, info) + _field(8, b"")
 
@@ -326,7 +326,7 @@ def _built_in_v2(rows: tuple[tuple[Kind, str], ...]) -> dict[str, msgspec.Raw]:
 
 
 def _whole(schema: Object) -> Object:
-    """Return the schema of a kind; of one that takes anything nothing more is said than that it is an object."""
+    """Return the schema of a kind; of one that takes any field only that it is an object."""
     if schema.get(PRESERVE):
         return {"type": "object", GVK: schema[GVK]}
     return _second(schema)

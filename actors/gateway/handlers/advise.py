@@ -1,4 +1,4 @@
-"""/apis/pumice.dev/v1: what the adviser is asked, and how its answers are handed on."""
+"""/apis/pumice.dev/v1: the questions for the adviser, and their answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OK: Final = 200
 
 
 async def advise(site: Front, exchange: Exchange, target: Target) -> None:
-    """AdviserAnswer, or stop when the client goes. Raises ApiError."""
+    """Answer with the AdviserAnswer, or stop when the client leaves. Raises ApiError."""
     question = await _question(site, exchange, target)
     answer = await _asked(site, exchange, question)
     if answer.code != OK:
@@ -39,7 +39,7 @@ async def _question(site: Front, exchange: Exchange, target: Target) -> AdviserQ
 
 
 async def _asked(site: Front, exchange: Exchange, question: AdviserQuestion) -> AdviserAnswer:
-    """Raises ClientGoneError when the client has left meanwhile, or the server stops."""
+    """Return the answer. Raises ClientGoneError when the client has left meanwhile, or the server stops."""
     found: AdviserAnswer | ApiError | None = None
     async with anyio.create_task_group() as tasks:
         with site.open.endless(tasks.cancel_scope):

@@ -63,7 +63,7 @@ async def counted(groups: Sequence[bytes]) -> Counts:
 
 
 def exposed_counts(queues: Iterable[str], counts: Counts) -> bytes:
-    """`volcano_queue_pod_group_PHASE_count{queue_name}` of these queues in Prometheus' format."""
+    """Return `volcano_queue_pod_group_PHASE_count{queue_name}` of these queues in Prometheus' format."""
     registry = CollectorRegistry()
     names = list(queues)
     for phase in PHASES:
@@ -78,7 +78,7 @@ def exposed_counts(queues: Iterable[str], counts: Counts) -> bytes:
 
 
 def exposed_faults(struck: Mapping[str, int]) -> bytes:
-    """`pumice_faults_total{kind}` in Prometheus' format; `struck`: how many, by kind."""
+    """Return `pumice_faults_total{kind}` in Prometheus' format; `struck`: the number by kind."""
     registry = CollectorRegistry()
     family = Counting("pumice_faults_total", "Faults that were made, by kind", ["kind"], registry=registry)
     for kind, number in sorted(struck.items()):
@@ -90,7 +90,7 @@ def exposed_faults(struck: Mapping[str, int]) -> bytes:
 
 
 def exposed_objects(kinds: KindTable, counts: Mapping[str, int]) -> bytes:
-    """`apiserver_resource_objects{group, resource}` in Prometheus' format, of the counts by key of kind."""
+    """Return `apiserver_resource_objects{group, resource}` in Prometheus' format, from the counts by key of kind."""
     registry = CollectorRegistry()
     gauge = Gauge("apiserver_resource_objects", "Objects that are there", ["group", "resource"], registry=registry)
     for key, number in sorted(counts.items()):
@@ -105,7 +105,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def health(site: Site, exchange: Exchange) -> None:
-    """`ok`, or with ?verbose every check by name; 503 while something is not as it should be."""
+    """Answer `ok`, or with ?verbose every check by name; 503 while a check fails."""
     which, _, check = exchange.path.strip("/").partition("/")
     if check and check not in CHECKS[which]:
         raise no_such_path()
@@ -128,7 +128,7 @@ async def _holds(site: Site, check: str) -> bool:
 
 
 async def metrics(site: Site, exchange: Exchange) -> None:
-    """Prometheus' text format, with Volcano's metric names."""
+    """Answer with Prometheus' text format, with Volcano's metric names."""
     if site.runner is not None:
         await guarded(ask_again(site.runner, TellQueues()))
     answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)

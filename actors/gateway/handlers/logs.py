@@ -1,4 +1,4 @@
-"""`kubectl logs`: what a container's command has printed by now; of an unknown one, a line that says so."""
+"""`kubectl logs`: the output of a container's command so far; for an unknown command, a line that says so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ WORDS: Final = {"Succeeded": "has succeeded", "Failed": "has failed", "Running":
 
 
 class Log(NamedTuple):
-    """Of one run of a container. `printed`: with its time, in seconds since the epoch; `ended`: no more will come."""
+    """The log of one run of a container. `printed`: lines with their times, in seconds since the epoch; `ended`: no
+    more will come.
+    """
 
     printed: tuple[tuple[float, str], ...]
     ended: bool
@@ -36,7 +38,7 @@ class Log(NamedTuple):
 
 
 async def logs(site: Site, exchange: Exchange, target: Target) -> None:
-    """GET pods/NAME/log; with follow, until the container has ended."""
+    """Answer GET pods/NAME/log; with follow, until the container has ended."""
     pod = await site.get("Pod", target.namespace, target.name)
     container = _container(pod, exchange.query.text("container"))
     log = _log(pod, container, previous=bool(exchange.query.flag("previous")))
@@ -102,7 +104,7 @@ def _container(pod: Object, asked: str) -> Object:
 
 
 def _log(pod: Object, container: Object, *, previous: bool = False) -> Log:
-    """Raises ApiError (400) for a container that has not started, or that has not run before."""
+    """Return the log. Raises ApiError (400) for a container that has not started, or that has not run before."""
     name, plan = str(container.get("name") or ""), plan_of(pod, container)
     status = section(pod, "status")
     said = [each for group in _STATUSES for each in status.get(group) or ()]

@@ -1,4 +1,4 @@
-"""metrics.k8s.io/v1beta1, what `kubectl top` asks: how much nodes and pods use.
+"""metrics.k8s.io/v1beta1, the source of `kubectl top`: the usage of nodes and pods.
 
 A node's figures are its NodeMetrics object when it has one. Else they are simulated, as pods' always are: a running
 container uses what it requests, a node what its running pods use.
@@ -39,7 +39,7 @@ _Usage = dict[str, Quantity]
 
 
 async def get_usage(site: Site, exchange: Exchange, target: Target) -> None:
-    """GET of `nodes`, `nodes/NAME`, `pods`, or a namespace's pods or pod. Raises ApiError (404, 405)."""
+    """Answer GET of `nodes`, `nodes/NAME`, `pods`, or a namespace's pods or pod. Raises ApiError (404, 405)."""
     row = {"nodes": NODES, "pods": PODS}.get(target.plural)
     if row is None or target.subresource or (target.namespace and not row.namespaced):
         raise no_such_path()
@@ -83,7 +83,7 @@ async def _measured(site: Site, row: Kind, target: Target) -> tuple[int, list[Ob
 
 
 async def _decoded(blobs: tuple[bytes, ...]) -> AsyncIterator[Object]:
-    """Objects, with a breath between slices."""
+    """Yield objects, and let other tasks run between slices."""
     for number, blob in enumerate(blobs):
         if number % _SLICE == 0:
             await lowlevel.checkpoint()
@@ -111,7 +111,7 @@ def add_usage(usage: dict[str, _Usage], pod: Object) -> None:
 def node_metrics(
     nodes: Iterable[Object], usage: Mapping[str, _Usage], stored: Iterable[Object], now: float
 ) -> list[Object]:
-    """NodeMetrics of every node: what was measured, the node's labels added, else the sum of its pods."""
+    """Return NodeMetrics of every node: the measured ones with the node's labels, otherwise the sum of its pods."""
     known = {one["metadata"]["name"]: one for one in stored}
     made: list[Object] = []
     for node in nodes:

@@ -17,7 +17,7 @@ from pumice.core.objects.metadata import Object, section
 
 
 async def bind(site: Site, exchange: Exchange, target: Target) -> None:
-    """POST pods/NAME/binding, or bindings with the name in the body. 201 with a Status."""
+    """Answer POST pods/NAME/binding, or bindings with the name in the body: 201 with a Status."""
     binding = await read_object(exchange, site.settings.body_limit)
     meta, node = _part(binding, "metadata"), _part(binding, "target")
     name = _text(meta, "metadata", "name") or target.name
@@ -40,7 +40,7 @@ async def bind(site: Site, exchange: Exchange, target: Target) -> None:
 
 
 async def evict(site: Site, exchange: Exchange, target: Target) -> None:
-    """POST pods/NAME/eviction: 201, or 429 while a PodDisruptionBudget forbids it."""
+    """Answer POST pods/NAME/eviction: 201, or 429 while a PodDisruptionBudget forbids it."""
     eviction = await read_object(exchange, site.settings.body_limit)
     if eviction.get("kind", "Eviction") != "Eviction":
         raise bad_request(f"expected an Eviction in the body, found {eviction['kind']!r}")

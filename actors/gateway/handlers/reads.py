@@ -33,7 +33,7 @@ WHOLE: Final = 512 * 1024
 
 
 async def get_object(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """GET of one object."""
+    """Answer GET of one object."""
     form = negotiate(exchange.header("accept"))
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
     obj = await site.get(row.key, target.namespace, target.name)
@@ -41,7 +41,7 @@ async def get_object(site: Site, exchange: Exchange, target: Target, row: Kind) 
 
 
 async def get_list(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """GET of a collection, without watch."""
+    """Answer GET of a collection, without watch."""
     form = negotiate(exchange.header("accept"))
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
     options = list_options(exchange.query)
@@ -52,7 +52,7 @@ async def get_list(site: Site, exchange: Exchange, target: Target, row: Kind) ->
 
 
 async def _new_enough(site: Site, options: ListOptions) -> None:
-    """A revision that has not been given out yet is waited for a little."""
+    """Wait a little for a revision that has not been given out yet."""
     asked = options.revision or 0
     if not await site.hub.knows(asked):
         raise too_new(asked, site.hub.revision.value)
@@ -73,7 +73,7 @@ class Pages:
 
     @classmethod
     async def open(cls, site: Site, selected: Selection, options: ListOptions, path: str) -> Pages:
-        """Return the snapshot of now, or the one that the token names. Raises ApiError (400, 410)."""
+        """Return the present snapshot, or the one that the token names. Raises ApiError (400, 410)."""
         scope = f"{path}?{options.labels}&{options.fields}"
         if options.token:
             page, kept = site.kept.open(options.token, scope, site.clock.now())
@@ -105,7 +105,7 @@ class Pages:
         self._note_the_rest()
 
     def _some(self, start: int, most: int) -> tuple[list[Object], int]:
-        """Look through a slice; the objects selected, at most `most`, and the position after the last one seen."""
+        """Return the selected objects of a slice, at most `most`, and the position after the last one seen."""
         needles = self._selected.needles()
         stop = min(start + SLICE * (5 if needles else 1), len(self._blobs))
         found: list[Object] = []
@@ -134,7 +134,7 @@ class Pages:
 
 
 async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
-    """Send a list: at once when it is small; in chunks, with the metadata behind the items, when it is not."""
+    """Send a small list whole; a large one in chunks, with the metadata behind the items."""
     now = pages_now(pages)
     waiting: list[bytes] = []
     size, first = 0, True
@@ -161,8 +161,8 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
 
 
 async def _items(write: Writer, found: list[Object], now: float) -> AsyncIterator[Any]:
-    """Yield each object in the form in which it is written. Rows of a table take longer: there is a breath between some
-    of them.
+    """Yield each object in the form in which it is written. Rows of a table take longer, so other tasks run between
+    some of them.
     """
     for number, obj in enumerate(found):
         yield write.item(obj, now)
@@ -176,7 +176,7 @@ def pages_now(pages: Pages) -> float:
 
 
 def _opening(write: Writer) -> bytes:
-    """Everything of the list up to its first item."""
+    """Return the text of the list up to its first item."""
     head = {name: value for name, value in write.head().items() if name not in ("metadata", write.items)}
     return encode(head)[:-1] + b',"%s":[' % write.items.encode()
 

@@ -1,4 +1,4 @@
-"""Everything under /api and /apis that is not discovery: who answers which method on which path."""
+"""Everything under /api and /apis that is not discovery: the handler of each method and path."""
 
 from __future__ import annotations
 

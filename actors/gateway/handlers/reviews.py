@@ -31,7 +31,7 @@ _ANSWERS: Final[dict[str, Object]] = {
 
 
 def kind_of_review(target: Target) -> str:
-    """Return the kind of review that a path asks for; "" when it is none."""
+    """Return the kind of review that a path asks for; "" for another path."""
     if target.version != "v1" or target.name:
         return ""
     if (target.group, target.plural) == ("authorization.k8s.io", "localsubjectaccessreviews"):

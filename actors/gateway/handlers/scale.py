@@ -67,7 +67,7 @@ def scale_of(obj: Object, paths: Paths) -> Object:
 
 
 async def scale(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """GET, PUT and PATCH of /scale."""
+    """Answer GET, PUT and PATCH of /scale."""
     paths = paths_of(site.kinds, row, target.api_version)
     obj = await site.get(row.key, target.namespace, target.name)
     match exchange.method:

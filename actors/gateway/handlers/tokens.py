@@ -1,4 +1,5 @@
-"""POST of serviceaccounts/NAME/token: a token that says whose it is. It opens nothing: no client is asked for one.
+"""POST of serviceaccounts/NAME/token: a token that names its account. It grants nothing, since no client is asked for
+one.
 
 Source: Kubernetes' TokenRequest; the claims are those of its service account issuer.
 """
@@ -27,7 +28,7 @@ DEFAULT_S: Final = 3600
 
 
 async def create(site: Site, exchange: Exchange, target: Target) -> None:
-    """201 with the TokenRequest. Raises ApiError (404, 422)."""
+    """Answer 201 with the TokenRequest. Raises ApiError (404, 422)."""
     account = await site.get("ServiceAccount", target.namespace, target.name)
     asked = section(await read_object(exchange, site.settings.body_limit), "spec")
     seconds = asked.get("expirationSeconds") or DEFAULT_S
@@ -48,7 +49,7 @@ async def create(site: Site, exchange: Exchange, target: Target) -> None:
 
 
 def _token(account: Object, audiences: list[str], now: float, seconds: int) -> str:
-    """In the shape of a JSON Web Token; its signature is a hash without a secret."""
+    """Return a token in the shape of a JSON Web Token; its signature is a hash without a secret."""
     meta = account["metadata"]
     namespace, name = meta["namespace"], meta["name"]
     claims = {

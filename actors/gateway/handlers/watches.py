@@ -85,8 +85,7 @@ class Stream:
             tasks.cancel_scope.cancel()
 
     async def _start(self) -> int:
-        """Return the position to go on from; what is there already has been sent. Raises ApiError, 410 for an old
-        revision."""
+        """Send the existing objects, and return the position to go on from. Raises ApiError, 410 for an old revision."""
         options, hub = self._options, self._site.hub
         if options.initial or (options.initial is None and not options.revision):
             asked = options.revision or 0
@@ -154,7 +153,7 @@ class Stream:
             self._read = after
 
     async def _idle(self, position: int) -> None:
-        """Wait for news of what is watched; from time to time a bookmark says how far all the rest has come."""
+        """Wait for news of the watched kind; from time to time a bookmark tells how far the other kinds have come."""
         self._read = position
         with anyio.move_on_after(BOOKMARK_S) as time:
             await self._source.news.wait_beyond(position)

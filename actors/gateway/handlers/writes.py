@@ -30,8 +30,7 @@ APPLY: Final = "apply"
 def fitting(
     site: Site, exchange: Exchange, row: Kind, obj: Object, form: Form, *, patch: str = ""
 ) -> tuple[Object, list[str]]:
-    """Return the object without fields that its kind does not have, and what to warn of; `patch`: its form, if it is
-    one.
+    """Return the object without fields that its kind does not have, and the warnings; `patch`: its form, if it is one.
 
     Raises ApiError (400) when the client wants no field passed over (Strict), and for an apply always. Fields that the
     text says twice are looked for only when the client asks for validation by name: that is a second reading of it.
@@ -50,7 +49,7 @@ def fitting(
 
 
 def demand_type(applied: Object, api_version: str) -> None:
-    """Demand that an applied object names its version and kind, as Kubernetes does. Raises ApiError (400)."""
+    """Check that an applied object names its version and kind, as Kubernetes does. Raises ApiError (400)."""
     if not applied.get("apiVersion"):
         why = "Incorrect version specified in apply patch. Specified patch version: , expected:"
         raise bad_request(f"{why} {api_version}")
@@ -59,7 +58,7 @@ def demand_type(applied: Object, api_version: str) -> None:
 
 
 def _untyped(row: Kind, obj: Object, paths: list[str]) -> str:
-    """Return the words of Kubernetes' field manager about an applied object whose fields are not in its schema."""
+    """Return the message of Kubernetes' field manager about an applied object whose fields are not in its schema."""
     meta = section(obj, "metadata")
     name = "/".join(each for each in (meta.get("namespace"), meta.get("name")) if each)
     found = [f".{path}: field not declared in schema" for path in paths]
@@ -89,7 +88,7 @@ def who(exchange: Exchange, options: WriteOptions) -> dict[str, Any]:
 
 
 async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """POST to a collection."""
+    """Answer POST to a collection."""
     options = write_options(exchange.query)
     obj = await read_object(exchange, site.settings.body_limit)
     fit(obj, target, row)
@@ -102,7 +101,7 @@ async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
 
 
 async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """PUT of an object, or of its status."""
+    """Answer PUT of an object, or of its status."""
     options = write_options(exchange.query, "UpdateOptions")
     obj = await read_object(exchange, site.settings.body_limit)
     _check_name(obj, target)
@@ -114,7 +113,7 @@ async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> 
 
 
 async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """PATCH of an object, or of its status."""
+    """Answer PATCH of an object, or of its status."""
     media = media_type(exchange)
     form = FORMS.get(media)
     if form is None:
@@ -145,7 +144,7 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
 async def _written(
     site: Site, target: Target, row: Kind, message: commands.Update | commands.Patch, warnings: list[str]
 ) -> Accepted:
-    """A change, past the webhooks, whose warnings are added."""
+    """Return a change after the webhooks, whose warnings are added."""
     if not site.hooks:
         return await site.ask(message)
     passed, said = await passage.change(site, target, row, message)
@@ -154,7 +153,7 @@ async def _written(
 
 
 async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """DELETE of one object."""
+    """Answer DELETE of one object."""
     options = await delete_options(site, exchange)
     message = commands.Delete(row.key, target.namespace, target.name, user=exchange.agent, **options)
     warnings = await passage.removal(site, target, row, message) if site.hooks else []
@@ -170,8 +169,8 @@ async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
 
 
 async def delete_collection(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
-    """DELETE of all objects that a list would show, in one namespace. Raises ApiError (405) where that is not said,
-    and for namespaces: as a Kubernetes server, it deletes them one by one.
+    """Answer DELETE of all objects that a list would show, in one namespace. Raises ApiError (405) without a namespace,
+    and for namespaces: like a Kubernetes server, it deletes these one by one.
     """
     if (row.namespaced and not target.namespace) or row.key == "Namespace":
         raise wrong_method(exchange.method)
@@ -192,7 +191,7 @@ async def delete_collection(site: Site, exchange: Exchange, target: Target, row:
 
 
 async def delete_options(site: Site, exchange: Exchange) -> dict[str, Any]:
-    """DeleteOptions from the body and the query, as fields of the message. Raises ApiError (400, 422)."""
+    """Return DeleteOptions from the body and the query, as fields of the message. Raises ApiError (400, 422)."""
     query = exchange.query
     given = dict(await _given_options(site, exchange))
     if (grace := query.number("gracePeriodSeconds")) is not None:
@@ -203,7 +202,7 @@ async def delete_options(site: Site, exchange: Exchange) -> dict[str, Any]:
 
 
 def delete_fields(given: Object, dry: list[str]) -> dict[str, Any]:
-    """DeleteOptions as fields of the message. Raises ApiError (400, 422)."""
+    """Return DeleteOptions as fields of the message. Raises ApiError (400, 422)."""
     grace, policy = given.get("gracePeriodSeconds"), given.get("propagationPolicy") or ""
     if given.get("orphanDependents") is not None and not policy:
         policy = "Orphan" if given["orphanDependents"] else "Background"
@@ -299,7 +298,7 @@ def fit(obj: Object, target: Target, row: Kind) -> None:
 
 
 def _check_name(obj: Object, target: Target) -> None:
-    """Demand a name in an object that replaces another: a body without one would empty it."""
+    """Check that an object that replaces another has a name: a body without one would empty it."""
     meta: Any = obj.get("metadata")
     if not isinstance(meta, dict) or not cast("Object", meta).get("name"):
         raise bad_request(

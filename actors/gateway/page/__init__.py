@@ -1,1 +1,1 @@
-"""The page: what a browser is shown of a run or of a journal."""
+"""The page of a run or of a journal in a browser."""

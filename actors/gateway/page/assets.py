@@ -1,4 +1,4 @@
-"""The files of the page, out of the package: read once, sent with headers that let a browser do nothing else."""
+"""The files of the page, from the package: read once, sent with headers that allow the browser nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HEADERS: Final = {
 
 
 class Asset(NamedTuple):
-    """One file of the page; `tag`: another one whenever it is another file."""
+    """One file of the page; `tag` changes with the file's content."""
 
     body: bytes
     media: str
@@ -47,7 +47,7 @@ class Asset(NamedTuple):
 
 @cache
 def asset(name: str) -> Asset:
-    """Raises ApiError (404) for a name that is not a file of the page."""
+    """Return a file. Raises ApiError (404) for a name that is not a file of the page."""
     media = TYPES.get(name.rpartition(".")[2])
     if media is None or "/" in name:
         raise no_such_path()

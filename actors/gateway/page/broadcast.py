@@ -1,4 +1,4 @@
-"""Broadcast of the state to all open pages: read once, encoded once, four times a second at most.
+"""Broadcast of the state to all open pages: read once, encoded once, at most four times a second.
 
 Nothing is read while no page listens. What a look costs the process is rested for: until it has worked a hundred times
 as long, but no longer than three seconds, unless that were more than a fiftieth of the event loop. The first picture is
@@ -81,7 +81,7 @@ def rest_s(spent: float, busy: float) -> float:
 
 
 class Broadcast:
-    """`cache` and `runner` are None where no scheduler runs: the page has no board then."""
+    """Sends the state to pages. `cache` and `runner` are None where no scheduler runs: the page has no board then."""
 
     def __init__(self, cache: CachePort | None, metrics: MetricsPort, runner: RunnerPort | None) -> None:
         self._cache, self._metrics, self._runner = cache, metrics, runner
@@ -97,7 +97,7 @@ class Broadcast:
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """One page more, until the block ends."""
+        """Count one more page, until the block ends."""
         self._listening += 1
         self._somebody.set()
         try:
@@ -117,7 +117,7 @@ class Broadcast:
             await anyio.sleep(rest_s(0.0 if first else spent, self._work.busy()))
 
     async def after(self, position: int) -> tuple[int, bytes]:
-        """Wait for events after a position (0: everything); return the new position and the events."""
+        """Wait for events after a position (0: everything), and return the new position and the events."""
         newest = await self.news.wait_beyond(position)
         behind = newest - position
         if not position or behind > len(self._events):
@@ -148,7 +148,9 @@ class Broadcast:
         return thread_time() - began + seconds + (HOPS_S if told else 0.0)
 
     async def _queues_told(self) -> bool:
-        """Have the runner tell of queues, which it does for who asks: when something has been since, and it is time."""
+        """Have the runner report queues, which it does only on request: when a cycle has run since, and at most every
+        few seconds.
+        """
         now = anyio.current_time()
         if self._runner is None or not self._queues_old or now < self._queues_due:
             return False
@@ -179,7 +181,7 @@ class Broadcast:
         return frames.event("queues", self._shown.queues)
 
     def _everything(self, newest: int) -> bytes:
-        """Return all events for a new page: encoded once for all who come between two looks."""
+        """Return all events for a new page: encoded once for all pages that come between two looks."""
         if self._whole[0] != newest:
             shown, told = self._shown, list[bytes]()
             if shown.layout is not None:

@@ -1,4 +1,4 @@
-"""The board as the page reads it: whole, or what has changed since."""
+"""The board as the page reads it: whole, or as changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTS: Final = ("used", "releasing", "assumed", "nominated")
 
 
 def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead) -> Plain:
-    """Everything: amounts by part and resource, one number a node, nodes in name order."""
+    """Return everything: amounts by part and resource, one number a node, nodes in name order."""
     return {
         "resources": layout.resources,
         "nodes": layout.nodes,
@@ -37,7 +37,7 @@ def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead
 
 
 def change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], read: BoardRead) -> Plain:
-    """`rows`: of the nodes that differ, and their amounts."""
+    """Return the changes. `rows`: of the nodes that differ, and their amounts."""
     rows = np.flatnonzero((before != after).any(axis=(0, 1)))
     parts = dict(zip(PARTS, after[:, :, rows].tolist(), strict=True)) if rows.size else {}
     return {"rows": rows.tolist(), **parts, **counts(read)}

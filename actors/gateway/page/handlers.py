@@ -1,4 +1,4 @@
-"""Requests of the page: its files, the kind of this server, what goes on, and a node's pods."""
+"""Requests of the page: its files, the kind of this server, the live state, and a node's pods."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORM: Final = 8192
 
 
 async def log_in(authenticator: Authenticator, exchange: Exchange, *, secure: bool) -> None:
-    """Set the cookie and go to the page; the form again for another token. Raises ApiError (403, 413)."""
+    """Set the cookie and go to the page, or show the form again for a wrong token. Raises ApiError (403, 413)."""
     authenticator.admit_to_login(exchange)
     body = await exchange.body(FORM)
     given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4).get("token", [""])[0]
@@ -68,7 +68,7 @@ def wants_page(exchange: Exchange) -> bool:
 
 
 async def home(front: Front, exchange: Exchange) -> None:
-    """The page itself, or the form where a token is asked for."""
+    """Answer with the page itself, or the form where a token is required."""
     try:
         front.authenticator.admit(exchange)
     except ApiError as error:
@@ -82,7 +82,7 @@ async def home(front: Front, exchange: Exchange) -> None:
 def page_with(
     answers: Mapping[str, Callable[[F, Exchange], Awaitable[None]]],
 ) -> Callable[[F, Exchange], Awaitable[None]]:
-    """Everything under /page: its files, the form, and what is answered by the first part of the path."""
+    """Answer everything under /page: its files, the form, and the requests by the first part of the path."""
 
     async def page(front: F, exchange: Exchange) -> None:
         name = exchange.path.removeprefix("/page/")
@@ -110,7 +110,7 @@ async def _mode(site: Site, exchange: Exchange) -> None:
 
 
 async def _node(site: Site, exchange: Exchange) -> None:
-    """/page/nodes/NAME: the pods on it."""
+    """Answer /page/nodes/NAME with the pods on the node."""
     name = exchange.path.removeprefix("/page/nodes/")
     if site.cache is None:
         raise unavailable("this run has no scheduler, which is what knows the pods counted on a node")
@@ -121,7 +121,7 @@ async def _node(site: Site, exchange: Exchange) -> None:
 
 
 async def _live(site: Site, exchange: Exchange) -> None:
-    """Server-sent events, until the browser leaves or the server stops."""
+    """Send server-sent events, until the browser leaves or the server stops."""
     with site.watching(), site.pages.listening():
         await exchange.begin(STREAM, assets.HEADERS)
         async with anyio.create_task_group() as tasks:

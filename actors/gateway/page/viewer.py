@@ -1,4 +1,4 @@
-"""The application that shows a journal without a server: the page, and the questions it asks the adviser."""
+"""The application that shows a journal without a server: the page, and its questions to the adviser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from pumice.actors.gateway.request.paths import parse_path
 
 
 def build_viewer(front: Front, file: str, damage: Callable[[], Awaitable[str]]) -> Application:
-    """`file`: what the journal is called on the page; `damage`: says, once it is known, what is damaged (else "")."""
+    """Build the viewer. `file`: the journal's name on the page; `damage`: the sentence about damage, once it is known
+    (otherwise "").
+    """
 
     async def mode(front: Front, exchange: Exchange) -> None:
         plain = {"live": False, "token": bool(front.settings.token), "file": file}

@@ -1,1 +1,1 @@
-"""Reading of a request, and of the form its answer must have."""
+"""Reading of a request, and of the required form of its answer."""

@@ -28,7 +28,7 @@ QUICK: Final = 2_048
 
 
 def media_type(exchange: Exchange) -> str:
-    """Return the media type of the body, without parameters; JSON when none is given."""
+    """Return the media type of the body, without parameters; JSON by default."""
     return exchange.header("content-type").partition(";")[0].strip().lower() or JSON
 
 
@@ -57,7 +57,7 @@ async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY
 
 
 def parse_json(body: bytes) -> Any:
-    """Raises ApiError (400)."""
+    """Return the JSON value. Raises ApiError (400)."""
     try:
         found = msgspec.json.decode(body)
     except RecursionError as error:
@@ -110,8 +110,8 @@ def _protobuf(body: bytes) -> Object:
 
 
 def packed(value: Any) -> bytes:
-    """For a message to the api. Raises ApiError for what cannot be stored, as a number of more than 64 bits: 422 with
-    the field, 400 where there is none to name.
+    """Return the bytes for a message to the api. Raises ApiError for a value that cannot be stored, such as a number of
+    more than 64 bits: 422 with the field, 400 without one.
     """
     try:
         return codec.pack(value)

@@ -27,11 +27,11 @@ LEFTOVER_PATIENCE_S: Final = 1.0
 
 
 class ClientGoneError(Exception):
-    """The client has hung up; an answer would reach no reader."""
+    """The client has left; an answer would reach no reader."""
 
 
 class Exchange:
-    """Reads of `scope` and `receive`, writes to `send`. `started`: the answer's headers are out."""
+    """Reads `scope` and `receive`, writes to `send`. `started`: the answer's headers are sent."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.method: str = scope["method"]
@@ -46,7 +46,7 @@ class Exchange:
 
     @cached_property
     def query(self) -> Query:
-        """Raises ApiError when it cannot be read."""
+        """Return the query. Raises ApiError when it cannot be read."""
         return Query(self._scope["query_string"])
 
     @cached_property
@@ -64,7 +64,7 @@ class Exchange:
 
     @property
     def agent(self) -> str:
-        """Return the client's name out of its User-Agent: `kubectl` of `kubectl/v1.32.4 (linux/amd64) …`."""
+        """Return the client's name from its User-Agent: `kubectl` of `kubectl/v1.32.4 (linux/amd64) …`."""
         return self.header("user-agent").partition("/")[0].strip()[:64] or "unknown"
 
     @property
@@ -106,7 +106,9 @@ class Exchange:
         return b"".join(parts)
 
     async def pass_over(self, limit: int) -> bool:
-        """Read what is left of the body, up to a limit; whether its end was reached, so the connection can go on."""
+        """Skip the rest of the body, up to a limit; return whether its end was reached, so that the connection can go
+        on.
+        """
         with anyio.move_on_after(LEFTOVER_PATIENCE_S):
             while self._unread and limit > 0:
                 message = await self._receive()
@@ -115,14 +117,14 @@ class Exchange:
         return not self._unread
 
     async def hung_up(self) -> None:
-        """Return when the client has left; whatever is left of its body is passed over."""
+        """Return when the client has left; the rest of its body is skipped."""
         while (await self._receive())["type"] != "http.disconnect":
             continue
 
     async def answer(
         self, status: int, body: bytes, content_type: str = "application/json", headers: Mapping[str, str] | None = None
     ) -> None:
-        """The whole answer at once."""
+        """Send a whole answer."""
         self.started = True
         listed = [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
         listed += _encoded(headers)
@@ -136,7 +138,7 @@ class Exchange:
         status: int = 200,
         frames: Frames | None = None,
     ) -> None:
-        """The headers of an answer that comes in chunks. `frames`: over a WebSocket, where the client asks for one."""
+        """Send the headers of an answer in chunks. `frames`: over a WebSocket, where the client asks for one."""
         self.started = True
         if self._socket and frames:
             self._socket.frames = frames
@@ -144,14 +146,14 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": listed})
 
     async def chunk(self, data: bytes) -> None:
-        """A part of it; waits while the client does not read. Without the checkpoint a client that reads fast, or has
-        left, would keep all others from their turn.
+        """Send a chunk, and wait while the client does not read. Without the checkpoint a client that reads fast, or
+        has left, would keep all others from their turn.
         """
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
         await lowlevel.checkpoint()
 
     async def end(self) -> None:
-        """After the last chunk."""
+        """End the answer after the last chunk."""
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -19,7 +19,9 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 
 class Form(Struct, frozen=True, gc=False):
-    """`shape`: "" for the objects themselves, "Table" or "Metadata"; `version` of meta.k8s.io for those two."""
+    """The form. `shape`: "" for the objects themselves, "Table" or "Metadata"; `version` of meta.k8s.io for those
+    two.
+    """
 
     shape: str = ""
     version: str = "v1"
@@ -36,7 +38,7 @@ PLAIN: Final = Form()
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, *, shapes: bool = True) -> Form:
-    """Return the first form in the header that can be written. Raises ApiError (406) when there is none.
+    """Return the first form in the header that can be written. Raises ApiError (406) without one.
 
     Without `shapes` there is but the object itself: what has no metadata makes no table.
     """

@@ -13,7 +13,7 @@ _OF_NAMESPACES: Final = ("status", "finalize")
 
 
 class Target(Struct, frozen=True, gc=False):
-    """The parts of a path as they stand there; "" for what is not in it. Whether any of it exists is not known here.
+    """The parts of a path as they stand there; "" for missing ones. Whether any of it exists is not known here.
 
     `watched`: it asks for a watch by itself, as old clients do, without `watch=true` in the query.
     """
@@ -28,12 +28,12 @@ class Target(Struct, frozen=True, gc=False):
 
     @property
     def api_version(self) -> str:
-        """`group/version`, or the bare version in the core group."""
+        """Return `group/version`, or the bare version in the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 def parse_path(path: str) -> Target | None:
-    """Return the target of a resource path; None for a path that cannot be one."""
+    """Return the target of a resource path; None for another path."""
     parts = path.strip("/").split("/")
     if "" in parts:
         return None

@@ -93,14 +93,14 @@ class ListOptions(Struct, frozen=True, gc=False):
 
     @property
     def exact(self) -> int:
-        """Return the revision whose state a list is to show, 0 for that of now: a page of a list at a revision is exact
-        even where it does not say so.
+        """Return the revision whose state a list must show, 0 for the present one: a page of a list at a revision is
+        exact even where it does not say so.
         """
         return (self.revision or 0) if self.match == "Exact" or (self.limit and not self.match) else 0
 
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:
-    """Read and check; raises ApiError (400, 422). `watch`: it is one, whether or not the query says so."""
+    """Read and check the options. Raises ApiError (400, 422). `watch`: it is one, whether or not the query says so."""
     options = ListOptions(
         watch=watch or bool(query.flag("watch")),
         revision=_revision(query.text("resourceVersion")),
@@ -170,7 +170,7 @@ class WriteOptions(Struct, frozen=True, gc=False):
 
 
 def write_options(query: Query, kind: str = "CreateOptions") -> WriteOptions:
-    """Read and check; raises ApiError (400, 422). `kind` is Kubernetes' name for them."""
+    """Read and check the options. Raises ApiError (400, 422). `kind` is Kubernetes' name for them."""
     asked = query.text("fieldValidation")
     validation = _FORMS.get(asked)
     if validation is None:
@@ -184,7 +184,7 @@ def write_options(query: Query, kind: str = "CreateOptions") -> WriteOptions:
 
 
 def _manager_problem(manager: str) -> tuple[str, str, str] | None:
-    """A name is short, and people can read it."""
+    """Return the problem of a manager's name: it must be short and printable."""
     if len(manager.encode()) > MOST_OF_A_MANAGER:
         return "FieldValueTooLong", "fieldManager", f"Too long: may not be more than {MOST_OF_A_MANAGER} bytes"
     for at, letter in enumerate(manager):
@@ -199,7 +199,7 @@ def _manager_problem(manager: str) -> tuple[str, str, str] | None:
 
 
 def dry_run(values: list[str], kind: str = "CreateOptions") -> bool:
-    """Return whether `dryRun=All` was asked for; raises ApiError for any other value."""
+    """Return whether `dryRun=All` was given. Raises ApiError for any other value."""
     for value in values:
         if value != "All":
             why = f'Unsupported value: "{value[:64]}": supported values: "All"'

@@ -57,7 +57,9 @@ _SPECIAL: Final[dict[tuple[str, str], Callable[[Object], Any]]] = {
 
 
 class Traits(Struct, frozen=True, gc=False):
-    """Parts of one object that selectors see: `fields` are the values of `paths`, which all of its kind share."""
+    """Parts of one object that selectors see: `fields` are the values of `paths`, which all objects of its kind
+    share.
+    """
 
     namespace: str
     name: str
@@ -66,7 +68,7 @@ class Traits(Struct, frozen=True, gc=False):
     paths: tuple[str, ...] = ()
 
     def field(self, path: str) -> str:
-        """Return the value of a field that can be selected by; "" when it was not so when these were taken."""
+        """Return the value of a selectable field; "" when it was not selectable when the traits were taken."""
         if path == "metadata.name":
             return self.name
         if path == "metadata.namespace":
@@ -83,7 +85,7 @@ class Condition(Struct, frozen=True, gc=False):
 
 
 class Selection(Struct, frozen=True, gc=False):
-    """Objects of a kind; `namespace` "" means everywhere. `selectable`: see `Kind`."""
+    """Selects objects of a kind; `namespace` "" for all. `selectable`: see `Kind`."""
 
     kind: str
     namespace: str = ""
@@ -109,13 +111,13 @@ class Selection(Struct, frozen=True, gc=False):
         return self.everything or self.has(traits_of(self.kind, obj, self.selectable))
 
     def needles(self) -> list[bytes]:
-        """Texts that stand in the bytes of every selected object: a quick way to pass over most others."""
+        """Return texts that stand in the bytes of every selected object: a quick way to skip most others."""
         needles = [next(iter(values)) for _, operator, values in self.labels if operator == "In" and len(values) == 1]
         needles += [term.value for term in self.fields if term.equal and term.path in _LITERAL]
         return [needle.encode() for needle in needles if needle]
 
     def name(self) -> str:
-        """Return the one name that is selected, or ""."""
+        """Return the only selected name, or ""."""
         return next((term.value for term in self.fields if term.equal and term.path == "metadata.name"), "")
 
 
@@ -150,7 +152,7 @@ remembered_traits: Final = lru_cache(maxsize=1024)(_read)
 
 
 def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
-    """Read both selectors; raises ApiError (400)."""
+    """Read both selectors. Raises ApiError (400)."""
     try:
         requirements = parse_selector(labels)
     except SelectorTextError as error:
@@ -173,7 +175,7 @@ def _terms(row: Kind, text: str) -> list[Condition]:
 
 
 def _unsupported(row: Kind, path: str) -> ApiError:
-    """The refusal in a kube-apiserver's words (kubectl puts the selectors before them)."""
+    """Return the refusal in a kube-apiserver's words (kubectl puts the selectors before them)."""
     if row.key in FIELDS or row.is_custom:
         return bad_request(f"field label not supported: {path}")
     return bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')

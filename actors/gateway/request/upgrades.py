@@ -34,7 +34,9 @@ def raw(part: bytes, subprotocol: str) -> list[str | bytes]:
 
 
 class Socket:
-    """A client's offer of a WebSocket, behind the messages of plain HTTP. `frames`: set by who takes the offer."""
+    """A client's offer of a WebSocket, behind the messages of plain HTTP. `frames`: set by a handler that takes the
+    offer.
+    """
 
     def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
         offered: list[str] = scope.get("subprotocols", [])
@@ -45,7 +47,7 @@ class Socket:
         self._send = send
 
     async def receive(self) -> Message:
-        """Return a request without a body, then the end; what a client says over the socket is passed over."""
+        """Return a request without a body, then the end; data from the client over the socket is skipped."""
         while True:
             message = await self._receive()
             if message["type"] == "websocket.connect":
@@ -54,7 +56,7 @@ class Socket:
                 return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """A part of the answer, as frames if a handler took the offer."""
+        """Send a part of the answer, as frames if a handler took the offer."""
         if self.frames is None:
             await self._refuse(message)
         elif message["type"] == "http.response.start":
@@ -81,7 +83,7 @@ def as_http(scope: Message, receive: Receive, send: Send) -> tuple[Message, Rece
 
 
 def _token(subprotocol: str) -> str:
-    """Return the token in a subprotocol; "" for what is not valid base64 (kube-apiserver: unauthorized)."""
+    """Return the token in a subprotocol; "" for a text that is not valid base64 (kube-apiserver: unauthorized)."""
     letters = subprotocol.removeprefix(BEARER)
     try:
         return urlsafe_b64decode(letters + "=" * (-len(letters) % 4)).decode()

@@ -1,4 +1,4 @@
-"""Objects in a version whose fields are others than those that are stored: of autoscaling/v1 and events.k8s.io/v1.
+"""Objects in a version whose fields differ from the stored ones: of autoscaling/v1 and events.k8s.io/v1.
 
 Source: the conversions of Kubernetes' `pkg/apis`. Patches are turned as objects are, field by field.
 """
@@ -35,7 +35,7 @@ def stored(obj: Object, api_version: str) -> Object:
 
 
 def shown(obj: Object, api_version: str) -> Object:
-    """A stored object in a version of its own."""
+    """Return a stored object in another version."""
     turn = _SHOWN.get((api_version, _kind(obj)))
     return {**(obj if turn is None else turn(obj)), "apiVersion": api_version}
 
@@ -59,7 +59,7 @@ def _cpu(percent: int) -> Object:
 
 
 def _to_metrics(scaler: Object) -> Object:
-    """autoscaling/v1 says one share of CPU; what else there was stands in an annotation."""
+    """Convert the metrics: autoscaling/v1 has one share of CPU, and an annotation holds the others."""
     spec = dict(section(scaler, "spec"))
     percent = spec.pop(_CPU, None)
     annotations = dict(section(section(scaler, "metadata"), "annotations"))

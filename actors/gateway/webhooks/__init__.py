@@ -1,1 +1,1 @@
-"""Admission webhooks: who is to be asked about a request over HTTP, and what they say."""
+"""Admission webhooks: those to ask about a request over HTTP, and their answers."""

@@ -1,5 +1,5 @@
 """A request on its way through the webhooks: those that change the object one after another, then the policies and all
-webhooks that judge it.
+validating webhooks.
 
 What comes over HTTP is shown to them, and what controllers of this process ask (`controllers`); what the scheduler
 decides is not.
@@ -46,7 +46,7 @@ Said = tuple[str, str]
 
 
 class PolicyError(Exception):
-    """A binding that cannot be followed."""
+    """A binding that cannot be applied."""
 
 
 async def obeyed(site: Site, request: AdmissionRequest) -> list[str]:
@@ -134,7 +134,7 @@ def _message(validation: Object, names: dict[str, Any]) -> str:
 
 
 class _Variables(dict[str, Any]):
-    """Worked out when they are asked for. Raises ExpressionError."""
+    """Variables, evaluated on first use. Raises ExpressionError."""
 
     def __init__(self, variables: list[Object], names: dict[str, Any]) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class _Variables(dict[str, Any]):
 
 
 async def _params(site: Site, spec: Object, bound: Object, request: AdmissionRequest) -> list[Object | None]:
-    """Return the objects that `params` stands for, one after the other. Raises PolicyError."""
+    """Yield the objects of `params`. Raises PolicyError."""
     kind, asked = section(spec, "paramKind"), section(bound, "paramRef")
     if not kind or not asked:
         return [None]
@@ -300,7 +300,9 @@ async def judged(site: Site, request: AdmissionRequest) -> list[str]:
 
 
 async def _asked(site: Site, hook: Object, request: AdmissionRequest, number: int, warnings: list[str]) -> HookVerdict:
-    """Ask one webhook; the verdict is empty where it is not asked or need not answer. Raises ApiError."""
+    """Ask one webhook, and return its verdict, an empty one where it is not asked or need not answer. Raises
+    ApiError.
+    """
     name = str(hook.get("name") or "")
     try:
         if not hooks.wanted(hook, request):

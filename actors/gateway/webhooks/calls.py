@@ -1,4 +1,4 @@
-"""Asking a webhook over HTTPS at its URL, or at a Service whose Endpoints were written by hand.
+"""Calls of a webhook over HTTPS at its URL, or at a Service whose Endpoints were written by hand.
 
 Behind a Service with a selector stand simulated pods: no process listens there.
 """
@@ -29,7 +29,7 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`url` as it is spoken of; `host` and `port`: where it really is, if elsewhere."""
+    """An address. `url` as messages name it; `host` and `port`: its real place, if different."""
 
     url: str
     host: str = ""
@@ -43,7 +43,7 @@ def timeout_s(hook: Object) -> int:
 
 
 def address_of(hook: Object, service: Object | None, endpoints: Object | None) -> Address | None:
-    """Return the address of a webhook; None: behind simulated pods. Raises CallError."""
+    """Return the address of a webhook; None behind simulated pods. Raises CallError."""
     client = section(hook, "clientConfig")
     if client.get("url"):
         return Address(str(client["url"]))
@@ -75,7 +75,9 @@ def _target(spec: Object, subset: Object, port: int) -> int:
 
 @lru_cache(maxsize=64)
 def _trust(bundle: str) -> ssl.SSLContext:
-    """Trust a bundle of certificates (base64 of PEM); "": the system's. Raises CallError."""
+    """Return a TLS context that trusts a bundle of certificates (base64 of PEM), "" for the system's. Raises
+    CallError.
+    """
     try:
         return ssl.create_default_context(cadata=base64.b64decode(bundle).decode() if bundle else None)
     except (ssl.SSLError, ValueError, binascii.Error) as error:

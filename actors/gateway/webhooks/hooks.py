@@ -1,4 +1,4 @@
-"""Choice of the webhooks and policies to ask about a request.
+"""Choice of the webhooks and policies for a request.
 
 Source: Kubernetes' `admission/plugin/webhook/predicates`.
 """
@@ -28,8 +28,8 @@ _GROUP: Final = "admissionregistration.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """Request under admission. `operation`: CREATE, UPDATE or DELETE; `spaces`: labels of its namespace, None where it
-    has none.
+    """Request under admission. `operation`: CREATE, UPDATE or DELETE; `spaces`: labels of its namespace, None without
+    one.
     """
 
     operation: str
@@ -45,13 +45,13 @@ class AdmissionRequest:
 
 
 class HookTable:
-    """The webhooks and policies there are, in the order in which they are asked: by name."""
+    """The existing webhooks and policies, in the order of calls: by name."""
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Object]] = {kind: {} for kind in CONFIGURATIONS}
 
     def heard(self, change: str, kind: str, configuration: Object) -> None:
-        """A configuration has come, changed or gone."""
+        """Note a configuration that has come, changed or gone."""
         name = configuration["metadata"]["name"]
         if change == "DELETED":
             self._held[kind].pop(name, None)

@@ -1,4 +1,4 @@
-"""Messages to the api on their way through the webhooks: what would be stored is asked first, shown, and changed."""
+"""Messages to the api on their way through the webhooks: the resulting object is requested first, shown, and changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SERVERS = ("uid", "resourceVersion", "creationTimestamp", "generation", "manage
 
 
 async def creation(site: Site, target: Target, row: Kind, message: Create) -> tuple[Create, list[str]]:
-    """A new object. Raises ApiError when a webhook refuses it, or the api would."""
+    """Return a new object. Raises ApiError when a webhook or the api refuses it."""
     if not site.hooks.about("CREATE", row, target.version, ""):
         return message, []
     obj = await _would_be(site, message)
@@ -40,7 +40,7 @@ async def creation(site: Site, target: Target, row: Kind, message: Create) -> tu
 async def change(
     site: Site, target: Target, row: Kind, message: Update | Patch
 ) -> tuple[Create | Update | Patch, list[str]]:
-    """An object that is changed, or made by an apply. Raises ApiError."""
+    """Return a changed object, or one made by an apply. Raises ApiError."""
     hooks, sub = site.hooks, target.subresource
     if not any(hooks.about(operation, row, target.version, sub) for operation in ("UPDATE", "CREATE")):
         return message, []
@@ -60,7 +60,7 @@ async def change(
 
 
 async def removal(site: Site, target: Target, row: Kind, message: Delete) -> list[str]:
-    """An object that is to go. Raises ApiError."""
+    """Return an object to be deleted. Raises ApiError."""
     if not site.hooks.about("DELETE", row, target.version, ""):
         return []
     old = await site.get(row.key, message.namespace, message.name)

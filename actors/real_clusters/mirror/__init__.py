@@ -1,1 +1,1 @@
-"""A real cluster in the api of this process: what is there, and what its own scheduler decides."""
+"""A real cluster in the api of this process: its objects, and the decisions of its own scheduler."""

@@ -1,4 +1,4 @@
-"""Changes heard of a cluster, one object at a time, without irrelevant fields."""
+"""Changes read from a cluster, one object at a time, without irrelevant fields."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
 class RemoteChange(NamedTuple):
-    """`blob` (MessagePack, a tenth of a dictionary): as it is now, or when `gone` as it last was; None: it is
-    gone, and its last state was not seen.
+    """A change. `blob` (MessagePack, a tenth of a dictionary): the present state, or when `gone` the last one; None for
+    a deleted object whose last state was not seen.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class RemoteChange(NamedTuple):
 
 
 def change_of(kind: str, obj: Object, *, gone: bool = False, redaction: Redaction | None = None) -> RemoteChange:
-    """Of an object as a server shows it; `redaction` puts pseudonyms in the place of names."""
+    """Return the change of an object as a server shows it; `redaction` replaces names by pseudonyms."""
     kept = trimmed(kind, obj)
     if redaction is not None:
         kept = redaction.redacted(kind, kept)
@@ -56,14 +56,14 @@ def change_of(kind: str, obj: Object, *, gone: bool = False, redaction: Redactio
 
 @lru_cache(maxsize=8)
 def _unpacked(blob: bytes) -> Object:
-    """Several look at one after the other."""
+    """Return the unpacked object, kept for the readers that follow."""
     found: Object = codec.unpack(blob)
     return found
 
 
 def trimmed(kind: str, obj: Object) -> Object:
-    """A copy without the values of environments, headers of probes, hooks and attributes of volumes: they hold secrets;
-    and without managedFields and the like; parts are shared.
+    """Return a copy without the values of environments, headers of probes, hooks and attributes of volumes, which hold
+    secrets, and without managedFields and the like; parts are shared.
     """
     meta = {key: value for key, value in section(obj, "metadata").items() if key not in LEFT_OUT}
     meta.setdefault("uid", f"{kind}/{meta['name']}")  # samples of metrics have none

@@ -1,4 +1,4 @@
-"""Changes cut into cycles: what the cluster's scheduler had before it when it decided, and what it decided.
+"""Changes cut into cycles: the state before the cluster's scheduler when it decided, and its decisions.
 
 A scheduler looks once, decides, and carries out one bind after the other, which is all that others see. So what was
 decided in a row, of pods that were there before the first of it, counts as one cycle that saw what was there then.
@@ -25,8 +25,8 @@ PREEMPTED: Final = "PreemptionByScheduler"
 
 
 class PodSeen(NamedTuple):
-    """State in which a pod was last seen; `asks`: a checksum of the fields that other clients than its scheduler may
-    change while it waits.
+    """The last seen state of a pod; `asks`: a checksum of the fields that other clients than its scheduler may change
+    while it waits.
     """
 
     uid: str
@@ -45,7 +45,7 @@ class Nominated(NamedTuple):
 
 
 def nominated(pod: Object) -> Nominated | None:
-    """Return what a waiting pod is nominated for, None for nothing."""
+    """Return the nomination of a waiting pod, None without one."""
     node = section(pod, "status").get("nominatedNodeName")
     if not node or section(pod, "spec").get("nodeName"):
         return None
@@ -56,7 +56,7 @@ def nominated(pod: Object) -> Nominated | None:
 
 
 def written_by_session(before: PodSeen | None, pod: Object) -> bool:
-    """Return whether a session of Volcano's may have made this of what was seen before.
+    """Return whether a session of Volcano's may have made this of the last seen state.
 
     It writes the condition and the nomination of a pod that waits (`taskUnschedulable`), and the condition of a pod
     that it is about to delete (`defaultEvictor`).
@@ -79,7 +79,7 @@ def seen(pod: Object) -> PodSeen:
 
 
 def decision_of(before: PodSeen | None, pod: Object, *, gone: bool) -> Decision | None:
-    """The decision of Volcano's that turned what was seen before into this; None: none did."""
+    """Return the decision of Volcano's that turned the last seen state into this; None without one."""
     now = seen(pod)
     if before is None or before.uid != now.uid or section(pod, "spec").get("schedulerName") != SCHEDULER:
         return None
@@ -94,7 +94,9 @@ def decision_of(before: PodSeen | None, pod: Object, *, gone: bool) -> Decision 
 
 
 def before_bind(pod: Object) -> Object | None:
-    """A pod of Volcano's that has a node, as it must have been before; None: it has none, or another scheduler."""
+    """Return a pod of Volcano's that has a node, as it must have been before; None for a pod without a node or of
+    another scheduler.
+    """
     spec = section(pod, "spec")
     if spec.get("schedulerName") != SCHEDULER or not spec.get("nodeName"):
         return None
@@ -104,7 +106,7 @@ def before_bind(pod: Object) -> Object | None:
 
 
 def evicted_for(pod: Object) -> str | None:
-    """The reason of Volcano's for which it goes; None: it goes for another one."""
+    """Return the reason of Volcano's for which it is evicted; None for another one."""
     conditions: list[Object] = section(pod, "status").get("conditions") or []
     told = {str(each.get("type")): each for each in conditions}
     message = str(told.get("Ready", {}).get("message") or "")
@@ -137,7 +139,7 @@ def controlled(kind: str, obj: Object) -> bool:
 
 
 class KnownObject(NamedTuple):
-    """State in which an object was last seen; `controlled`: Volcano's controllers look after it."""
+    """The last seen state of an object; `controlled`: Volcano's controllers manage it."""
 
     uid: str
     generation: Any
@@ -145,7 +147,7 @@ class KnownObject(NamedTuple):
 
 
 class MarkedChange(NamedTuple):
-    """A change, its object, and the decision of its cycle that it carries out; None: none.
+    """A change, its object, and the decision of its cycle that it carries out; None without one.
 
     `written`: a session of the scheduler may have written it, about a pod, at the end of the very cycle whose
     decisions are seen after it.
@@ -175,8 +177,8 @@ class ObservedCycle:
     after: list[MarkedChange] = field(default_factory=list[MarkedChange])
 
     def part(self) -> int:
-        """Return the place in `before` from where on all may have come after the scheduler had looked, and have been
-        heard of before its first decision: room that was made, statuses, and what its own session wrote.
+        """Return the place in `before` after which all changes may have come after the scheduler had looked, and have
+        been seen before its first decision: freed room, statuses, and writes of its own session.
         """
         place, unsure = len(self.before), 0
         while place and unsure < UNSURE and _makes_room(self.before[place - 1]):
@@ -185,7 +187,7 @@ class ObservedCycle:
         return place
 
     def following(self, place: int) -> int:
-        """Return the next place at which the scheduler may have looked: what a session writes, it writes at once."""
+        """Return the next place at which the scheduler may have looked: a session sends its writes together."""
         if not self.before[place].written:
             return place + 1
         while place < len(self.before) and self.before[place].written:
@@ -193,7 +195,7 @@ class ObservedCycle:
         return place
 
     def defer(self) -> None:
-        """Take what the session itself wrote, just before its decisions are seen, for what came after it.
+        """Move the writes of the session itself, which came just before its decisions, behind these.
 
         Words and nominations of waiting pods come through another request than binds and evictions, and may be seen
         first. A cycle that is decided again must not find its own nominations.
@@ -213,25 +215,27 @@ class ObservedCycle:
 
 
 class CycleCutter:
-    """Knows every object that has passed: of pods what identifies decisions, of the others their generation."""
+    """Cuts changes into cycles. It knows every object that has passed: of pods what identifies decisions, of the others
+    their generation.
+    """
 
     def __init__(self) -> None:
         self._pods: dict[Key, PodSeen] = {}
         self._known: dict[Key, KnownObject] = {}
 
     def know(self, key: Key, obj: Object) -> None:
-        """An object that was there before."""
+        """Note an object that existed before."""
         meta = section(obj, "metadata")
         self._known[key] = KnownObject(str(meta.get("uid")), meta.get("generation"), controlled(key[0], obj))
         if key[0] == "Pod":
             self._pods[key] = seen(obj)
 
     def names(self, kind: str) -> list[Key]:
-        """All objects of a kind that are there."""
+        """Return all known objects of a kind."""
         return [key for key in self._known if key[0] == kind]
 
     def cut(self, changes: list[RemoteChange]) -> list[ObservedCycle]:
-        """In order; the last one may have no decision, and there is none without any change."""
+        """Yield cycles in order; the last one may have no decision, and none is without a change."""
         cycles, late = [ObservedCycle()], set[Key]()
         for change in (*self._missed(changes), *changes):
             decision = self._decision(change)
@@ -250,7 +254,7 @@ class CycleCutter:
         return [cycle for cycle in cycles if cycle.before or cycle.after]
 
     def _missed(self, changes: list[RemoteChange]) -> list[RemoteChange]:
-        """Pods that came and were bound between two looks, as they came. On a first look the time is unknown."""
+        """Return pods that came and were bound between two looks, as they came. On a first look the time is unknown."""
         found: list[RemoteChange] = []
         for change in changes if self._known else ():
             if change.kind == "Pod" and change.obj is not None and not change.gone:

@@ -1,4 +1,4 @@
-"""Queue of what reflectors hear, until it is taken in; and of their failures, reported once."""
+"""Queue of the changes from reflectors, until the mirror takes them; and their failures, reported once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORDER: Final = (*WATCHED, JOB)
 
 
 def resources(config_map: ConfigMapName) -> list[RemoteResource]:
-    """In the order of ORDER. Of ConfigMaps the scheduler's configuration alone."""
+    """Return the resources in the order of ORDER. Of ConfigMaps only the scheduler's configuration is read."""
     return [_config(config_map) if key == CONFIG_MAP else _resource(KINDS[key]) for key in ORDER]
 
 
@@ -58,7 +58,9 @@ LONGEST: Final = 1.5
 
 
 class Burst:
-    """Hears of every pod, in order; `period_s`: seconds that the scheduler waits between two cycles."""
+    """Detects bursts of changes from every pod, in order; `period_s`: seconds that the scheduler waits between two
+    cycles.
+    """
 
     def __init__(self, period_s: float) -> None:
         self._quiet_s, self._longest_s = QUIET * period_s, LONGEST * period_s
@@ -66,7 +68,7 @@ class Burst:
         self._first = self._last = float("-inf")
 
     def hear(self, pod: Object, now: float, *, gone: bool = False) -> None:
-        """`now`: seconds of any clock that does not go back."""
+        """Note a change. `now`: seconds of any clock that does not go back."""
         found = seen(pod)
         before = PodSeen(found.uid, "" if found.uid in self._waiting else found.node, found.uid in self._leaving)
         if decision_of(before, pod, gone=gone) is not None:
@@ -76,7 +78,7 @@ class Burst:
             (uids.add if member and not gone else uids.discard)(found.uid)
 
     def left_s(self, now: float) -> float:
-        """Seconds until it is over, as far as is to be seen now; 0: it is."""
+        """Return the seconds until the burst has ended, as far as is known now; 0 after its end."""
         return max(0.0, min(self._last + self._quiet_s, self._first + self._longest_s) - now)
 
 
@@ -106,8 +108,8 @@ class ListedResource(NamedTuple):
 
 
 class Intake:
-    """A sink for all reflectors. Nothing is handed out before every resource was listed, or turned out not to be there:
-    the first look is at a whole cluster. `burst` hears of every pod at once.
+    """A sink for all reflectors. It hands out nothing before every resource was listed, or is known not to exist: the
+    first look is at a whole cluster. `burst` is told every pod immediately.
     """
 
     def __init__(
@@ -121,13 +123,13 @@ class Intake:
         self._said: dict[str, str] = {}
 
     def kept(self, kind: str, obj: Object, *, gone: bool = False) -> RemoteChange:
-        """All that stays of an object."""
+        """Return the kept part of an object."""
         if self._burst is not None and kind == POD:
             self._burst.hear(obj, anyio.current_time(), gone=gone)
         return change_of(kind, obj, gone=gone, redaction=self._redaction)
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
-        """There is this, and nothing else; what was kept of each object is the change that it is."""
+        """Take a listing: these objects exist, and no others; the kept form of each object is its change."""
         self._heard.append(ListedResource(resource, listing.objects))
         if not self._missing:
             self._news.set()
@@ -135,13 +137,13 @@ class Intake:
         self._recovered(resource)
 
     async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
-        """ADDED, MODIFIED or DELETED."""
+        """Take a change: ADDED, MODIFIED or DELETED."""
         self._heard.append(self.kept(resource.key, obj, gone=type_ == "DELETED"))
         self._recovered(resource)
         self._news.set()
 
     def failed(self, resource: RemoteResource, error: RemoteError | CredentialsError) -> None:
-        """A list or watch failed, and is tried again: a failure that goes on is said once."""
+        """Take a failure of a list or watch, which is tried again: a lasting failure is reported once."""
         kind = str(error.code) if isinstance(error, RemoteError) else type(error).__name__
         needed = resource.key in NEEDED
         if isinstance(error, RemoteError) and error.code in FINAL and not (needed and error.code == FORBIDDEN):
@@ -162,7 +164,7 @@ class Intake:
             log.warning("%s: %s: Volcano is not installed there; looked for again", resource.key, error)
 
     async def wait(self, timeout_s: float | None = None) -> None:
-        """Until there is something to take, or so long."""
+        """Wait until there are changes to take, at most so long."""
         with anyio.move_on_after(timeout_s):
             await self._news.wait()
 
@@ -172,7 +174,7 @@ class Intake:
         return not self._missing
 
     def take(self, known: Callable[[str], list[Key]]) -> list[RemoteChange]:
-        """All that was heard, as changes; `known`: what is there of a kind, which a new list may not name any more."""
+        """Return all changes; `known`: the known objects of a kind, which a new list may no longer name."""
         if self._missing:
             return []
         heard, self._heard = self._heard, []

@@ -1,4 +1,4 @@
-"""The mirror: follows a real cluster and has the api here hold what that one holds.
+"""The mirror: it follows a real cluster, and makes the api here hold the same objects.
 
 Owns: the connections to the cluster, what was heard and is not yet taken in, and the number of the newest cycle.
 Accepts: `Poke`: take in now what was heard; `ReadMirrored`: say how far it is.
@@ -59,9 +59,7 @@ class Readability:
         self._view = View()
 
     def problem(self, change: RemoteChange) -> str:
-        """Return the problem of the object; "" when there is none. Another cluster's rules may differ from those known
-        here.
-        """
+        """Return the problem of the object; "" without one. Another cluster's rules may differ from the known ones."""
         if change.kind not in READ or change.obj is None or change.gone:
             return ""
         obj: dict[str, Any] = change.obj
@@ -84,7 +82,9 @@ log = logging.getLogger(__name__)
 
 
 class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
-    """`source` is the configuration of the cluster's scheduler, `memory` the number of its newest cycle here."""
+    """The mirror. `source` is the configuration of the cluster's scheduler, `memory` the number of its newest cycle
+    here.
+    """
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         self._revision = self._told = 0
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Following the cluster, and taking in what was heard."""
+        """Follow the cluster, and take its changes."""
         return (self._follow, self._work)
 
     async def on_start(self) -> None:
@@ -131,11 +131,11 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
                     self._shadow.know(kind, obj)
 
     async def on_stop(self) -> None:
-        """The last cycle sees what there is."""
+        """Take all changes into a last cycle."""
         await self._take()
 
     async def handle(self, message: Poke | ReadMirrored) -> Done | Mirrored:
-        """Take in what there is, or tell how far that was done."""
+        """Take the present changes, or tell how far they were taken."""
         match message:
             case Poke():
                 await self._take()
@@ -160,7 +160,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
                 tasks.start_soon(reflector.run)
 
     async def _work(self) -> None:
-        """Take the changes of one period as one look, as the cluster's scheduler does; no look ends amid one of its
+        """Take the changes of one period as one look, as the cluster's scheduler does; no look ends within one of its
         cycles.
         """
         while True:
@@ -175,7 +175,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
                 await self._shadow.look(self._observed.newest, self.clock.now())
 
     async def _take(self) -> None:
-        """Write down what was heard; a last cycle without decisions lets see what came after those before it."""
+        """Write down the changes; a last cycle without decisions shows those after the earlier cycles."""
         async with self._turn:
             heard = self._intake.take(self._cutter.names)
             self._memory.seen |= self._intake.whole
@@ -213,9 +213,9 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         await self._observed.outcomes(cycle, first)
 
     async def _looked(self, shadow: Shadow, cycle: ObservedCycle, place: int) -> tuple[int, ShadowCompared, int]:
-        """Find when the scheduler looked, which cannot be seen: at the first of the moments in question at which most
-        is decided alike. Return the place in `before` up to which all is stored, what was compared at that moment, and
-        the revision of it.
+        """Find when the scheduler looked, which cannot be seen: at the first of the possible moments at which most
+        decisions agree. Return the place in `before` up to which all is stored, the comparison at that moment, and its
+        revision.
         """
         until, number, nominated = anyio.current_time() + LOOKS_S, self._observed.newest + 1, cycle.nominated()
         best, revision = shadow.beside(number, cycle.decided, nominated), self._revision
@@ -233,7 +233,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         return await self._observed.record(cycle, revision)
 
     async def _reflect(self, changes: Sequence[MarkedChange], first: int) -> None:
-        """Store them; `first`: the journal number of the first decision. A new configuration is taken over."""
+        """Store the changes; `first`: the journal number of the first decision. A new configuration is taken over."""
         for start in range(0, len(changes), BATCH):
             await self._store(changes[start : start + BATCH], first)
         for change in (each.change for each in changes if each.change.kind == CONFIG_MAP):

@@ -29,8 +29,9 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ObservedCycles:
-    """`newest`: the number of the newest cycle in the journal; `shadow`: the results of comparisons; `seen`: whether
-    the cluster was seen as a whole since the start. One writer, the mirror; it outlives its restarts: numbers go on.
+    """State of the mirror. `newest`: the number of the newest cycle in the journal; `shadow`: the results of
+    comparisons; `seen`: whether the cluster was seen as a whole since the start. One writer, the mirror; it outlives
+    its restarts: numbers go on.
     """
 
     newest: int = 0
@@ -49,11 +50,13 @@ class Observed:
 
     @property
     def newest(self) -> int:
-        """The number of the newest cycle."""
+        """Return the number of the newest cycle."""
         return self._memory.newest
 
     async def record(self, cycle: ObservedCycle, revision: int) -> int:
-        """A cycle that saw everything up to `revision` of the api here; the journal number of its first decision."""
+        """Record a cycle that saw everything up to `revision` of the api here, and return the journal number of its
+        first decision.
+        """
         number = self._memory.newest + 1
         record = CycleRecord(
             cycle=number,
@@ -74,14 +77,16 @@ class Observed:
         return appended.first + 1
 
     async def outcomes(self, cycle: ObservedCycle, first: int) -> None:
-        """They were carried out, or they would not have been seen."""
+        """Record that decisions were carried out, since otherwise they would not have been seen."""
         number = self._memory.newest
         outcomes = [_outcome(number, first + place, each) for place, each in enumerate(cycle.decided)]
         entries = [Entry("outcome", codec.encode(each), each.sequence) for each in outcomes]
         await self._recorder.ask(Append(tuple(entries)), through=True)
 
     async def configure(self, config_map: Object, name: ConfigMapName) -> None:
-        """Cycles from here on are explained by what is in it; what cannot be used is said, and the old one kept."""
+        """Record the configuration that explains the following cycles; an unusable one is reported, and the old one
+        kept.
+        """
         meta, data = section(config_map, "metadata"), section(config_map, "data")
         keys = conf_keys(data)
         if (meta.get("namespace"), meta.get("name")) != (name.namespace, name.name) or len(keys) != 1:

@@ -1,4 +1,4 @@
-"""Objects without the names that people gave: pseudonyms in their place, and only what schedulers read beside them.
+"""Objects without the names that people gave: pseudonyms in their place, and besides only what schedulers read.
 
 Equal names stay equal and in order, whatever field they stand in. A value that is not a name and is not read goes.
 """
@@ -134,13 +134,13 @@ LEVELS: Final = re.compile(r"[^,;/]+")
 
 
 class Redaction:
-    """`name` gives what stands for a name, `known` what stands for one that was met before, else None."""
+    """Replaces names. `name` returns the pseudonym of a name, `known` that of a name met before, otherwise None."""
 
     def __init__(self, name: Callable[[str], str], known: Callable[[str], str | None]) -> None:
         self.name, self._known = name, known
 
     def redacted(self, kind: str, obj: Object) -> Object:
-        """A copy of it."""
+        """Return a redacted copy of the object."""
         if kind in WHOLE:
             return self._configuration(obj) if kind == "ConfigMap" else obj
         meta = section(obj, "metadata")
@@ -167,7 +167,9 @@ class Redaction:
         return self.name(name)
 
     def pod(self, name: str) -> str:
-        """Pods of one task are ordered by the number at the end of their names: it stays."""
+        """Return the pseudonym of a pod: pods of one task are ordered by the number at the end of their names, so it
+        stays.
+        """
         if pod_index(name) is None:
             return self.name(name)
         before, _, number = name.rpartition("-")
@@ -216,7 +218,7 @@ class Redaction:
         return found
 
     def _terms(self, fields: Object, found: Object) -> None:
-        """Requirements on labels, taints and tolerations."""
+        """Redact requirements on labels, taints and tolerations."""
         if "key" in fields:
             label = str(fields["key"])
             if isinstance(fields.get("value"), str):
@@ -239,7 +241,7 @@ class Redaction:
         return LEVELS.sub(lambda found: self.name(found[0]), value)
 
     def _pattern(self, pattern: str) -> str:
-        """Of names: a list of them; of any other that it cannot be said without them, so that it matches none."""
+        """Redact a pattern of names: a list of them stays a list; any other is replaced by one that matches none."""
         found = LISTED.fullmatch(pattern)
         return MATCHES_NOTHING if found is None else f"^({'|'.join(map(self.name, found[1].split('|')))})$"
 
@@ -271,7 +273,9 @@ _Line = tuple[str, Place]
 
 
 class PseudonymFile:
-    """One line a name: a JSON list of it and of its place. Only its owner may read it. Raises ConfigError."""
+    """Pseudonyms in a file, one line a name: a JSON list of the name and its place. Only its owner may read it. Raises
+    ConfigError.
+    """
 
     def __init__(self, path: Path) -> None:
         chance = random.SystemRandom()
@@ -282,7 +286,7 @@ class PseudonymFile:
         self.redaction = Redaction(self._names.of, self._names.known)
 
     def save(self) -> None:
-        """All that were given so far are on disk: before anything is stored in which they stand."""
+        """Save all new pseudonyms to disk, before any object is stored that contains them."""
         if not self._new:
             return
         lines = b"".join(msgspec.json.encode(each) + b"\n" for each in self._new)

@@ -22,7 +22,9 @@ LOOK_S = 3.0
 
 @dataclass(frozen=True)
 class ShadowSettings:
-    """`other`: decide by this instead of the cluster's own configuration; `source` and `digest` say what it is."""
+    """Settings of a shadow. `other`: decide by this instead of the cluster's own configuration; `source` and `digest`
+    identify it.
+    """
 
     other: SchedulerConfig | None = None
     source: str = ""
@@ -32,10 +34,10 @@ class ShadowSettings:
 
 @dataclass(frozen=True)
 class MirrorSettings:
-    """`period_s`: seconds in which changes are gathered; `config_map`: where the cluster's scheduler has its
-    configuration; `poll_s`: when kinds that are not served are looked at again; `retry_s`: the first delay after a
-    failure; `transport` stands for the network in tests. `shadow`: each cycle is decided here as well, and compared.
-    `names`: pseudonyms stand for names, and this file says which.
+    """Settings of a mirror. `period_s`: seconds in which changes are gathered; `config_map`: where the cluster's
+    scheduler has its configuration; `poll_s`: when kinds that are not served are looked at again; `retry_s`: the first
+    delay after a failure; `transport` stands for the network in tests. `shadow`: each cycle is decided here as well,
+    and compared. `names`: the file of pseudonyms that replace names.
     """
 
     access: ClusterAccess

@@ -1,4 +1,4 @@
-"""The shadow: what Pumice decides where the cluster's own scheduler decided, from the same state, and how alike.
+"""The shadow: Pumice's decisions from the states in which the cluster's own scheduler decided, and their agreement.
 
 It has a view of its own, of what the api here has heard. A cycle beside decisions that were seen takes, of equally good
 nodes, those that were taken there; what is decided or written otherwise while nothing moves counts once it is found at
@@ -62,7 +62,7 @@ STANDING: Final = ("groups", "other_phases", "other_conditions", "waiting", "oth
 
 @dataclass
 class ShadowTotals:
-    """All comparisons of this process together; of what stands, the newest."""
+    """All comparisons of this process together; of the present state, the newest."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     newest: ShadowCompared | None = None
@@ -71,7 +71,7 @@ class ShadowTotals:
     )
 
     def note(self, found: ShadowCompared) -> None:
-        """One more."""
+        """Add one comparison."""
         for name in COUNTS:
             self.counts[name] += getattr(found, name)
         if found.groups >= 0:
@@ -80,12 +80,12 @@ class ShadowTotals:
 
     @property
     def share(self) -> float | None:
-        """Of the decisions seen, those that were the same; None: there were none."""
+        """Return the share of equal decisions; None without decisions."""
         decisions = self.counts["decisions"]
         return self.counts["same"] / decisions if decisions else None
 
     def to_dict(self) -> Object:
-        """Plain data."""
+        """Return plain data."""
         newest = self.newest
         stands = {} if newest is None else {name: getattr(newest, name) for name in STANDING}
         told = [{"cycle": cycle, **msgspec.to_builtins(each)} for cycle, each in self.differences]
@@ -100,7 +100,7 @@ log = logging.getLogger(__name__)
 
 
 class Shadow:
-    """Writes through the recorder, and tells the metrics."""
+    """Decides as a shadow. It writes through the recorder, and informs the metrics."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Shadow:
             self._shown.see("DELETED" if change.gone or change.obj is None else "MODIFIED", _object(change))
 
     def know(self, kind: str, obj: Object) -> None:
-        """It was there before."""
+        """Note an object that existed before."""
         if kind in KINDS:
             self._shown.see("ADDED", obj)
 
@@ -146,7 +146,7 @@ class Shadow:
     def beside(
         self, cycle: int, decisions: list[Decision], nominated: Mapping[str, Sequence[Nominated]]
     ) -> ShadowCompared:
-        """Compare decisions that were made on what was seen so far. `nominated`: by node, the pods that wait for room
+        """Compare decisions that were made on the state so far. `nominated`: by node, the pods that wait for room
         there.
         """
         guide = Guide(wishes_of(decisions), follows=self.agreeing)
@@ -164,7 +164,7 @@ class Shadow:
         )
 
     async def compared(self, found: ShadowCompared) -> None:
-        """The cycle is in the journal: so is this, from here on."""
+        """Record the comparison of a cycle that is in the journal."""
         self._unsettled = True
         await self._tell(found)
 
@@ -226,7 +226,7 @@ class Shadow:
 
 
 def sentence(each: ShadowDifference, whose: str) -> str:
-    """A difference in words."""
+    """Return a difference in words."""
     there = f"{each.there or 'nothing'}{_because(each.why_there)}"
     here = f"{each.here or 'nothing'}{_because(each.why_here)}"
     return f"{each.what} of {each.name}: there {there}; {whose}: {here}"
@@ -257,7 +257,9 @@ def _told(
 def _not_evicted(
     victim: Evict, there: WrittenThere, guide: Guide, result: CycleResult, nominated: Sequence[Nominated]
 ) -> ShadowDifference:
-    """The reason is that of the pods for which the victim made room there: why they want no room of it here."""
+    """Return why the victim is not evicted here: the reason for which the pods that got its room there need none of it
+    here.
+    """
     wrote, why = [victim.reason], list[str]()
     for each in nominated:
         wrote.append(f"for {each.key}")

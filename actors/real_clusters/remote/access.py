@@ -1,4 +1,4 @@
-"""Access to an API server: credentials, TLS and proxies out of a kubeconfig, or of one's own pod."""
+"""Access to an API server: credentials, TLS and proxies from a kubeconfig, or of the pod of this process."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ class Credentials(Protocol):
         ...
 
     def refused(self) -> None:
-        """The server would not have the last one (401): the next must be another, if there is one."""
+        """Note that the server refused the last credential (401): the next must be another, if one exists."""
         ...
 
 
 class Fixed:
-    """A token, a name with a password, a certificate, or nothing."""
+    """A fixed credential: a token, a name with a password, a certificate, or none."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._credential = Credential(_header(access), access.certificate, access.key)
 
     async def current(self) -> Credential:
-        """Always the same."""
+        """Return the fixed credential."""
         return self._credential
 
     def refused(self) -> None:
-        """Nothing can be done about it."""
+        """Do nothing: no other credential exists."""
 
 
 class TokenFile:
@@ -74,13 +74,13 @@ class TokenFile:
         self._read_at: float | None = None
 
     async def current(self) -> Credential:
-        """The newest token; the one before while the file cannot be read. Raises CredentialsError without any."""
+        """Return the newest token; the one before while the file cannot be read. Raises CredentialsError without any."""
         if self._read_at is None or self._now() - self._read_at >= READ_AGAIN_S:
             self._read()
         return Credential(f"Bearer {self._token}", self._access.certificate, self._access.key)
 
     def refused(self) -> None:
-        """Look into the file at once."""
+        """Read the file again immediately."""
         self._read_at = None
 
     def _read(self) -> None:
@@ -113,7 +113,7 @@ EXCERPT: Final = 200
 
 
 class FromPlugin:
-    """`now`: seconds since the epoch. One program runs at a time for all callers."""
+    """A credential from a plugin program. `now`: seconds since the epoch. One program runs at a time for all callers."""
 
     def __init__(self, access: ClusterAccess, plugin: ExecPlugin, now: Callable[[], float]) -> None:
         self._access = access
@@ -192,7 +192,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
-    """The cluster that this process is a pod of, as its service account. Raises ConfigError outside of one."""
+    """Return the cluster of the pod of this process, as its service account. Raises ConfigError outside of one."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise ConfigError("not in a pod of a cluster (KUBERNETES_SERVICE_HOST is not set): name a --kubeconfig")
@@ -232,7 +232,9 @@ def trust_of(access: ClusterAccess, shown: Credential) -> ssl.SSLContext | bool:
 
 
 def _show(context: ssl.SSLContext, shown: Credential) -> None:
-    """OpenSSL takes certificates from files alone: these are the user's only, and gone at once."""
+    """Load the certificate. OpenSSL reads certificates only from files: these are readable by the user alone, and
+    deleted immediately.
+    """
     with tempfile.TemporaryDirectory(prefix="pumice-") as folder:
         certificate, key = Path(folder) / "certificate", Path(folder) / "key"
         for path, pem in ((certificate, shown.certificate), (key, shown.key)):
@@ -245,8 +247,8 @@ def _show(context: ssl.SSLContext, shown: Credential) -> None:
 
 
 def proxy_of(access: ClusterAccess) -> str | None:
-    """The proxy on the way, by the kubeconfig or else by the environment. Raises ConfigError for one through
-    which a certificate's other name cannot be asked for.
+    """Return the proxy on the way, by the kubeconfig or otherwise by the environment. Raises ConfigError for one that
+    cannot check a certificate's other name.
     """
     url = httpx.URL(access.server)
     found = access.proxy or (None if proxy_bypass(url.host) else getproxies().get(url.scheme))

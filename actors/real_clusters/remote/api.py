@@ -1,4 +1,4 @@
-"""Reading from a real API server: one request, or a stream of lines. A holder of a RemoteApi cannot write.
+"""Reading from a real API server: one request, or a stream of lines. A RemoteApi cannot write.
 
 Throttling (429, or 5xx with Retry-After) is waited out as the server asks, an expired credential renewed (source:
 client-go's `rest.Request`); what remains is a RemoteError.
@@ -58,7 +58,9 @@ READ: Final = RemoteCall("GET")
 
 
 class RemoteApi:
-    """To be used as `async with`. `now`: seconds since the epoch; `transport` stands for the network in tests."""
+    """A reader of an API server, to be used as `async with`. `now`: seconds since the epoch; `transport` stands for the
+    network in tests.
+    """
 
     def __init__(
         self,
@@ -84,12 +86,12 @@ class RemoteApi:
             await self._open.aclose()
 
     async def get(self, path: str, query: Query | None = None) -> Object:
-        """The object at a path. Raises RemoteError, CredentialsError."""
+        """Return the object at a path. Raises RemoteError, CredentialsError."""
         return await self._answer(path, query, READ, ANSWER_S)
 
     @asynccontextmanager
     async def lines(self, path: str, query: Query, silence_s: float) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """The lines of an answer as they come; RemoteError when there are none, or none for `silence_s`."""
+        """Yield the lines of an answer as they come. Raises RemoteError without any, or without any for `silence_s`."""
         async with self._asked(path, query, silence_s) as answer:
             if answer.status_code != OK:
                 await _read(path, answer)
@@ -101,7 +103,7 @@ class RemoteApi:
                 await _run_out(found)
 
     async def _answer(self, path: str, query: Query | None, call: RemoteCall, silence_s: float) -> Object:
-        """The object that is answered; asked again as long as the server names a time for it."""
+        """Return the answered object; the request is repeated as long as the server names a time for it."""
         for attempt in range(TRIES):
             async with self._asked(path, query, silence_s, call) as answer:
                 await _read(path, answer, call)
@@ -117,7 +119,7 @@ class RemoteApi:
     async def _asked(
         self, path: str, query: Query | None, silence_s: float, call: RemoteCall = READ
     ) -> AsyncGenerator[httpx.Response]:
-        """The head of an answer; asked once more with another credential when that was the matter."""
+        """Return the head of an answer; a request with a refused credential is repeated once with another."""
         for again in (True, False):
             shown = await self._credentials.current()
             client = await self._client(shown)
@@ -146,7 +148,7 @@ class RemoteApi:
                     await answer.aclose()
 
     async def _client(self, shown: Credential) -> httpx.AsyncClient:
-        """One for each certificate that is shown: it is part of the handshake."""
+        """Return a client for each shown certificate, which is part of the handshake."""
         key = (shown.certificate, shown.key)
         client = self._clients.get(key)
         if client is None:
@@ -186,7 +188,9 @@ async def _read(path: str, answer: httpx.Response, call: RemoteCall = READ) -> N
 
 
 async def _lines(path: str, answer: httpx.Response) -> AsyncGenerator[bytes]:
-    """Cut at line feeds alone: JSON texts may hold other ends of lines. Half a line at the end is none."""
+    """Yield lines, cut at line feeds alone: JSON texts may contain other line ends. Half a line at the end is
+    dropped.
+    """
     rest = b""
     try:
         async for part in answer.aiter_bytes():
@@ -216,7 +220,7 @@ def _decoded(path: str, content: bytes) -> Object:
 
 
 def decoded(content: bytes) -> Object | None:
-    """The object that is written there as JSON; None: none is."""
+    """Return the object in a JSON text; None without one."""
     try:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -236,7 +240,7 @@ def _error(path: str, answer: httpx.Response, call: RemoteCall = READ) -> Remote
 
 
 def _retry_after_s(answer: httpx.Response) -> float | None:
-    """Seconds; only where asking again the same is worth it."""
+    """Return the seconds to wait, only where repeating the same request can succeed."""
     if answer.status_code != TOO_MANY and answer.status_code < INTERNAL:
         return None
     told = answer.headers.get("retry-after", "")

@@ -24,7 +24,7 @@ class Backoff:
         self._last: float | None = None
 
     def delay_s(self, now: float) -> float:
-        """For a failure at `now`."""
+        """Return the delay after a failure at `now`."""
         if self._last is not None and now - self._last > RESET_S:
             self._next_s = self._initial_s
         self._last = now
@@ -33,5 +33,5 @@ class Backoff:
         return delay * (1.0 + self._chance())
 
     def forget(self) -> None:
-        """It went well meanwhile: the next failure is the first."""
+        """Forget the failures after a success: the next failure is the first."""
         self._next_s = self._initial_s

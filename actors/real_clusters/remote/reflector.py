@@ -47,22 +47,22 @@ class RemoteResource(Struct, frozen=True):
 
 
 class RemoteListing(Struct, frozen=True):
-    """Objects with their `apiVersion` and `kind`, or what was kept of each, as of a resourceVersion."""
+    """Objects with their `apiVersion` and `kind`, or the kept form of each, as of a resourceVersion."""
 
     objects: list[Any]
     revision: str
 
 
 def whole(obj: Object) -> Object:
-    """All of it is kept."""
+    """Keep the whole object."""
     return obj
 
 
 async def list_all(
     api: RemoteApi, resource: RemoteResource, page: int = PAGE, keep: Callable[[Object], Any] = whole
 ) -> RemoteListing:
-    """All objects of a resource as of one moment; where its pages expire before they are read, all of it at once.
-    `keep` sees each object as its page comes, and what it makes of it is all that stays. Raises RemoteError.
+    """Return all objects of a resource as of one moment; where its pages expire before they are read, all of it in one
+    request. `keep` is called with each object as its page comes, and only its result stays. Raises RemoteError.
     """
     try:
         return await _paged(api, resource, page, keep)
@@ -87,7 +87,7 @@ async def _paged(api: RemoteApi, resource: RemoteResource, page: int, keep: Call
 
 
 async def _whole_page(api: RemoteApi, resource: RemoteResource, size: int, token: str) -> tuple[Object, int]:
-    """A page, and of how many objects it is at most; 0: of all."""
+    """Return a page, and its limit of objects; 0 for all."""
     for left in reversed(range(TRIES)):
         query = {**resource.query, **({"limit": str(size)} if size else {}), **({"continue": token} if token else {})}
         try:
@@ -100,7 +100,7 @@ async def _whole_page(api: RemoteApi, resource: RemoteResource, size: int, token
 
 
 def named(resource: RemoteResource, obj: Object) -> Object:
-    """The object with its type, which items of a list do not say."""
+    """Return the object with its type, which items of a list do not have."""
     return {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
 
 
@@ -123,20 +123,22 @@ class Sink(Protocol):
     """Receiver of all changes, in order."""
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
-        """There is this, and nothing else."""
+        """Take a listing: these objects exist, and no others."""
         ...
 
     async def changed(self, resource: RemoteResource, type_: str, obj: Object) -> None:
-        """ADDED, MODIFIED or DELETED."""
+        """Take a change: ADDED, MODIFIED or DELETED."""
         ...
 
     def failed(self, resource: RemoteResource, error: RemoteError | CredentialsError) -> None:
-        """It is tried again."""
+        """Take a failure; the request is tried again."""
         ...
 
 
 class Reflector:
-    """`chance` gives numbers from 0 to 1; `poll_s`: see POLL_S; `keep`: what listings hold of each object."""
+    """Follows one resource. `chance` gives numbers from 0 to 1; `poll_s`: see POLL_S; `keep`: the form of each object
+    in listings.
+    """
 
     def __init__(
         self,
@@ -159,7 +161,7 @@ class Reflector:
         self.revision = ""
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Follow until cancelled."""
         while True:
             try:
                 await self._list()
@@ -182,7 +184,7 @@ class Reflector:
         self.revision = listing.revision
 
     async def _follow(self) -> None:
-        """Watch after watch; returns when there is nothing to go on from. Raises RemoteError."""
+        """Watch after watch; return when no revision is left to go on from. Raises RemoteError."""
         while True:
             began, since = anyio.current_time(), self.revision
             try:
@@ -200,7 +202,7 @@ class Reflector:
                 await (self._wait() if error.retry_after_s is None else anyio.sleep(error.retry_after_s))
 
     async def _watch(self) -> bool:
-        """One watch to its end; whether anything was heard. Raises RemoteError."""
+        """Watch to the end of one watch, and return whether any event came. Raises RemoteError."""
         lasts_s, heard = WATCH_S * (1.0 + self._chance()), False
         query = {
             **self._resource.query,
@@ -231,12 +233,12 @@ class Reflector:
 
 
 def _before(revision: str, other: str) -> bool:
-    """A server that was put back to an earlier day would never reach the awaited revision."""
+    """Return whether the server is at an earlier revision: one that was restored would never reach the awaited one."""
     return revision.isdecimal() and other.isdecimal() and int(revision) < int(other)
 
 
 def _told(resource: RemoteResource, status: Object) -> RemoteError:
-    """The Status in a watch's ERROR event."""
+    """Return the Status in a watch's ERROR event."""
     code, why = status.get("code"), status.get("message") or "no reason given"
     number = code if isinstance(code, int) else 500
     return RemoteError(f"watch of {resource.path}: {number}: {why}", number, str(status.get("reason") or ""))

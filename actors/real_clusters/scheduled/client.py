@@ -1,4 +1,4 @@
-"""Reading from a real API server and writing to it, no more often than it may be asked.
+"""Reading from a real API server and writing to it, within a limit of requests.
 
 Each write can be made twice without harm (a bind of the same pod to the same node, a patch of one resourceVersion, an
 event of its own name), so what got no answer is tried again, with delays that grow, until its time is up.
@@ -35,8 +35,8 @@ from pumice.core.objects.metadata import Object
 
 
 class WriteLanes(httpx.AsyncBaseTransport):
-    """A pool that takes any idle connection. httpx's own looks through all that it has for each request, which at 256
-    writers takes four times as long as all the rest of a request.
+    """A pool that takes any idle connection. httpx's own searches all its connections for each request, which at 256
+    writers takes four times as long as the rest of a request.
     """
 
     def __init__(self, made: Callable[[], httpx.AsyncBaseTransport]) -> None:
@@ -80,7 +80,9 @@ class _OfLane(httpx.AsyncByteStream):
 
 
 class TokenBucket:
-    """`burst` tokens at first and at most, `qps` more each second; without a `qps` there are always enough."""
+    """A bucket of `burst` tokens at first and at most, with `qps` more each second; without a `qps` it is always
+    full.
+    """
 
     def __init__(self, qps: float, burst: int) -> None:
         self._qps = qps
@@ -89,7 +91,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def delay_s(self, now: float) -> float:
-        """Take one at `now` (seconds of a clock that only goes on); how long to wait for it."""
+        """Take a token at `now` (seconds of a clock that only goes on), and return how long to wait for it."""
         if self._qps <= 0:
             return 0.0
         since = 0.0 if self._at is None else now - self._at
@@ -111,7 +113,7 @@ LONGEST_S: Final = 5.0
 
 
 class ClusterClient(RemoteApi):
-    """To be used as `async with`."""
+    """A client that reads and writes, to be used as `async with`."""
 
     def __init__(self, settings: ClusterSettings, *, throttled: bool = True) -> None:
         super().__init__(settings.access, transport=settings.transport)
@@ -129,19 +131,19 @@ class ClusterClient(RemoteApi):
         return WriteLanes(connections(self._access, shown))
 
     async def create(self, path: str, obj: Object, until: float) -> Object:
-        """POST. `until`: event-loop time, seconds. Raises RemoteError, CredentialsError."""
+        """Send POST. `until`: event-loop time, seconds. Raises RemoteError, CredentialsError."""
         return await self._write("POST", path, obj, JSON, until)
 
     async def replace(self, path: str, obj: Object, until: float) -> Object:
-        """PUT."""
+        """Send PUT."""
         return await self._write("PUT", path, obj, JSON, until)
 
     async def patch(self, path: str, patch: Object, until: float) -> Object:
-        """PATCH, as a JSON merge patch."""
+        """Send PATCH, as a JSON merge patch."""
         return await self._write("PATCH", path, patch, MERGE_PATCH, until)
 
     async def delete(self, path: str, options: Object, until: float) -> Object:
-        """DELETE."""
+        """Send DELETE."""
         return await self._write("DELETE", path, options, JSON, until)
 
     async def _write(self, method: str, path: str, obj: Object, type_: str, until: float) -> Object:

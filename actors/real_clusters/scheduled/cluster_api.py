@@ -1,4 +1,4 @@
-"""The cluster: takes the api's place for the effect workers, and carries decisions out on a real cluster.
+"""The cluster: it takes the api's place for the effect workers, and carries decisions out on a real cluster.
 
 Owns: the connections to the cluster, the newest version heard of each object, the waiting requests, the Lease.
 Accepts: what the api accepts (`pumice.actors.real_clusters.scheduled.cluster_api` says what becomes of it).
@@ -60,7 +60,7 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Urgency(IntEnum):
-    """Priority of requests: a pod that waits for its node never waits for a mere report about it."""
+    """Priority of requests: a pod that waits for its node never waits for a report about it."""
 
     DECISIONS = 0
     STATUSES = 1
@@ -72,7 +72,7 @@ MOST_EVENTS: Final = 20_000
 
 
 class Line:
-    """Work in the order of its urgency, and of its arrival."""
+    """Requests in the order of their urgency, then of arrival."""
 
     def __init__(self) -> None:
         self._waiting: tuple[deque[Work], ...] = tuple(deque[Work]() for _ in Urgency)
@@ -92,7 +92,7 @@ class Line:
         return True
 
     async def get(self) -> Work:
-        """The next."""
+        """Return the next request."""
         while True:
             for waiting in self._waiting:
                 if waiting:
@@ -124,7 +124,9 @@ UNAVAILABLE: Final = 503
 
 
 class Desk:
-    """`may_write` says whether this is still the working scheduler; `heard`: the newest revision here."""
+    """Answers requests. `may_write` tells whether this is still the working scheduler; `heard`: the newest revision
+    here.
+    """
 
     def __init__(
         self,
@@ -143,7 +145,7 @@ class Desk:
         """By the uids of pods that are about to be bound, the journal numbers of the decisions."""
 
     async def answer(self, message: ApiRequest) -> ApiReply:
-        """Raises RemoteError, CredentialsError."""
+        """Return the answer to a request. Raises RemoteError, CredentialsError."""
         if isinstance(message, commands.Get):
             return await self._read(message)
         if not self._may_write():
@@ -172,7 +174,9 @@ class Desk:
         return Accepted(self._heard())
 
     async def _read(self, message: commands.Get) -> ApiReply:
-        """A pod as it is by now, as it stands here then; other kinds as the cluster has them, to be written back."""
+        """Return a pod in its present state, as it is then stored here; other kinds as the cluster has them, to be
+        written back.
+        """
         obj = await self._effects.read(message.kind, message.namespace, message.name)
         if message.kind == POD:
             return await self._local.ask(message)
@@ -192,7 +196,7 @@ class Desk:
 
 
 def refused(error: RemoteError) -> Refused | None:
-    """Return the answer that an api would give for the error; None: there was no answer."""
+    """Return the answer that an api would give for the error; None when there was no answer."""
     return Refused(error.code, error.reason, str(error)) if error.code else None
 
 
@@ -207,7 +211,9 @@ BATCH = 500
 
 
 class ClusterHearing:
-    """`revision`: of the newest change here that a scheduler sees; `decided`: by uid, the decisions to bind a pod."""
+    """State of the followed cluster. `revision`: of the newest change here that a scheduler sees; `decided`: by uid,
+    the decisions to bind a pod.
+    """
 
     def __init__(self, name: str, api: ApiPort, settings: ClusterSettings) -> None:
         self._name = name
@@ -222,7 +228,7 @@ class ClusterHearing:
         self._turn = anyio.Lock()
 
     async def begin(self) -> None:
-        """Know what is here."""
+        """Read the objects that exist here."""
         for kind in ORDER:
             reply = await ask_again(self._api, List(kind))
             for blob in reply.blobs if isinstance(reply, Listing) else ():
@@ -237,7 +243,7 @@ class ClusterHearing:
             await self._take()
 
     async def hear(self, kind: str, obj: Object) -> int:
-        """An answer had this object in it; the revision here that has it at least."""
+        """Take an object from an answer, and return the revision here that contains it."""
         resource = self.resources.get(kind)
         if resource is not None:
             await self.intake.changed(resource, "MODIFIED", named(resource, obj))
@@ -262,7 +268,7 @@ class ClusterHearing:
                 self.revision = max(self.revision, reply.revision)
 
     def _reflected(self, change: RemoteChange) -> Reflect:
-        """A bind that comes true names its decision."""
+        """Return the reflected change; a bind that comes true names its decision."""
         if change.gone or change.blob is None:
             return Reflect(*change.key, b"")
         decided = 0
@@ -280,7 +286,9 @@ log = logging.getLogger(__name__)
 
 
 class ClusterApi(Actor[ApiRequest, ApiReply]):
-    """`api` has what was heard; `permission` is raised when all was seen, and when one may schedule."""
+    """The cluster as an api. `api` holds the followed state; `permission` is raised when all was seen, and when this
+    process may schedule.
+    """
 
     answers_later = True
 
@@ -316,7 +324,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
     # --- its life
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Following the cluster, writing to it, and the Lease."""
+        """Follow the cluster, write to it, and hold the Lease."""
         return (self._live_connected,)
 
     async def on_start(self) -> None:
@@ -335,7 +343,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
                 log.warning("the Lease could not be given back: %s", error)
 
     def at_end(self) -> None:
-        """Fail the requests that are left, which will get no other answer."""
+        """Fail the remaining requests, which will get no other answer."""
         for item in (*self._open.values(), *self._forwarded.values()):
             item.fail(self.name, "stopped before it was carried out", stopped=self.mailbox.closed)
 
@@ -396,7 +404,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
     # --- writing
 
     async def handle_batch(self, batch: Sequence[Asked]) -> None:
-        """Each waits for its turn."""
+        """Queue each request for its turn."""
         for item in self.each(batch):
             message = item.message
             urgency = URGENCY.get(type(message))
@@ -409,7 +417,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
                 self._line.put(urgency, partial(self._carry_out, item))
 
     def _queue_report(self, message: ReportStatus, item: Asked) -> None:
-        """A later one takes the place of one that waits: the sender of both waits for the later."""
+        """Replace a waiting report by a later one: the sender of both waits for the later."""
         where = message.kind, message.namespace, message.name
         earlier = self._reports.get(where)
         self._reports[where] = item
@@ -430,7 +438,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
             await (await self._line.get())()
 
     async def _forward(self, item: Asked) -> None:
-        """Forward what is not for the cluster; the receiver may hold it for long."""
+        """Forward a request that is not for the cluster; the receiver may hold it for long."""
         try:
             item.reply(await self._api.ask(item.message))
         except ActorFailedError as error:

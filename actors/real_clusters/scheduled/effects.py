@@ -39,7 +39,7 @@ POD_GROUP: Final = "PodGroup"
 
 
 def root(kind: Kind) -> str:
-    """Of all that is of the kind's group and version."""
+    """Return the path of a kind's group and version."""
     return f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
 
 
@@ -50,7 +50,7 @@ def collection(key: str, namespace: str) -> str:
 
 
 def place(key: str, namespace: str, name: str, subresource: str = "") -> str:
-    """Of one object, or a subresource of it."""
+    """Return the path of one object, or of a subresource."""
     found = f"{collection(key, namespace)}/{name}"
     return f"{found}/{subresource}" if subresource else found
 
@@ -68,7 +68,9 @@ WHOLE: Final = (POD_GROUP,)
 
 
 class ClusterEffects:
-    """`local`: what is known of the cluster here. `until`: event-loop time (seconds) after which no asker waits."""
+    """Carries out decisions on a cluster. `local`: the known state of the cluster here. `until`: event-loop time
+    (seconds) after which no asker waits.
+    """
 
     def __init__(
         self, client: ClusterClient, local: ApiPort, versions: RemoteVersions, clock: Clock, heard: Heard, say: Say
@@ -81,7 +83,7 @@ class ClusterEffects:
         self._say = say
 
     async def bind(self, request: BindPod) -> None:
-        """POST the binding. That the pod is on that node already is what was wanted. Raises RemoteError."""
+        """Bind by POST. A pod that is already on that node counts as bound. Raises RemoteError."""
         meta: Object = {"namespace": request.namespace, "name": request.name, "uid": request.uid}
         if request.annotations:
             meta["annotations"] = request.annotations
@@ -103,7 +105,7 @@ class ClusterEffects:
         )
 
     async def evict(self, request: EvictPod) -> None:
-        """The conditions, then the deletion, with the pod's own grace period. Raises RemoteError.
+        """Evict: write the conditions, then delete with the pod's own grace period. Raises RemoteError.
 
         Unlike Volcano's, an eviction that was cut off between the two is gone on with.
         """
@@ -167,7 +169,7 @@ class ClusterEffects:
         )
 
     async def _patch(self, kind: str, obj: Object, patch: Object, until: float) -> int:
-        """Under the version that is known; the revision that it has here then."""
+        """Patch under the known version, and return its revision here."""
         meta = obj["metadata"]
         key = kind, meta.get("namespace") or "", meta["name"]
         known = self._versions.of(key)
@@ -185,13 +187,13 @@ class ClusterEffects:
                 self._say(after, each)
 
     async def read(self, kind: str, namespace: str, name: str) -> Object:
-        """The object that the cluster has now, which is taken in here as well. Raises RemoteError."""
+        """Return the cluster's present object, which is stored here as well. Raises RemoteError."""
         obj = await self._client.get(place(kind, namespace, name))
         await self._heard(kind, obj)
         return obj
 
     async def take_in(self, kind: str, obj: Object) -> None:
-        """The cluster has it so now."""
+        """Store the cluster's present object here."""
         await self._heard(kind, obj)
 
     async def _known(self, kind: str, namespace: str, name: str) -> Object:

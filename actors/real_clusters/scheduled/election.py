@@ -25,7 +25,7 @@ RELEASE_S: Final = 1.0
 
 
 class LeaseElection:
-    """Of one process, by its `identity`."""
+    """The election of one process, by its `identity`."""
 
     def __init__(self, client: ClusterClient, settings: ElectionSettings, clock: Clock) -> None:
         self._client = client
@@ -45,7 +45,7 @@ class LeaseElection:
 
     @property
     def said(self) -> str:
-        """The Lease as texts name it."""
+        """Return the Lease as messages name it."""
         return f"{self._settings.namespace}/{self._settings.name}"
 
     @property
@@ -59,7 +59,7 @@ class LeaseElection:
             await anyio.sleep(self._settings.retry_period_s * (1.0 + JITTER * random.random()))
 
     async def hold(self) -> None:
-        """Keep it; return when it is lost."""
+        """Hold the Lease, and return when it is lost."""
         while True:
             await anyio.sleep(min(self._settings.retry_period_s, max(self._left_s(), 0.0)))
             with anyio.move_on_after(max(self._left_s(), 0.0)):
@@ -69,7 +69,7 @@ class LeaseElection:
                 return
 
     async def release(self) -> None:
-        """Let others have it at once: after a renewal that is under way, and with none to come."""
+        """Release the Lease: after a running renewal, and without further ones."""
         with anyio.move_on_after(RELEASE_S) as waiting:
             await self._turn.acquire()
         if waiting.cancelled_caught:
@@ -122,7 +122,7 @@ class LeaseElection:
         return anyio.current_time() >= self._seen_at + float(told)
 
     def _lease(self, before: Object) -> Object:
-        """With the resourceVersion that was read: of two takers, one is refused."""
+        """Return the Lease with the resourceVersion that was read: of two takers, one is refused."""
         now, spec = micro_timestamp(self._clock.now()), section(before, "spec")
         ours = spec.get("holderIdentity") == self._settings.identity
         transitions = int(spec.get("leaseTransitions") or 0) + (0 if ours or not before else 1)

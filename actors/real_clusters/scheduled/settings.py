@@ -1,4 +1,4 @@
-"""Settings of the real cluster that is scheduled from here, and of the way to it."""
+"""Settings of the real cluster that is scheduled from here, and of the access to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PERIOD_S = 0.01
 
 
 def own_identity() -> str:
-    """A name that no other process has, here or elsewhere (source: Volcano's `cmd/scheduler/app/server.go`)."""
+    """Return a name that no other process has, here or elsewhere (source: Volcano's `cmd/scheduler/app/server.go`)."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -41,9 +41,9 @@ class ElectionSettings:
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """`qps`, `burst`: requests a second, in the long run and at once; 0: as many as there are. `election` None: no
-    other scheduler works here. `config_map`: where the configuration stands. `writers`: requests that are under way at
-    a time. `period_s`, `poll_s`, `retry_s`: for how long changes are gathered, when kinds that are not served are
+    """Settings of a cluster. `qps`, `burst`: requests a second, in the long run and at most together; 0 for no limit.
+    `election` None: no other scheduler works here. `config_map`: where the configuration stands. `writers`: concurrent
+    requests. `period_s`, `poll_s`, `retry_s`: for how long changes are gathered, when kinds that are not served are
     looked at again, the first delay after a failure. `transport` stands for the network in tests.
     """
 

@@ -1,4 +1,4 @@
-"""Newest version heard of each object: repeated and late changes are dropped.
+"""Newest seen version of each object: repeated and late changes are dropped.
 
 An object comes by its watch and in the answer to what was written, in any order. Its resourceVersion says which is
 newer: Kubernetes promises that those of one resource can be compared as numbers (KEP-5504), and they always could.
@@ -17,19 +17,19 @@ TOMBS: Final = 10_000
 
 
 class RemoteVersion(NamedTuple):
-    """Of one object; "" where it is unknown."""
+    """The version of one object; "" where it is unknown."""
 
     uid: str
     text: str
 
     @property
     def number(self) -> int:
-        """-1: it cannot be compared."""
+        """Return the version as a number; -1 when it cannot be compared."""
         return int(self.text) if self.text.isdecimal() else -1
 
 
 class RemoteVersions:
-    """Of all that was taken in, and of what is gone lately."""
+    """Versions of all stored objects, and of recently deleted ones."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[Key, RemoteVersion]] = {}
@@ -40,15 +40,15 @@ class RemoteVersions:
         self._known.setdefault(key[0], {})[key] = RemoteVersion(uid, "")
 
     def names(self, kind: str) -> list[Key]:
-        """All that is here of a kind."""
+        """Return all stored objects of a kind."""
         return list(self._known.get(kind, ()))
 
     def of(self, key: Key) -> RemoteVersion | None:
-        """Of an object; None: it is not here."""
+        """Return the version of an object; None when it is not stored."""
         return self._known.get(key[0], {}).get(key)
 
     def news(self, changes: Sequence[RemoteChange]) -> list[RemoteChange]:
-        """Those that are news, which are known from now on."""
+        """Return the new changes, and note their versions."""
         return [change for change in changes if self._is_news(change)]
 
     def _is_news(self, change: RemoteChange) -> bool:

@@ -1,4 +1,4 @@
-"""The cluster around the scheduler: the api server, its gateway, and what comes in."""
+"""Roles of the cluster around the scheduler: the api server, its gateway, and arrivals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The controllers and node agents: each watches the api and writes to it, and, except for the config watcher, to no one
-else; that of Jobs tells the metrics how long it took.
+"""Roles of controllers and node agents: each watches the api and writes to it, and, except for the config watcher,
+sends to no other actor; that of Jobs also informs the metrics.
 
 Their machines stand in `pumice.cluster.kernel.roster`; what one of them owns, says its machine; what it accepts and
 sends, and how it stops, `pumice.actors.runtime.reconciler`.
@@ -104,7 +104,7 @@ DISRUPTION_CONTROLLER: Final = _host_of("disruption-controller", roster.BUDGETS,
 
 
 def _left(settings: SystemSettings) -> tuple[str, ...]:
-    """Kinds for controllers that neither run nor can come: those of another system would come over HTTP."""
+    """Return kinds of controllers that neither run nor can come: those of another system would come over HTTP."""
     return () if controlling(settings) or serving(settings) else LEFT
 
 

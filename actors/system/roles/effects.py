@@ -1,4 +1,4 @@
-"""Those that carry out what was decided."""
+"""Roles that carry out decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Those that keep what happened: the journal's writers, and the metrics."""
+"""Roles that keep records: the journal's writers, and the metrics."""
 
 from __future__ import annotations
 
