@@ -15,7 +15,7 @@ from typing import Any, Final
 from pumice.cluster.api.store import Store
 from pumice.cluster.kernel.effects import Effects
 from pumice.cluster.kernel.fork import Fork
-from pumice.cluster.kernel.machine_host import MachineHost
+from pumice.cluster.kernel.machine_host import MachineHost, StoreApi
 from pumice.cluster.kernel.roster import DECIDING, Surroundings
 from pumice.core.actions import PLACING
 from pumice.core.cycle import Trail, close_session, open_session, run_action, run_cycle
@@ -91,9 +91,8 @@ class Kernel:
         given = Surroundings(
             unpack=self.decoded.unpack, default_duration_s=fork.default_duration_s, fixes=lambda: fixes
         )
-        self._machines = [
-            MachineHost(self.store, self.decoded, group.machines(given), group.waits_for) for group in DECIDING
-        ]
+        api = StoreApi(self.store, self.decoded)
+        self._machines = [MachineHost(api, group.machines(given), group.waits_for) for group in DECIDING]
         self._heard = self._seen = -1
         self._due: float | None = None
         self._wake_at: float | None = None

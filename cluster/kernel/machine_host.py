@@ -3,26 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from math import inf
+from typing import TYPE_CHECKING, Final, Protocol
 
-from pumice.cluster.api.store import Store
-from pumice.cluster.kernel.turns import Turns
-from pumice.cluster.machine import Machine
-from pumice.storage.shared_objects import SharedObjects
+from pumice.cluster.kernel.turns import AGAIN_MOST, Turns
+
+if TYPE_CHECKING:
+    from pumice.cluster.api.store import Store
+    from pumice.cluster.machine import Machine
+    from pumice.core.messages.commands import ApiRequest
+    from pumice.core.messages.replies import ApiReply
+    from pumice.storage.shared_objects import SharedObjects
 
 AT_ONCE: Final = 1 << 30
 
 
-class MachineHost:
-    """Machines on one reading of the log of a local store.
+class Api(Protocol):
+    """The API of machines: objects under rising revisions, and answers to requests."""
 
-    `waits_for`: kinds; an object of one of them must exist before any other kind is looked at.
+    def has(self, kind: str) -> bool:
+        """Return whether there is an object of a kind."""
+        ...
+
+    def tell_all(self, turns: Turns) -> int:
+        """Show machines every object of their kinds. Return the revision up to which they have seen all."""
+        ...
+
+    def tell_news(self, turns: Turns, since: int) -> int:
+        """Show machines the changes published after a revision. Return the one up to which they have seen all."""
+        ...
+
+    def apply(self, request: ApiRequest, now: float) -> ApiReply:
+        """Carry out a request."""
+        ...
+
+
+class StoreApi:
+    """A local store, and the decoded objects of its changes."""
+
+    def __init__(self, store: Store, objects: SharedObjects) -> None:
+        self._store, self._objects = store, objects
+
+    def has(self, kind: str) -> bool:
+        """Return whether there is an object of a kind."""
+        return self._store.tables.count(kind) > 0
+
+    def tell_all(self, turns: Turns) -> int:
+        """Show machines every object of their kinds, kind by kind."""
+        tables = self._store.tables
+        for kind in turns.whole_kinds:
+            for _, record in tables.of_kind(kind):
+                turns.observe(kind, tables.seen(record), record.revision)
+        return self._store.revision
+
+    def tell_news(self, turns: Turns, since: int) -> int:
+        """Show machines the published changes of their kinds."""
+        log, kinds = self._store.log, turns.kinds
+        more = log.head(kinds) > since
+        while more:
+            found = log.read(since, kinds, AT_ONCE)
+            turns.tell(found.events, self._objects.unpack)
+            since, more = found.revision, found.more
+        return since
+
+    def apply(self, request: ApiRequest, now: float) -> ApiReply:
+        """Carry out a request immediately: machines send none that waits."""
+        return self._store.apply(request, now)  # type: ignore[arg-type]
+
+
+class MachineHost:
+    """Machines on one reading of an api.
+
+    `waits_for`: kinds; an object of one of them must exist before any other kind is looked at. `rounds`: of asking in
+    a turn, at most.
     """
 
     def __init__(
-        self, store: Store, objects: SharedObjects, machines: Sequence[Machine], waits_for: Sequence[str] = ()
+        self, api: Api, machines: Sequence[Machine], waits_for: Sequence[str] = (), rounds: int = AGAIN_MOST
     ) -> None:
-        self._store, self._objects, self._turns = store, objects, Turns(machines)
+        self._api, self._turns, self._rounds = api, Turns(machines), rounds
         self._waits_for = tuple(waits_for)
         self._revision = 0
         self._fresh = True
@@ -30,39 +89,37 @@ class MachineHost:
 
     def begin(self) -> None:
         """Show all objects to the machines, once the kinds that this host waits for have one."""
-        if self._waits_for and not any(map(self._store.tables.count, self._waits_for)):
+        if self._waits_for and not any(map(self._api.has, self._waits_for)):
             return
         self._waits_for = ()
-        self._revision = self._store.revision
-        for kind in self._turns.whole_kinds:
-            for _, record in self._store.tables.of_kind(kind):
-                self._turns.observe(kind, self._store.tables.seen(record), record.revision)
+        self._revision = self._api.tell_all(self._turns)
 
-    def turn(self, now: float) -> None:
-        """Show the published changes, and send the machines' requests."""
+    def turn(self, now: float) -> bool:
+        """Show the published changes, and send the machines' requests. Return whether there were any."""
         if self._waits_for:
             self.begin()
             if self._waits_for:
-                return
-        news, self._fresh = self._hear() or self._fresh, False
+                return False
+        revision = self._api.tell_news(self._turns, self._revision)
+        news, self._fresh, self._revision = revision > self._revision or self._fresh, False, revision
         if not news and (self._due is None or self._due > now):
-            return
-        for requests in self._turns.rounds(now):
-            self._turns.answered([self._store.apply(request, now) for request in requests], now)  # type: ignore[arg-type]
+            return False
+        asked = False
+        for requests in self._turns.rounds(now, self._rounds):
+            asked = True
+            self._turns.answered([self._api.apply(request, now) for request in requests], now)
         # what is due changes by what is heard and asked, and by that alone
         self._due = self._turns.next_due()
-
-    def _hear(self) -> bool:
-        kinds = self._turns.kinds
-        if self._store.log.head(kinds) <= self._revision:
-            return False
-        more = True
-        while more:
-            found = self._store.log.read(self._revision, kinds, AT_ONCE)
-            self._turns.tell(found.events, self._objects.unpack)
-            self._revision, more = found.revision, found.more
-        return True
+        return news or asked
 
     def next_due(self) -> float | None:
         """Return when a machine has work without any change."""
         return self._due
+
+
+def rest(hosts: Sequence[MachineHost], now: float, most: int) -> None:
+    """Give the hosts turns, in order, until no host has changes, requests or due work; at most `most` rounds."""
+    for _ in range(most):
+        stirred = [host.turn(now) for host in hosts]
+        if not any(stirred) and min([at for host in hosts if (at := host.next_due()) is not None], default=inf) > now:
+            return

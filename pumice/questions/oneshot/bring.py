@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.cluster.controllers.disruptions import DisruptionMachine
 from pumice.cluster.controllers.nodes import NodeTaintsMachine
-from pumice.cluster.kernel.turns import Turns
-from pumice.cluster.kube.merge_patch import merge_patch
+from pumice.cluster.kernel.machine_host import MachineHost
 from pumice.cluster.kube.quota_usage import quota_status
-from pumice.core.messages.commands import ApiRequest, Patch, UpdateStatus
-from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.parts import kind_of
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
-from pumice.questions.oneshot.expand import ROUNDS, expanded
+from pumice.questions.oneshot.expand import NotingApi, expanded
 from pumice.questions.oneshot.pending import makers_absent
-from pumice.questions.oneshot.prepare import GivenObjects, Identity, identity, stored_as, usable
-from pumice.storage.codec import unpack
+from pumice.questions.oneshot.prepare import GivenObjects, identity, stored_as, usable
 
 
 @dataclass(slots=True)
@@ -62,34 +59,11 @@ def as_controllers_leave(objects: Sequence[Object], beside: Sequence[Object], no
     """Return the objects as controllers of a running cluster would leave them: nodes that are not well are tainted, and
     budgets of disruptions that no controller has counted yet have a status.
     """
-    turns = Turns(
-        [NodeTaintsMachine(agents=True), *([DisruptionMachine()] if any(map(_is_uncounted, objects)) else ())]
-    )
-    for obj in (*beside, *objects):
-        if stored_as(obj) in turns.whole_kinds:
-            turns.observe(stored_as(obj), {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1"}}, 1)
-    written: dict[Identity, Object] = {}
-    for request in _asked(turns, now):
-        if isinstance(request, Patch | UpdateStatus):
-            patch = unpack(request.blob)
-            patch = {"status": patch} if isinstance(request, UpdateStatus) else {"spec": patch["spec"]}
-            written[request.kind, request.namespace, request.name] = patch
-    return [_left(obj, written.get(identity(obj))) for obj in objects]
-
-
-def _asked(turns: Turns, now: float) -> Iterator[ApiRequest]:
-    """Let machines ask until they wait for news, of an API that only takes note."""
-    for _ in range(ROUNDS):
-        for requests in turns.rounds(now):
-            yield from requests
-            turns.answered([Accepted(1)] * len(requests), now)
-        if turns.next_due() != 0.0:
-            return
-
-
-def _left(obj: Object, patch: Object | None) -> Object:
-    counted = obj["kind"] == "PodDisruptionBudget" and not _is_uncounted(obj)
-    return obj if patch is None or counted else merge_patch(obj, patch)
+    machines = [NodeTaintsMachine(agents=True), *([DisruptionMachine()] if any(map(_is_uncounted, objects)) else ())]
+    watched = {kind_of(kind) for machine in machines for kind in machine.kinds}
+    api = NotingApi([obj for obj in (*beside, *objects) if stored_as(obj) in watched], now)
+    api.rest([MachineHost(api, machines)])
+    return [api.left(obj) if obj["kind"] == "Node" or _is_uncounted(obj) else obj for obj in objects]
 
 
 def _is_uncounted(obj: Object) -> bool:

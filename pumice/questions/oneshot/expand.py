@@ -17,11 +17,11 @@ from pumice.belonging import group_of
 from pumice.cluster.api.admission.quotas import KIND as QUOTA
 from pumice.cluster.api.admission.quotas import over_quota, with_taken
 from pumice.cluster.api.kinds import KINDS, Kind
-from pumice.cluster.controllers.groups import PodGroupMachine, needs_group
-from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
+from pumice.cluster.controllers.groups import needs_group
 from pumice.cluster.controllers.jobs.status import troubled
 from pumice.cluster.controllers.pods_of import controller_of
-from pumice.cluster.kernel.roster import MAKERS, RULES, families, flow_rules, workload_rules
+from pumice.cluster.kernel.machine_host import MachineHost, rest
+from pumice.cluster.kernel.roster import JOBS, MAKERS, POD_GROUPS, RULES, WORKLOADS, Surroundings
 from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus
@@ -58,15 +58,12 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
     """`objects`, as admission has left them, with the pods and PodGroups that controllers would make, as of `now`."""
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
-    bench = _Bench(objects, now)
-    owned = [Turns([machine]) for machine in families(*workload_rules(), *flow_rules(), VolcanoJobRule())]
-    groups = Turns([PodGroupMachine()])
-    for _ in range(ROUNDS):
-        # the first kind of a machine is that of its owners; it hears of all others from the first of these on
-        turns = [bench.turn(each) for each in owned if kind_of(each.kinds[0]) in bench.kinds]
-        if not any([*turns, bench.turn(groups)]):
-            break
-    return bench.expansion()
+    api, given = NotingApi(objects, now), Surroundings()
+    owned = [machine for group in (WORKLOADS, JOBS) for machine in group.machines(given)]
+    # the first kind of a machine is that of its owners; it hears of all others from the first of these on
+    hosts = [MachineHost(api, [machine], [kind_of(machine.kinds[0])], rounds=1) for machine in owned]
+    api.rest([*hosts, MachineHost(api, POD_GROUPS.machines(given), rounds=1)])
+    return api.expansion()
 
 
 def _is_expanded(obj: Object) -> bool:
@@ -87,8 +84,8 @@ def _has(objects: Mapping[Identity, Object], namespace: str, kind: str, name: st
     return (kind, namespace, name) in objects
 
 
-class _Bench:
-    """An API that takes note of what machines ask of it."""
+class NotingApi:
+    """An API that takes note of what machines ask of it, and lets all see it at once."""
 
     def __init__(self, objects: Iterable[Object], now: float) -> None:
         self.notes: list[str] = []
@@ -97,11 +94,10 @@ class _Bench:
         self._objects: dict[Identity, Object] = {identity(obj): obj for obj in objects}
         self._lookup = GivenObjects(self._objects.values())
         self._news: list[tuple[str, Object]] = []
-        self.kinds: set[str] = set()
+        self._kinds: set[str] = set()
         self._troubles: dict[Identity, str] = {}
         for obj in self._objects.values():
             self._tell(obj)
-        self._read: dict[Turns, int] = {}
         self._revision = 1
 
     def _tell(self, obj: Object) -> None:
@@ -121,7 +117,7 @@ class _Bench:
 
     def _hear(self, kind: str, obj: Object) -> None:
         self._news.append((kind, obj))
-        self.kinds.add(kind)
+        self._kinds.add(kind)
 
     def expansion(self) -> Expansion:
         """Return all there is, what was made last; a Job whose pods were refused says so."""
@@ -131,20 +127,33 @@ class _Bench:
             self._objects[who] = {**self._objects[who], "status": said}
         return Expansion(list(self._objects.values()), [*dict.fromkeys(self.notes), *made_later(self._objects)])
 
-    def turn(self, turns: Turns) -> bool:
-        """Tell a machine what is new, and answer what it asks. Whether there was anything."""
-        since = self._read.get(turns, 0)
-        self._read[turns] = len(self._news)
+    def has(self, kind: str) -> bool:
+        """Return whether there is an object of a kind."""
+        return kind in self._kinds
+
+    def tell_all(self, turns: Turns) -> int:
+        """Tell machines of every object of their kinds."""
+        return self.tell_news(turns, 0)
+
+    def tell_news(self, turns: Turns, since: int) -> int:
+        """Tell machines of what has come after the first `since` changes; returns the number of all."""
         for kind, obj in self._news[since:]:
             if kind in turns.whole_kinds:
                 turns.observe(kind, obj, int(obj["metadata"]["resourceVersion"]))
-        asked = since < len(self._news)
-        for requests in turns.rounds(self._now, 1):
-            turns.answered([self._answer(request) for request in requests], self._now)
-            asked = True
-        return asked
+        return len(self._news)
 
-    def _answer(self, request: ApiRequest) -> ApiReply:
+    def rest(self, hosts: Sequence[MachineHost]) -> None:
+        """Let machines ask until they have nothing more to say."""
+        rest(hosts, self._now, ROUNDS)
+
+    def left(self, obj: Object) -> Object:
+        """Return an object that was handed in, with what machines have written to its spec and status."""
+        kept = self._objects[identity(obj)]
+        return obj if kept is obj else {**obj, **{part: kept[part] for part in ("spec", "status") if part in kept}}
+
+    def apply(self, request: ApiRequest, now: float) -> ApiReply:
+        """Take note of a request; the time is that of the whole moment."""
+        del now
         match request:
             case Create():
                 return self._create(unpack(request.blob))
