@@ -72,14 +72,14 @@ class Argument(Generic[T]):
 
     @property
     def default_words(self) -> str:
-        """The default as people write it."""
+        """Return the default as people write it."""
         if self.shown:
             return self.shown
         return str(self.default).lower() if isinstance(self.default, bool) else f"{self.default}" or "none"
 
 
 def argument_named(name: str, known: Sequence[Argument[Any]]) -> Argument[Any] | None:
-    """Return the argument that a configuration means by a name; None for a name that is unknown."""
+    """Return the argument that a configuration means by a name; None for an unknown name."""
     return next((each for each in known if each.is_named(name)), None)
 
 
@@ -150,7 +150,7 @@ ANYTHING: Final = ArgumentKind[Any]("anything", lambda value: value)
 
 
 def at_least(kind: ArgumentKind[N], least: N, why: str = "") -> ArgumentKind[N]:
-    """Return the kind of such numbers from a bound on; `why` says in brackets what the bound means."""
+    """Return the kind of numbers from a bound on; `why` explains the bound in brackets."""
 
     def read(value: object) -> N:
         number = kind.read(value)

@@ -26,7 +26,9 @@ SECOND_NS: Final = 1_000_000_000
 
 
 def parse_duration(text: str) -> float:
-    """Seconds. Raises ValueError for what Go refuses: no unit, no digits, an unknown unit, more than 292 years."""
+    """Return seconds. Raises ValueError for what Go refuses: no unit, no digits, an unknown unit, more than 292
+    years.
+    """
     return parse_duration_ns(text) / 1e9
 
 
@@ -41,7 +43,7 @@ def duration_s(text: str) -> float | None:
 
 
 def parse_duration_ns(text: str) -> int:
-    """Nanoseconds, fractions of one cut off. Raises ValueError."""
+    """Return nanoseconds, fractions of one cut off. Raises ValueError."""
     negative = text.startswith("-")
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -60,7 +62,7 @@ def parse_duration_ns(text: str) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """Go's spelling, as `time.Duration.String` has it: ``1h0m30s``, ``1.5s``, ``250ms``, ``0s``."""
+    """Return Go's spelling, as `time.Duration.String` has it: ``1h0m30s``, ``1.5s``, ``250ms``, ``0s``."""
     sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     if 0 < left < SECOND_NS:
         unit = next(unit for unit in ("ms", "µs", "ns") if left >= _UNITS_NS[unit])
@@ -73,8 +75,8 @@ def format_duration(nanoseconds: int) -> str:
 
 
 def _fraction_ns(digits: str, unit: int) -> int:
-    """Of a unit, in Go's own floating point: ``0.3333333333333333333h`` is 20 minutes, and no nanosecond less. Digits
-    that do not fit into Go's number are not read.
+    """Return the nanoseconds of a fraction of a unit, in Go's own floating point: ``0.3333333333333333333h`` is 20
+    minutes, and no nanosecond less. Digits that do not fit into Go's number are not read.
     """
     read, scale = 0, 1.0
     for digit in digits:

@@ -57,11 +57,11 @@ class ConfigError(PumiceError):
 
 
 class ConfigSyntaxError(ConfigError):
-    """The text is not YAML, or the top of it is not what a scheduler.conf looks like."""
+    """The text is not YAML, or its top level does not have the form of a scheduler.conf."""
 
 
 class DuplicateKeyError(ConfigSyntaxError):
-    """One mapping says a `key` twice."""
+    """One mapping has a `key` twice."""
 
     def __init__(self, key: str, *, source: str, line: int) -> None:
         self.key = key
@@ -89,15 +89,15 @@ class NotBuiltError(ConfigError):
 
 
 class IgnoredFileError(ConfigError):
-    """Volcano ignores a file that names an action that does not exist, and goes on with the configuration before it."""
+    """Volcano ignores a file that names an action that does not exist, and keeps the configuration before it."""
 
 
 class RemovedSettingError(ConfigError):
-    """A setting that earlier releases had and this one has not: says why, and to remove it."""
+    """A setting that earlier releases had and this one has not: it tells the reason, and to remove it."""
 
 
 class WrongTypeError(ConfigError):
-    """A value of the wrong kind: says what was expected and what was found."""
+    """A value of the wrong kind: it names the expected and the found kind."""
 
     def __init__(self, expected: str, found: object, *, source: str = "", line: int = 0, path: str = "") -> None:
         self.expected = expected
@@ -111,14 +111,14 @@ class ConflictError(ConfigError):
 
 
 class RequestError(PumiceError):
-    """The user's request is at fault: becomes a Kubernetes ``Status`` with this HTTP ``code`` and ``reason``."""
+    """The user's request is at fault: it becomes a Kubernetes ``Status`` with this HTTP ``code`` and ``reason``."""
 
     code: int = 400
     reason: str = "BadRequest"
 
 
 class NewerVersionError(RequestError):
-    """`what` was made by a newer Pumice: it has version `found`, and `known` is the newest known here."""
+    """A newer Pumice made `what`: it has version `found`, and `known` is the newest known here."""
 
     def __init__(self, what: str, found: int, known: int) -> None:
         self.what = what
@@ -132,7 +132,7 @@ class WorldError(PumiceError):
 
 
 class InternalError(PumiceError):
-    """A bug in Pumice: ``story`` tells what led to it, oldest first."""
+    """A bug in Pumice: ``story`` lists the events before it, oldest first."""
 
     def __init__(self, problem: str, story: tuple[str, ...] = ()) -> None:
         self.problem = problem
@@ -144,19 +144,19 @@ class InternalError(PumiceError):
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name closest to ``name`` (letter case does not count), or None when none is near."""
+    """Return the known name closest to ``name`` (letter case does not count), or None when none is near."""
     return next(iter(nearest_names(name, known, 1)), None)
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The known names closest to ``name``, the closest first."""
+    """Return the known names closest to ``name``, the closest first."""
     by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     return [by_folded[match] for match in get_close_matches(name.casefold(), list(by_folded), n=most, cutoff=0.6)]
 
 
 def nearest_keys(key: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Of names with their namespaces ("namespace/name"): those of that very name in other namespaces, then the closest
-    to the whole, then to the name alone.
+    """Return the nearest of names with their namespaces ("namespace/name"): those of that very name in other
+    namespaces, then the closest to the whole, then to the name alone.
     """
     bare, elsewhere = key.rpartition("/")[2], dict[str, list[str]]()
     known = sorted(known)
@@ -167,7 +167,7 @@ def nearest_keys(key: str, known: Iterable[str], most: int = 3) -> list[str]:
 
 
 def describe(value: object) -> str:
-    """A short account of a YAML value for an error message."""
+    """Return a short account of a YAML value for an error message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class Fix(NamedTuple):
-    """One switch: where it acts, what Volcano v1.15.1 does, what Pumice does with the switch on.
+    """One switch: where it acts, what Volcano v1.15.1 does, and what Pumice does with the switch on.
 
     ``upstream``: what became of it in Volcano, where that is known. ``built``: whether this release can do it.
     """
@@ -402,7 +402,7 @@ BUILT_FIXES: Final[frozenset[str]] = frozenset(fix.name for fix in FIXES if fix.
 
 
 def table() -> str:
-    """The switches as a Markdown table."""
+    """Return the switches as a Markdown table."""
     head = "| switch | where | Volcano v1.15.1 | with the switch | upstream |\n|---|---|---|---|---|\n"
     return head + "".join(map(_row, FIXES))
 

@@ -1,4 +1,4 @@
-"""Opening the files that a user names: a file, or a pipe that the process was handed; nothing else, without waiting.
+"""Opening of the files that a user names: a file, or a pipe that the process got; nothing else, without waiting.
 
 Opening a named pipe waits for a writer, and a device may never end: a server that did so would hang. So
 they are opened without waiting, looked at, and refused as OSErrors like those of files that cannot be read.
@@ -53,7 +53,7 @@ def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
 
 
 def unreadable(error: OSError) -> str:
-    """Return what is wrong with a file that could not be read."""
+    """Return the message about a file that could not be read."""
     return "does not exist" if error.errno == errno.ENOENT else f"cannot be read: {error.strerror}"
 
 
@@ -79,7 +79,7 @@ def read_text(path: Path, errors: str = "strict") -> str:
 
 @contextmanager
 def noting_inputs() -> Generator[None]:
-    """Remember, as long as one command runs, what it reads."""
+    """Remember the inputs of one command."""
     _commands.append(set())
     try:
         yield
@@ -105,7 +105,7 @@ def demand_output(path: Path) -> None:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """A hard link is another name of the same file."""
+    """Return whether two paths are one file: a hard link is another name of it."""
     try:
         return one.samefile(other)
     except OSError:
@@ -131,7 +131,7 @@ def _demand_readable(path: Path, handle: int) -> None:
 
 
 def _refusal(path: Path, error: OSError) -> OSError:
-    """A socket cannot be opened at all, and the system's message for that does not help."""
+    """Return the message about a socket: it cannot be opened at all, and the system's message for that does not help."""
     if error.errno == errno.ENXIO:
         return _wrong(path, stat.S_IFSOCK)
     return error

@@ -36,7 +36,7 @@ class ExecPlugin(Struct, frozen=True):
 
 
 class ClusterAccess(Struct, frozen=True):
-    """One server and one user. Of `token_file`, `token`, `plugin` and a name with a password, the first that is there.
+    """One server and one user. Of `token_file`, `token`, `plugin` and a name with a password, the first one set counts.
 
     `authority`, `certificate` and `key` are PEM, b"" for none; `server_name`: the name that the server's certificate
     must have, "" for that of its URL. `impersonation`: headers that ask as another user, some several times. `source`
@@ -73,7 +73,7 @@ def read_kubeconfig(path: Path, context: str = "") -> ClusterAccess:
 
 
 def parse_kubeconfig(written: str, source: str, context: str = "", *, folder: Path = Path()) -> ClusterAccess:
-    """`read_kubeconfig` of a text; files that it names are looked for from `folder`. Raises ConfigError."""
+    """Read a kubeconfig from a text; files that it names are looked for from `folder`. Raises ConfigError."""
     documents = read_documents(written, source)
     place = ValuePlace(documents[0]) if documents else None
     if place is None or not place.document.data:
@@ -182,7 +182,7 @@ def _access(cluster: _Entry, user: _Entry, folder: Path, context: str, namespace
 
 
 def _refuse_gone(user: _Entry) -> None:
-    """client-go knows it no more either."""
+    """Refuse a field that client-go does not know any more either."""
     if user.has("auth-provider"):
         problem = "auth-provider is gone from Kubernetes: use an exec plugin, such as gke-gcloud-auth-plugin"
         raise user.place.at("auth-provider").error(ConfigError, problem)

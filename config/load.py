@@ -1,4 +1,4 @@
-"""Volcano's scheduler.conf, plain or inside its ConfigMap, to a SchedulerConfig. Source: ``pkg/scheduler/util.go``.
+"""Reader of Volcano's scheduler.conf, plain or inside its ConfigMap. Source: ``pkg/scheduler/util.go``.
 
 Volcano ignores what it does not know; here that is an error with file, line, path and the nearest known name. Lenient
 loading ignores too, and says so.
@@ -74,8 +74,8 @@ INSTEAD: Final = (
 
 
 class ConfigReader:
-    """Reads configurations that may name the actions of Volcano and the plugins of a table. `plugins` gives that table
-    when something is read: users' plugins may come to it after this layer was set up.
+    """Reads configurations that may name the actions of Volcano and the plugins of a table. `plugins` returns that
+    table on each reading: users' plugins may come to it after this layer was set up.
     """
 
     def __init__(self, plugins: Callable[[], KnownPlugins]) -> None:
@@ -97,8 +97,8 @@ class ConfigReader:
         return under(loader.config(place), rules)
 
     def parse_or_built_in(self, text: str, *, source: str, lenient: bool) -> tuple[SchedulerConfig, str]:
-        """Return the configuration that a process has which starts with the text, and that configuration's text:
-        lenient, Volcano's built-in default where an action does not exist. Raises ConfigError.
+        """Return the configuration of a process that starts with the text, and that configuration's text: lenient,
+        Volcano's built-in default where an action does not exist. Raises ConfigError.
         """
         try:
             return self.parse(text, source=source, lenient=lenient, drops_actions=False), text
@@ -107,7 +107,7 @@ class ConfigReader:
             return msgspec.structs.replace(built_in, warnings=(f"{error}; {INSTEAD}",)), BUILT_IN
 
     def from_parsed(self, conf: dict[str, Any], flags_default_on: bool, *, source: str = "conf") -> SchedulerConfig:
-        """A configuration that is already data, ``actions`` being a list (conformance cases).
+        """Return a configuration that is already data, ``actions`` being a list (conformance cases).
 
         Unknown names warn. Where flags do not default to on, it was built by hand, past Volcano's loader and its
         conflict check: that is left out then.
@@ -124,7 +124,7 @@ class ConfigReader:
 
 
 def read_text(path: Path) -> str:
-    """A configuration file's text. Raises ConfigError naming the file and what is wrong with it."""
+    """Return a configuration file's text. Raises ConfigError naming the file and the problem."""
     try:
         return input_file.read_text(path)
     except UnicodeDecodeError as error:
@@ -135,7 +135,7 @@ def read_text(path: Path) -> str:
 
 @cache
 def default_text() -> str:
-    """The text of Volcano's stock configuration."""
+    """Return the text of Volcano's stock configuration."""
     return files("pumice.config").joinpath("default.conf").read_text(encoding="utf-8")
 
 
@@ -214,7 +214,7 @@ class _Loader:
         return PluginOption(name, enabled, arguments)
 
     def _arguments(self, place: ValuePlace, value: object, known: Arguments | None) -> dict[str, Any]:
-        """Arguments of a plugin or action; ``known`` None: of one that only its author knows."""
+        """Return the arguments of a plugin or action; ``known`` None for one that only its author knows."""
         found = mapping(place, value)
         if known is None:
             return found
@@ -227,7 +227,9 @@ class _Loader:
         return found
 
     def _configurations(self, place: ValuePlace, value: object) -> tuple[dict[str, dict[str, Any]], PumiceArguments]:
-        """Action arguments by name, and Pumice's own; of two entries of one name the first counts, as in Volcano."""
+        """Return action arguments by name, and Pumice's own; of two entries of one name the first counts, as in
+        Volcano.
+        """
         found: dict[str, dict[str, Any]] = {}
         pumice = DEFAULT
         for index, item in enumerate(sequence(place, value)):
@@ -253,7 +255,7 @@ class _Loader:
 
 
 def _comma_separated(place: ValuePlace, value: object) -> list[str]:
-    """``actions`` as Volcano splits it: an empty name is an error, so nothing at all is one too."""
+    """Return ``actions`` as Volcano splits it: an empty name is an error, so an empty text is one too."""
     try:
         names = [name.strip() for name in text(place, value).split(",")]
     except WrongTypeError:

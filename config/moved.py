@@ -1,4 +1,4 @@
-"""Names of scheduler configurations that earlier versions of Volcano had, and what stands in their place in v1.15.1.
+"""Names of scheduler configurations that earlier versions of Volcano had, and their replacements in v1.15.1.
 
 Found in the history of Volcano's `pkg/scheduler` (conf, plugins, actions). v1.15.1 passes over all of them in silence,
 except for actions, for which it ignores the whole file.
@@ -51,8 +51,8 @@ MOVED_ACTIONS: Final[dict[str, str]] = dict.fromkeys(("elect", "reserve"), MOVED
 
 
 def moved(what: str, name: str) -> str:
-    """Return what stands in the place of a name that earlier versions had; "" for a name that none had. `what` as in
-    errors: "argument", "action", "plugin" or "key or flag".
+    """Return the replacement of a name that earlier versions had; "" for another name. `what` as in errors: "argument",
+    "action", "plugin" or "key or flag".
     """
     table = {"action": MOVED_ACTIONS, "plugin": MOVED_PLUGINS, "key or flag": MOVED_FLAGS}.get(what, MOVED_ARGUMENTS)
     if name in table:

@@ -1,4 +1,4 @@
-"""Texts of others on a terminal or in a log: what would move the cursor or begin a line of its own is spelled out."""
+"""Foreign texts on a terminal or in a log: characters that move the cursor or begin a line are spelled out."""
 
 from __future__ import annotations
 

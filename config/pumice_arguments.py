@@ -86,7 +86,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def settings() -> dict[str, Setting]:
-    """Every setting by its key, from the record's own annotations."""
+    """Return every setting by its key, from the record's own annotations."""
     info = msgspec.inspect.type_info(PumiceArguments)
     assert isinstance(info, msgspec.inspect.StructType)
     return {item.encode_name: _setting(item) for item in info.fields}
@@ -101,7 +101,7 @@ def _setting(item: msgspec.inspect.Field) -> Setting:
 
 
 def read_pumice_arguments(place: ValuePlace, value: object, strictness: Strictness) -> PumiceArguments:
-    """The settings of the configuration named pumice. Raises UnknownNameError, WrongTypeError, NotBuiltError."""
+    """Return the settings of the configuration named pumice. Raises UnknownNameError, WrongTypeError, NotBuiltError."""
     known = settings()
     kept = _without_gone(place, mapping(place, value), strictness)
     given = known_entries(place, kept, known, strictness, "setting of pumice")
@@ -118,7 +118,7 @@ def _without_gone(place: ValuePlace, given: dict[str, Any], strictness: Strictne
 
 
 def _read(place: ValuePlace, setting: Setting, value: object) -> Any:
-    """One value, converted alone so that the error can name it."""
+    """Return one value, converted alone so that the error can name it."""
     try:
         plain = _seconds(value) if setting.is_duration else value
         time_zone(msgspec.convert({setting.key: plain}, PumiceArguments).time_zone)

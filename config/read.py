@@ -1,4 +1,4 @@
-"""Readers of configuration values: each says, by place, what was expected and what was found."""
+"""Readers of configuration values: each error names the place, the expected and the found value."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ValuePlace(msgspec.Struct, frozen=True):
     path: Path = ()
 
     def at(self, step: str | int) -> ValuePlace:
-        """The place of a key or of an item."""
+        """Return the place of a key or of an item."""
         return ValuePlace(self.document, (*self.path, step))
 
     @property
     def dotted(self) -> str:
-        """``tiers[1].plugins[0].name``; a key that has dots itself stands in brackets."""
+        """Return the path as text, ``tiers[1].plugins[0].name``; a key with dots stands in brackets."""
         text = ""
         for step in self.path:
             if isinstance(step, int) or "." in step:
@@ -42,7 +42,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> int:
-        """The line of the value, or of the nearest thing around it; 0 for a source without lines."""
+        """Return the line of the value, or of the nearest value around it; 0 for a source without lines."""
         lines = self.document.lines
         return next((lines[self.path[:end]] for end in range(len(self.path), -1, -1) if self.path[:end] in lines), 0)
 
@@ -52,7 +52,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
         return self.document.texts.get(self.path)
 
     def wrong(self, expected: str, found: object) -> WrongTypeError:
-        """The error for a value of the wrong kind here."""
+        """Return the error for a value of the wrong kind here."""
         return WrongTypeError(expected, found, source=self.document.source, line=self.line, path=self.dotted)
 
     def unknown(self, what: str, name: str, known: Collection[str]) -> UnknownNameError:
@@ -60,12 +60,12 @@ class ValuePlace(msgspec.Struct, frozen=True):
         return UnknownNameError(what, name, known, source=self.document.source, line=self.line, path=self.dotted)
 
     def error(self, kind: type[ConfigError], problem: str) -> ConfigError:
-        """An error of this kind here."""
+        """Return an error of this kind here."""
         return kind(problem, source=self.document.source, line=self.line, path=self.dotted)
 
 
 def read_yaml(text: str, source: str, plain: Callable[[str], Scalar] = resolve_plain) -> tuple[ValuePlace, Any]:
-    """Return the place of the one document of a text, and its value; an empty text is nothing (None).
+    """Return the place of the only document of a text, and its value; None for an empty text.
 
     ``plain`` reads plain scalars. Raises ConfigSyntaxError with the line.
     """
@@ -95,7 +95,7 @@ class Strictness:
 
 
 def mapping(place: ValuePlace, value: object) -> dict[str, Any]:
-    """A mapping; nothing counts as an empty one."""
+    """Return a mapping; null counts as an empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -104,7 +104,7 @@ def mapping(place: ValuePlace, value: object) -> dict[str, Any]:
 
 
 def sequence(place: ValuePlace, value: object) -> list[Any]:
-    """A list; nothing counts as an empty one."""
+    """Return a list; null counts as an empty one."""
     if value is None:
         return []
     if not isinstance(value, list | tuple):
@@ -113,7 +113,7 @@ def sequence(place: ValuePlace, value: object) -> list[Any]:
 
 
 def text(place: ValuePlace, value: object) -> str:
-    """A text. A plain number or boolean counts with its spelling, nothing as an empty text, as yaml.v2 has it."""
+    """Return a text. A plain number or boolean counts with its spelling, null as an empty text, as yaml.v2 has it."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -124,7 +124,7 @@ def text(place: ValuePlace, value: object) -> str:
 
 
 def switch(place: ValuePlace, value: object) -> bool | None:
-    """true or false (YAML 1.1: yes, on, ... too), or None where nothing is said."""
+    """Return true or false (YAML 1.1: yes, on, ... too), or None for an absent value."""
     if value is None or isinstance(value, bool):
         return value
     raise place.wrong("true or false", value)
@@ -133,7 +133,7 @@ def switch(place: ValuePlace, value: object) -> bool | None:
 def known_entries(
     place: ValuePlace, value: object, known: Collection[str], strictness: Strictness, what: str = "key"
 ) -> dict[str, Any]:
-    """A mapping's entries whose keys are known; the others are refused."""
+    """Return a mapping's entries whose keys are known; the others are refused."""
     found: dict[str, Any] = {}
     for key, item in mapping(place, value).items():
         if key in known:
@@ -155,7 +155,7 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
 def shaped(place: ValuePlace, value: object, to: type[T], read: Callable[[type, Any], Any] | None = None) -> T:
-    """Convert a value to a type of msgspec's. Raises WrongTypeError, UnknownNameError at the place of what is wrong.
+    """Convert a value to a type of msgspec's. Raises WrongTypeError, UnknownNameError at the place of the problem.
 
     What is expected is the description in a type's Meta, or else msgspec's own words in the words of other errors.
     `read` converts to classes that msgspec does not know; its ValueError says what is expected.
@@ -169,7 +169,7 @@ def shaped(place: ValuePlace, value: object, to: type[T], read: Callable[[type, 
 def _misshapen(
     place: ValuePlace, value: Any, to: Any, read: Callable[[type, Any], Any] | None, said: str
 ) -> ConfigError:
-    """The error for msgspec's `Expected … - at `$.a[0][...]``, where `[...]` is some key of a mapping."""
+    """Return the error for msgspec's `Expected … - at `$.a[0][...]``, where `[...]` is some key of a mapping."""
     problem, _, where = said.partition(" - at `")
     steps: list[str | int] = []
     found = value
@@ -193,7 +193,7 @@ def _misshapen(
 
 
 def _type_at(to: Any, steps: Sequence[str | int]) -> tuple[Sequence[str], str]:
-    """The keys that a type has at a path, and the description in its Meta."""
+    """Return the keys that a type has at a path, and the description in its Meta."""
     info: Any = inspect.type_info(to)
     for step in steps:
         match getattr(info, "type", info):
@@ -213,7 +213,7 @@ def _type_at(to: Any, steps: Sequence[str | int]) -> tuple[Sequence[str], str]:
 def _culprit(
     value: Any, steps: Sequence[str | int], found: Any, to: Any, read: Callable[[type, Any], Any] | None, said: str
 ) -> str:
-    """The key of a mapping for whose value alone msgspec says the same."""
+    """Return the key of a mapping for whose value alone msgspec has the same message."""
     for key, item in found.items():
         try:
             msgspec.convert(_with(value, steps, {key: item}), to, dec_hook=read)
@@ -224,7 +224,7 @@ def _culprit(
 
 
 def _with(value: Any, steps: Sequence[str | int], item: Any) -> Any:
-    """A copy of a value that has another item at a path."""
+    """Return a copy of a value that has another item at a path."""
     if not steps:
         return item
     step, *rest = steps

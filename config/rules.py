@@ -1,4 +1,4 @@
-"""The rules that cycles are decided by, as versions: a journal says for every cycle which, and replays decide by those.
+"""The versions of the rules of cycles: a journal records the version of every cycle, and replays decide by it.
 
 A version is raised when the same configuration leads to other decisions. What decided otherwise until then is a switch
 in `config.fixes`, or a former rule, which no configuration can ask for. Both are on under the older versions, whatever
@@ -44,7 +44,7 @@ never changes once it is in a release.
 
 
 def under(config: SchedulerConfig, version: int) -> SchedulerConfig:
-    """The configuration as it is read under a version of the rules. Raises NewerVersionError."""
+    """Return the configuration as it is read under a version of the rules. Raises NewerVersionError."""
     if version > VERSION:
         raise NewerVersionError("the rules of a cycle", version, VERSION)
     later = [names for since, names in CHANGED.items() if since > version]

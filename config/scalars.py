@@ -42,7 +42,7 @@ _LONGEST_INTEGER = 100
 
 
 def resolve_plain(text: str) -> Scalar:
-    """The value of a plain (unquoted, untagged) scalar."""
+    """Return the value of a plain (unquoted, untagged) scalar."""
     if text in NAMED:
         return NAMED[text]
     first = text[:1]
@@ -111,7 +111,7 @@ def _shortest(value: float) -> str:
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
-    """The value of a scalar with an explicit tag. Raises ValueError when the text is not what the tag says."""
+    """Return the value of a scalar with an explicit tag. Raises ValueError when the text does not match the tag."""
     kind = tag.removeprefix(_TAG_PREFIX)
     if kind not in ("null", "bool", "int", "float"):
         return text

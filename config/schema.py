@@ -12,7 +12,7 @@ __all__ = ["PluginOption", "PumiceArguments", "SchedulerConfig", "Tier"]
 
 
 class PluginOption(msgspec.Struct, frozen=True):
-    """One plugin in a tier. ``enabled``: by extension point (``JobOrder``), where something was said or defaulted."""
+    """One plugin in a tier. ``enabled``: by extension point (``JobOrder``), where it was set or defaulted."""
 
     name: str
     enabled: dict[str, bool] = {}
@@ -40,9 +40,9 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
     def action_arguments(self, name: str) -> dict[str, Any]:
-        """The arguments configured for an action; the first entry of its name counts."""
+        """Return the arguments configured for an action; the first entry of its name counts."""
         return self.configurations.get(name, {})
 
     def plugin(self, name: str) -> PluginOption | None:
-        """The first listing of a plugin, or None."""
+        """Return the first listing of a plugin, or None."""
         return next((option for tier in self.tiers for option in tier.plugins if option.name == name), None)

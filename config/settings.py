@@ -1,4 +1,4 @@
-"""Process settings: what the command line and the environment say about the process, not about scheduling.
+"""Process settings: values of the command line and the environment about the process, not about scheduling.
 
 A flag wins over the environment, which wins over the default. ``--db`` is ``PUMICE_DB`` in the environment, and so on.
 """
@@ -66,7 +66,7 @@ class ConfigMapName(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The name that texts give it."""
+        """Return the name that messages use."""
         return f"configmap {self.namespace}/{self.name}"
 
 
@@ -157,7 +157,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[LogLevel, Meta(description="Least severe messages to log.")] = "warning"
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a text that is not a duration, or a negative one."""
+        """Check the durations. Raises ValueError for a text that is not a duration, or a negative one."""
         for name in DURATIONS:
             if parse_duration(getattr(self, name)) < 0:
                 raise ValueError(f"{name} is negative")
@@ -185,14 +185,14 @@ def config_map_of(config: str | None) -> ConfigMapName | None:
 
 
 def process_settings() -> dict[str, ProcessSetting]:
-    """Every process setting by field name, from the record's own annotations."""
+    """Return every process setting by field name, from the record's own annotations."""
     info = msgspec.inspect.type_info(ProcessSettings)
     assert isinstance(info, msgspec.inspect.StructType)
     return {item.name: _setting(item) for item in info.fields}
 
 
 def read_process_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> ProcessSettings:
-    """Merge flags (by field name; None: not given) over the environment over the defaults.
+    """Merge flags (by field name; None when absent) over the environment over the defaults.
 
     Raises WrongTypeError naming the flag or the variable, UnknownNameError for a flag that is not a setting.
     """

@@ -12,7 +12,7 @@ UTC: Final = "UTC"
 
 @lru_cache
 def time_zone(name: str) -> tzinfo:
-    """The zone of that name, such as Europe/Berlin. Raises ValueError for one that is unknown here."""
+    """Return the zone of that name, such as Europe/Berlin. Raises ValueError for an unknown one."""
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError) as error:  # a folder, a path with .., a name that does not exist
@@ -20,7 +20,7 @@ def time_zone(name: str) -> tzinfo:
 
 
 class WallClock:
-    """The days around a moment (seconds since the epoch), as a clock on the wall there shows them."""
+    """The days around a moment (seconds since the epoch), as a wall clock in a zone shows them."""
 
     def __init__(self, now: float, zone: tzinfo) -> None:
         self._zone = zone

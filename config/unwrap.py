@@ -1,4 +1,4 @@
-"""Finding the scheduler.conf in what was given: the text itself, or a ConfigMap that carries it."""
+"""Search for the scheduler.conf in a given text: the text itself, or a ConfigMap that carries it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENDING = ".conf"
 
 
 def scheduler_document(text: str, source: str) -> Document:
-    """The document with the configuration in it; its lines are those of ``text``. Raises ConfigSyntaxError."""
+    """Return the document with the configuration in it; its lines are those of ``text``. Raises ConfigSyntaxError."""
     documents = read_documents(text, source)
     for document in documents:
         if not isinstance(document.data, dict):
@@ -34,7 +34,7 @@ def _is_config_map(document: Document) -> bool:
 
 
 def _carried(carriers: list[Document], source: str) -> Document:
-    """The configuration in the one ConfigMap that has one."""
+    """Return the configuration in the only ConfigMap that has one."""
     found = [place for document in carriers for place in _keys(document)]
     if not found:
         raise ConfigError(f"the ConfigMap has no key {USUAL_KEY} (nor another one ending in {_ENDING})", source=source)
@@ -45,7 +45,9 @@ def _carried(carriers: list[Document], source: str) -> Document:
 
 
 def conf_keys(names: Iterable[str]) -> list[str]:
-    """Under which keys of a ConfigMap a scheduler configuration may stand: the usual one, or else every ``*.conf``."""
+    """Return the keys of a ConfigMap under which a scheduler configuration may stand: the usual one, or else every
+    ``*.conf``.
+    """
     found = [name for name in names if name.endswith(_ENDING)]
     return [USUAL_KEY] if USUAL_KEY in found else found
 

@@ -148,7 +148,7 @@ def read_documents(
 
 
 def _documents(text: str) -> Iterator[list[Any]]:
-    """Yield the events of each document: what is not YAML is said before what is wrong in it."""
+    """Yield the events of each document: invalid YAML is reported before errors in the content."""
     found: list[Any] = []
     for event in bounded_events(text, LOADER):
         kind: Any = event.__class__

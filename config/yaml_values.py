@@ -1,4 +1,4 @@
-"""Plain data from the events of YAML text: what a configuration and a manifest have in common.
+"""Plain data from the events of YAML text: the common part of configurations and manifests.
 
 Built on libyaml's events rather than on PyYAML's loader: constructing from events costs a third, and the loader would
 turn timestamps into dates where Kubernetes keeps text.
@@ -30,12 +30,12 @@ LIBYAML_SAYS: Final = "exceeded maximum nesting depth"
 
 
 class TooDeepError(yaml.MarkedYAMLError):
-    """More levels than a real file has; its mark is where the first one too many begins."""
+    """More levels than a real file has; its mark is where the first level too many begins."""
 
 
 def bounded_events(text: str, loader: Any, deepest: int = DEEPEST) -> Iterator[Any]:
-    """The events in order, as ``yaml.parse`` gives them. Raises yaml.YAMLError, and TooDeepError for more levels than
-    `deepest`, which is 1,000 at most.
+    """Yield the events in order, as ``yaml.parse`` gives them. Raises yaml.YAMLError, and TooDeepError for more levels
+    than `deepest`, which is 1,000 at most.
     """
     depth, problem = 0, f"nested deeper than {deepest} levels"
     events: Iterator[Any] = yaml.parse(text, Loader=loader)
@@ -134,11 +134,11 @@ class ValueBuilder:
         raise NotImplementedError
 
     def _twice(self, top: OpenValue, event: Any) -> None:
-        """The key of `top` stands in the mapping already; `event`: of the value."""
+        """Report a key of `top` that the mapping has already; `event`: of the value."""
         raise NotImplementedError
 
     def _item(self, top: OpenValue, event: Any) -> None:
-        """The last item of a list has come."""
+        """Add the last item of a list."""
         raise NotImplementedError
 
     # --- The same for all

@@ -1,4 +1,4 @@
-"""The hash chain and its verification: each hash covers the hash before it and all that its record says."""
+"""The hash chain and its verification: each hash covers the hash before it and the whole content of its record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIXED = struct.Struct("<QqdH")
 
 
 def link(previous: bytes, sequence: int, kind: str, cause: int, at: float, payload: bytes) -> bytes:
-    """The hash of a record (16 bytes, BLAKE2b). Lengths are part of it, so no two records share an encoding."""
+    """Return the hash of a record (16 bytes, BLAKE2b). Lengths are part of it, so no two records share an encoding."""
     name = kind.encode()
     said = previous + _FIXED.pack(sequence, cause, at, len(name)) + name + payload
     return blake2b(said, digest_size=16).digest()
@@ -37,7 +37,7 @@ class Verifier:
 
     @classmethod
     def of(cls, head: Head) -> Verifier:
-        """A verifier of everything that is left."""
+        """Return a verifier of all remaining records."""
         return cls(head.cut, head.cut_hash)
 
     def follow(self, record: Stored) -> bool:
@@ -111,7 +111,7 @@ SCAN_CHUNK: Final = 4096
 
 
 async def verified(journal: Journal, head: Head, after: Stored | None = None) -> AsyncGenerator[Sequence[Stored]]:
-    """Everything above `after` (all there is: None) up to `head`, chunk by chunk.
+    """Yield all records above `after` (all records: None) up to `head`, chunk by chunk, after verification.
 
     Raises DamagedError at the first record that was edited or is lost. Close it (`aclosing`) when leaving early.
     """
@@ -128,7 +128,7 @@ async def verified(journal: Journal, head: Head, after: Stored | None = None) ->
 
 
 async def leniently(journal: Journal, after: int = 0) -> AsyncGenerator[tuple[Sequence[Stored], ChainReport]]:
-    """Everything above `after` that can be read, chunk by chunk, with what the chain says so far.
+    """Yield all readable records above `after`, chunk by chunk, with the chain's finding so far.
 
     A record that was changed is handed out all the same; one that cannot be read ends it. Close it (`aclosing`).
     """

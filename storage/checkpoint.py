@@ -1,4 +1,4 @@
-"""Checkpoints: a state that stands for all records up to one, so that a restart and a replay need only what follows.
+"""Checkpoints: a state that stands for all records up to one, so that a restart and a replay need only the later ones.
 
 The state is a fold over records, made in the background from the journal itself: writers are neither asked nor stopped.
 It holds the api's truth, where the cycles were, and what the scheduler had seen and had in flight.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Recovered:
-    """State in which the journal left off.
+    """The state at the end of the journal.
 
     `sequence` is its newest record, `revision` the api's, `cycle`, `now` and `carry` the newest cycle's. `config` is
     the one in force (a refused one does not count). `unresolved` are the decisions without an outcome: sequence number
@@ -53,18 +53,16 @@ class Recovered:
 
     @property
     def config_digest(self) -> str:
-        """The digest of the configuration in force, "" when there is none."""
+        """Return the digest of the configuration in force, "" without one."""
         return self.config.digest if self.config else ""
 
     @property
     def config_text(self) -> str | None:
-        """The text of the configuration in force."""
+        """Return the text of the configuration in force."""
         return self.config.text if self.config else None
 
     def note(self, stored: Stored, content: Content | None, restore: Callable[[Mutation], None]) -> None:
-        """Take in the next record, and what is in it. A mutation goes to `restore`, one that was written twice only
-        once.
-        """
+        """Apply the next record. A mutation goes to `restore`, a repeated one only once."""
         self.sequence = stored.sequence
         self.records += 1
         match content:
@@ -100,7 +98,7 @@ Plain = dict[str, Any]
 
 @dataclass
 class CheckpointState:
-    """Everything up to record `recovered.sequence`."""
+    """The state of everything up to record `recovered.sequence`."""
 
     recovered: Recovered = field(default_factory=Recovered)
     truth: Truth = field(default_factory=Truth)
@@ -111,22 +109,22 @@ class CheckpointState:
 
     @property
     def sequence(self) -> int:
-        """The last record in it."""
+        """Return the number of the last record in it."""
         return self.recovered.sequence
 
     @property
     def texts(self) -> dict[str, str]:
-        """The configuration in force, by its digest."""
+        """Return the configuration in force, by its digest."""
         config = self.recovered.config
         return {config.digest: config.text} if config else {}
 
     @property
     def between_cycles(self) -> bool:
-        """No cycle is half read: only then may a checkpoint be taken."""
+        """Return whether no cycle is half read: only then may a checkpoint be taken."""
         return not self._reader.is_open
 
     def note(self, stored: Stored) -> None:
-        """The next record."""
+        """Apply the next record."""
         found = content(stored)
         self.recovered.note(stored, found, self.truth.apply)
         if isinstance(found, _OF_CYCLES):
@@ -148,7 +146,9 @@ class CheckpointState:
 
 
 def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> CheckpointState:
-    """Raises CodecError when it cannot be read. Without `past`, which a restart has no use for, it takes less time."""
+    """Read a checkpoint. Raises CodecError when it cannot be read. Without `past`, which a restart does not need, it
+    takes less time.
+    """
     try:
         content: Plain = codec.unpack(zlib.decompress(checkpoint.content))
         if content["format"] != FORMAT:
@@ -228,7 +228,7 @@ def _past_out(past: Past, truth: Truth) -> Plain:
 
 
 def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str], StoredObject]) -> list[Any] | None:
-    """None when it is what the api holds, in that order; else names, with the bytes where they differ."""
+    """Return None when it equals the api's objects, in that order; otherwise names, with the bytes where they differ."""
     if list(objects) == list(held) and all(held[name].blob == blob for name, blob in objects.items()):
         return None
     return [[*name, None if name in held and held[name].blob == blob else blob] for name, blob in objects.items()]

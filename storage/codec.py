@@ -45,7 +45,7 @@ _packer = _Packer()
 
 
 def pack(data: Any) -> bytes:
-    """Plain data as MessagePack. Raises CodecError for anything else."""
+    """Return plain data as MessagePack. Raises CodecError for other types."""
     try:
         return _packer.pack(data)
     except _REFUSALS as problem:
@@ -53,7 +53,7 @@ def pack(data: Any) -> bytes:
 
 
 def repack(data: Any) -> bytes:
-    """`pack` for what `unpack` gave, or was made of it and of what is plain: the check for other types is skipped.
+    """Pack data from `unpack`, or data made of it and of plain data: the check for other types is skipped.
 
     It takes half the time. Raises CodecError.
     """
@@ -64,7 +64,7 @@ def repack(data: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """The plain data in `data`, which must hold one value and nothing after it. Raises CodecError."""
+    """Return the plain data in `data`, which must hold one value and nothing after it. Raises CodecError."""
     try:
         return _read_plain(data)
     except _REFUSALS as problem:
@@ -72,7 +72,7 @@ def unpack(data: bytes) -> Any:
 
 
 def encode(message: msgspec.Struct) -> bytes:
-    """A Struct as MessagePack: a dictionary by field name, with its tag. Raises CodecError."""
+    """Return a Struct as MessagePack: a dictionary by field name, with its tag. Raises CodecError."""
     try:
         return msgspec.msgpack.encode(message)
     except _REFUSALS as problem:
@@ -80,7 +80,7 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 def encode_many(messages: Sequence[msgspec.Struct]) -> list[bytes]:
-    """`encode` of each, in order. Raises CodecError for the first that cannot be encoded."""
+    """Encode each of several, in order. Raises CodecError for the first that cannot be encoded."""
     try:
         return list(map(msgspec.msgpack.encode, messages))
     except _REFUSALS:
@@ -92,7 +92,8 @@ def decode(data: bytes, type: type[T]) -> T: ...
 @overload
 def decode(data: bytes, type: Any) -> Any: ...
 def decode(data: bytes, type: Any) -> Any:  # noqa: A002
-    """The message in `data`, which must be of `type`: a Struct, a union of tagged Structs, or any type msgspec reads.
+    """Return the message in `data`, which must be of `type`: a Struct, a union of tagged Structs, or any type msgspec
+    reads.
 
     Raises CodecError naming the field that does not fit.
     """
@@ -101,7 +102,7 @@ def decode(data: bytes, type: Any) -> Any:  # noqa: A002
 
 @lru_cache(maxsize=256)
 def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
-    """`decode` for one type, a union of tagged Structs say, which is studied once and not at every call."""
+    """Return a decoder for one type, such as a union of tagged Structs, which is analysed once and not at every call."""
     read = msgspec.msgpack.Decoder(type).decode
 
     def decode_one(data: bytes) -> Any:
@@ -130,7 +131,7 @@ def decoder_of_many(type: Any) -> Callable[[Sequence[bytes]], list[Any]]:  # noq
 
 
 def convert(value: Any, type: Any) -> Any:  # noqa: A002
-    """Plain data as `type`. Raises CodecError naming the field that does not fit."""
+    """Convert plain data to `type`. Raises CodecError naming the field that does not fit."""
     try:
         return msgspec.convert(value, _class_of(value, type), builtin_types=_BINARY)
     except msgspec.ValidationError as problem:
@@ -138,7 +139,9 @@ def convert(value: Any, type: Any) -> Any:  # noqa: A002
 
 
 def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
-    """The member of a tagged union that `value` names: msgspec studies a union on every call (6 µs), a class once."""
+    """Return the member of a tagged union that `value` names: msgspec analyses a union on every call (6 µs), a class
+    once.
+    """
     members = _members(type)
     if members is None or not isinstance(value, dict):
         return type
@@ -149,7 +152,7 @@ def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
 
 @lru_cache(maxsize=256)
 def _members(type: Any) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
-    """Tag field and classes by tag of a union of tagged Structs; None for every other type."""
+    """Return tag field and classes by tag of a union of tagged Structs; None for every other type."""
     configs = [getattr(member, "__struct_config__", None) for member in get_args(type)]
     fields = {config.tag_field if config else None for config in configs}
     field = fields.pop() if len(fields) == 1 else None

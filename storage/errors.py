@@ -1,4 +1,4 @@
-"""Storage's branch of the error tree: the outside world (disks, files) failed, or bytes are not what they should be.
+"""Storage's branch of the error tree: the outside world (disks, files) failed, or bytes are damaged.
 
 config.errors.WorldError
 └── StorageError
@@ -65,7 +65,7 @@ class NewerSchemaError(OpenError):
 
 
 class TakenError(OpenError):
-    """A new file was to be made where there is one; it was left as it is."""
+    """A new file was to be created where one exists; it was left as it is."""
 
 
 class UnwritableError(OpenError):
@@ -73,7 +73,7 @@ class UnwritableError(OpenError):
 
 
 class LockedError(OpenError):
-    """Someone else has the journal open for writing."""
+    """Another process has the journal open for writing."""
 
 
 class DiskFullError(StorageError):
@@ -81,7 +81,7 @@ class DiskFullError(StorageError):
 
 
 class ReadOnlyError(StorageError):
-    """The journal can be read and not written; the append was undone as a whole."""
+    """The journal can be read but not written; the append was undone as a whole."""
 
 
 class DiskFailedError(StorageError):
@@ -97,7 +97,7 @@ class ClosedError(StorageError):
 
 
 class DamagedError(StorageError):
-    """The record `sequence` is not what was written, or is gone; `why` says how that shows."""
+    """The record `sequence` differs from what was written, or is gone; `why` describes the evidence."""
 
     def __init__(self, sequence: int, why: str) -> None:
         self.sequence = sequence
@@ -106,7 +106,7 @@ class DamagedError(StorageError):
 
 
 class EditedCheckpointError(DamagedError):
-    """No record vouches for the checkpoints `edited`; `kept` are those that are as they were written."""
+    """No record vouches for the checkpoints `edited`; `kept` are the unchanged ones."""
 
     def __init__(self, edited: Sequence[Checkpoint], kept: Sequence[Checkpoint]) -> None:
         self.edited = edited
@@ -119,11 +119,11 @@ class EditedCheckpointError(DamagedError):
 
 
 class CodecError(StorageError):
-    """Data that cannot be packed, or bytes that cannot be unpacked as what they should be."""
+    """Data that cannot be packed, or bytes that cannot be unpacked as the expected type."""
 
 
 class NewerPayloadError(CodecError):
-    """A newer Pumice wrote the message `name`, in version `found`; `known` is the newest known here."""
+    """A newer Pumice wrote the message `name`, in version `found`; `known` is the newest version known here."""
 
     def __init__(self, name: str, found: int, known: int) -> None:
         self.name = name

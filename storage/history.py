@@ -1,4 +1,4 @@
-"""The recorded cycles, each with all that it saw: what a replay feeds to the core again."""
+"""The recorded cycles, each with everything that it saw: a replay feeds it to the core again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RecordedCycle:
 
 
 class CycleReader:
-    """Puts cycles together, record by record. `mutations`, when given, gets what cycles would hold of them."""
+    """Puts cycles together, record by record. `mutations`, when given, gets those that cycles would otherwise hold."""
 
     def __init__(self, mutations: Callable[[Mutation], None] | None = None) -> None:
         self._on_mutation = mutations or self._keep_mutation
@@ -50,15 +50,15 @@ class CycleReader:
 
     @property
     def is_open(self) -> bool:
-        """A cycle was begun and some of its decisions are to come."""
+        """Return whether a cycle has begun and some of its decisions are to come."""
         return self._open is not None
 
     def follow(self, stored: Stored) -> RecordedCycle | None:
-        """Take in the next record; the cycle that it completes, if it does."""
+        """Read the next record, and return the cycle that it completes, if any."""
         return self.take(stored, content(stored))
 
     def take(self, stored: Stored, found: Content | None) -> RecordedCycle | None:
-        """`follow`, for callers that have decoded the record already."""
+        """Follow a record that the caller has decoded already."""
         match found:
             case Mutation():
                 self._on_mutation(found)
@@ -91,7 +91,7 @@ class CycleReader:
         return RecordedCycle(stored.sequence, stored.at, record, (), tuple(seen), outcomes, self.config)
 
     def _finished(self) -> RecordedCycle | None:
-        """A cycle's decisions follow it in the same transaction, so it is complete when it has as many as it says."""
+        """Return the cycle when it is complete: its decisions follow it in the same transaction, as many as it says."""
         cycle = self._open
         if cycle is None or len(self._decisions) < cycle.record.decisions:
             return None

@@ -61,7 +61,7 @@ GENESIS: Final = bytes(16)
 
 
 class Record(Struct, frozen=True, gc=False):
-    """Something to be written. `cause` is the sequence number of the record that led to it (0: none)."""
+    """A record to be written. `cause` is the sequence number of the record that led to it (0: none)."""
 
     kind: str
     payload: bytes
@@ -70,7 +70,7 @@ class Record(Struct, frozen=True, gc=False):
 
 
 class Stored(Struct, frozen=True, gc=False):
-    """Something that was written, under its number; `hash` (16 bytes) chains it to the record before."""
+    """A written record, under its number; `hash` (16 bytes) chains it to the record before."""
 
     sequence: int
     kind: str
@@ -96,7 +96,7 @@ class Head(Struct, frozen=True, gc=False):
 
 
 class FirstBad(Struct, frozen=True, gc=False):
-    """The first record that is not as it was written, and how that shows."""
+    """The first record that differs from what was written, and the evidence."""
 
     sequence: int
     why: str
@@ -115,7 +115,7 @@ class ChainReport(Struct, frozen=True, gc=False):
 
 
 class Checkpoint(Struct, frozen=True, gc=False):
-    """A state that stands for all records up to and including `sequence`; `content` is its maker's business."""
+    """A state that stands for all records up to and including `sequence`; only its maker reads `content`."""
 
     sequence: int
     at: float
@@ -126,22 +126,22 @@ class Journal(Protocol):
     """An append-only, durable, hash-chained log; the module's docstring has the guarantees."""
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write the records in one transaction; the number of the last one (of the head, when there are none)."""
+        """Write the records in one transaction, and return the number of the last one (of the head, without records)."""
         ...
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
-        """At most `limit` records (of these kinds) numbered above `after`, oldest first.
+        """Return at most `limit` records (of these kinds) numbered above `after`, oldest first.
 
         Stops short before a damaged record, and raises DamagedError when that is the first of the answer.
         """
         ...
 
     async def last(self, kind: str) -> Stored | None:
-        """The newest record of a kind."""
+        """Return the newest record of a kind."""
         ...
 
     async def head(self) -> Head:
-        """Both ends."""
+        """Return both ends."""
         ...
 
     async def check(self) -> ChainReport:
@@ -149,18 +149,20 @@ class Journal(Protocol):
         ...
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """Keep a checkpoint, durably; earlier ones may be dropped, the newest but one is kept.
+        """Keep a checkpoint, durably; earlier ones may be dropped, except the newest but one.
 
         A record of its hash is written in the same transaction, unless there is one: the number of the newest record.
         """
         ...
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """The checkpoints there are, newest first. Raises DamagedError for one that is not what its record says."""
+        """Return the existing checkpoints, newest first. Raises DamagedError for one that differs from its record."""
         ...
 
     async def cut(self, through: int) -> int:
-        """Forget the records up to `through`, at most to the oldest checkpoint kept; the last record forgotten."""
+        """Forget the records up to `through`, at most to the oldest kept checkpoint, and return the last forgotten
+        one.
+        """
         ...
 
     async def confirm(self) -> None:

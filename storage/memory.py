@@ -47,7 +47,7 @@ class MemoryJournal:
         return self._head.sequence + len(self._unchained)
 
     def _chain(self) -> Head:
-        """Both ends, once everything that was written is chained."""
+        """Return both ends, once every written record is chained."""
         if not self._unchained:
             return self._head
         hash_, last, cut = self._head.hash, self._head.sequence, self._head.cut
@@ -61,7 +61,7 @@ class MemoryJournal:
         return self._head
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
-        """At most `limit` records (of these kinds) above `after`."""
+        """Return at most `limit` records (of these kinds) above `after`."""
         await anyio.lowlevel.checkpoint()
         self._ready()
         begin = max(0, after - self._chain().cut)
@@ -76,14 +76,14 @@ class MemoryJournal:
         return found
 
     async def last(self, kind: str) -> Stored | None:
-        """The newest record of a kind."""
+        """Return the newest record of a kind."""
         await anyio.lowlevel.checkpoint()
         self._ready()
         self._chain()
         return next((record for record in reversed(self._records) if record.kind == kind), None)
 
     async def head(self) -> Head:
-        """Both ends."""
+        """Return both ends."""
         self._ready()
         return self._chain()
 
@@ -92,7 +92,7 @@ class MemoryJournal:
         return await check(self)
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """Keep it and the one before; the number of the newest record."""
+        """Keep this checkpoint and the one before, and return the number of the newest record."""
         self._ready()
         self._chain()
         if not is_vouched(checkpoint, self._records[max(0, checkpoint.sequence - self._head.cut) :]):
@@ -101,7 +101,7 @@ class MemoryJournal:
         return self._chain().sequence
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """Newest first."""
+        """Return the checkpoints, newest first."""
         self._ready()
         return tuple(self._checkpoints)
 
@@ -118,7 +118,7 @@ class MemoryJournal:
         return through
 
     async def confirm(self) -> None:
-        """It is where it was."""
+        """Do nothing: the journal is always in its place."""
 
     async def close(self) -> None:
         """Refuse further use until `reopen`."""
@@ -134,5 +134,5 @@ class MemoryJournal:
 
 
 def newest(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
-    """Those to keep, newest first."""
+    """Return the checkpoints to keep, newest first."""
     return sorted(checkpoints, key=lambda each: each.sequence, reverse=True)[:KEPT_CHECKPOINTS]

@@ -1,4 +1,4 @@
-"""The contents of records, and what is said of a record that cannot be read."""
+"""The contents of records, and the message about a record that cannot be read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def read_as(stored: Stored, type: type[T]) -> T: ...
 @overload
 def read_as(stored: Stored, type: Any) -> Any: ...
 def read_as(stored: Stored, type: Any) -> Any:  # noqa: A002
-    """Return the message of this type in a record. Raises DamagedError, with the record's number, where the record
-    holds another thing; NewerPayloadError where a newer Pumice wrote it.
+    """Return the message of this type in a record. Raises DamagedError, with the record's number, for another content;
+    NewerPayloadError where a newer Pumice wrote it.
     """
     return _decoded(stored, codec.decoder(type))
 
 
 def content(stored: Stored) -> Content | None:
-    """Return the message in a record of what a state is made of; None for other kinds. Raises as `read_as`."""
+    """Return the message in a record that belongs to a state; None for other kinds. Raises as `read_as`."""
     found: Content | None = told(stored) if stored.kind in _OF_STATES else None
     return found
 
@@ -59,7 +59,7 @@ def _decoded(stored: Stored, decode: Callable[[bytes], Any]) -> Any:
 
 
 def voucher(checkpoint: Checkpoint) -> Record:
-    """The record that vouches for a checkpoint."""
+    """Return the record that vouches for a checkpoint."""
     return Record(CHECKPOINT, codec.encode(_said(checkpoint)), at=checkpoint.at)
 
 
@@ -74,7 +74,7 @@ def is_vouched(checkpoint: Checkpoint, records: Sequence[Stored]) -> bool:
 
 
 def demand_vouched(checkpoints: Sequence[Checkpoint], records: Sequence[Stored]) -> None:
-    """Raises EditedCheckpointError when there are some for which no record vouches."""
+    """Check that a record vouches for every checkpoint. Raises EditedCheckpointError."""
     edited = [checkpoint for checkpoint in checkpoints if not is_vouched(checkpoint, records)]
     if edited:
         raise EditedCheckpointError(edited, [checkpoint for checkpoint in checkpoints if checkpoint not in edited])

@@ -1,4 +1,4 @@
-"""State that a restart needs from the journal: the api's truth, and the position of the cycles.
+"""State that a restart needs from the journal: the api's objects, and the position of the cycles.
 
 The state is a fold over the records: that of the newest checkpoint, then the records after it. A damaged journal is
 never recovered from: DamagedError names the record.
@@ -27,7 +27,8 @@ __all__ = ["Recovered", "newest_state", "recover"]
 async def recover(
     journal: Journal, restore: Callable[[Mutation], None], load: Callable[[Truth], None] | None = None
 ) -> Recovered:
-    """`load` gets the truth of the newest checkpoint, when there is one; `restore` every later mutation, in order.
+    """Recover the state. `load` gets the objects of the newest checkpoint, when one exists; `restore` every later
+    mutation, in order.
 
     Without `load`, `restore` gets an ADDED for every object of the checkpoint.
     """
@@ -48,7 +49,7 @@ async def recover(
 
 
 async def newest_state(journal: Journal, head: Head, *, past: bool = True) -> CheckpointState | None:
-    """The newest checkpoint that can be read; None when there is none and none is needed. Raises DamagedError."""
+    """Return the newest checkpoint that can be read; None when none exists and none is needed. Raises DamagedError."""
     for checkpoint in await journal.checkpoints():
         if head.cut <= checkpoint.sequence <= head.sequence:
             try:

@@ -30,7 +30,9 @@ class Retention(Struct, frozen=True):
 
 
 def parse_keep(keep: str | None, events: int | None) -> Retention:
-    """`7d` is days, a bare number is cycles; `events` is a number of records. ValueError for anything else."""
+    """Read a limit: `7d` is days, a bare number is cycles; `events` is a number of records. Raises ValueError for
+    another text.
+    """
     if keep is None:
         return Retention(events=events)
     if keep.endswith("d"):
@@ -39,7 +41,9 @@ def parse_keep(keep: str | None, events: int | None) -> Retention:
 
 
 async def cut_point(journal: Journal, retention: Retention, now: float) -> int:
-    """The last record that no rule keeps; 0: nothing is to be cut. The journal spares what recovery needs."""
+    """Return the last record that no rule keeps; 0 when none is to be cut. The journal spares the records that recovery
+    needs.
+    """
     head = await journal.head()
     points: list[int] = []
     if retention.events is not None:
@@ -64,7 +68,9 @@ async def _before_cycles(journal: Journal, cut: int, end: int, kept: int) -> int
 async def _last_before(
     journal: Journal, low: int, high: int, early: Callable[[Stored], bool], *, kind: str | None = None
 ) -> int:
-    """The largest number such that all records up to it are `early`; times and cycles only rise. Some twenty reads."""
+    """Return the largest number such that all records up to it are `early`; times and cycles only rise. It takes some
+    twenty reads.
+    """
     while low < high:
         middle = (low + high) // 2
         found = await _next(journal, middle, kind)

@@ -40,14 +40,14 @@ SMALL_WINDOW: Final = -13
 
 
 class Dictionary(NamedTuple):
-    """Bytes given to the deflater ahead; `number` counts from 1."""
+    """Bytes that the deflater gets before the data; `number` counts from 1."""
 
     number: int
     content: bytes
 
 
 def deflate(payload: bytes, dictionary: bytes) -> bytes:
-    """A raw deflate stream. Level 1: what repeats is found all the same, at three times the speed."""
+    """Return a raw deflate stream. Level 1 finds repetitions all the same, at three times the speed."""
     small = len(payload) + len(dictionary) <= 1 << -SMALL_WINDOW
     window, memory = (SMALL_WINDOW, 6) if small else (WINDOW, 8)
     deflater = zlib.compressobj(1, zlib.DEFLATED, window, memory, zlib.Z_DEFAULT_STRATEGY, dictionary)
@@ -55,7 +55,7 @@ def deflate(payload: bytes, dictionary: bytes) -> bytes:
 
 
 def build(samples: Sequence[bytes]) -> bytes:
-    """At most DICTIONARY_BYTES of samples: again and again the one that the others taken so far help least."""
+    """Build a dictionary of at most DICTIONARY_BYTES from samples: each time the one that the chosen ones help least."""
     content = b""
     while True:
         packed = {sample: len(deflate(sample, content)) for sample in samples}
@@ -66,7 +66,7 @@ def build(samples: Sequence[bytes]) -> bytes:
 
 
 class Sampler:
-    """Watches small appends, and says when a new dictionary is worth its while."""
+    """Watches small appends, and proposes a new dictionary when it pays."""
 
     def __init__(self, newest: int) -> None:
         self._newest = newest
@@ -76,7 +76,7 @@ class Sampler:
         self._proposal: Dictionary | None = None
 
     def note(self, pack: Sequence[Record], packed_bytes: int) -> None:
-        """An append of these records took so many bytes."""
+        """Note that an append of these records took so many bytes."""
         size = sum(len(record.payload) for record in pack)
         if size > SMALL_BYTES:
             return
@@ -94,11 +94,11 @@ class Sampler:
 
     @property
     def proposal(self) -> Dictionary | None:
-        """A dictionary to be used from now on; it stays until `adopt`."""
+        """Return a dictionary to be used from now on; it stays until `adopt`."""
         return self._proposal
 
     def adopt(self, dictionary: Dictionary) -> None:
-        """The dictionary is in the database."""
+        """Note that the dictionary is in the database."""
         self._newest = dictionary.number
         self._proposal = None
 
@@ -148,7 +148,7 @@ class Packed(NamedTuple):
 def pack_rows(
     records: Sequence[Record], sequence: int, previous: bytes, dictionary: Dictionary | None = None
 ) -> Packed:
-    """Records as one pack, numbered from `sequence`."""
+    """Return records as one pack, numbered from `sequence`."""
     flat: list[Any] = []
     payload = b"".join([record.payload for record in records])
     packing: int | None = dictionary.number if dictionary else NO_DICTIONARY
@@ -165,7 +165,7 @@ def pack_rows(
 
 
 def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> tuple[bytes, str]:
-    """The payloads of a pack, as far as they can be had, and what stopped it ("" at the end)."""
+    """Return the payloads of a pack, as far as they can be read, and the error that stopped it ("" at the end)."""
     if packing != NO_DICTIONARY and packing not in dictionaries:
         return b"", f"unreadable: compression dictionary {packing} is missing"
     given = dictionaries.get(packing, b"")
@@ -200,7 +200,7 @@ class PackReader:
         self._inflated: dict[int, tuple[bytes, str]] = {}
 
     def stored(self, row: JournalRow) -> Stored:
-        """The record of a row. Raises DamagedError."""
+        """Return the record of a row. Raises DamagedError."""
         payload, stopped = self._payload(row.sequence - row.lead)
         end = row.start + row.size
         if min(row.lead, row.start, row.size) < 0:

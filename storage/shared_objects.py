@@ -1,4 +1,4 @@
-"""Objects and changes that many read, decoded once: a system has one such table, and each reader gets it.
+"""Objects and changes with many readers, decoded once: a system has one such table, which every reader gets.
 
 Its objects are shared by all readers and must not be changed.
 """
@@ -62,7 +62,7 @@ class SharedObjects:
 
     @contextmanager
     def keeping_all(self) -> Generator[None]:
-        """Drop nothing within the block: all objects are read several times there."""
+        """Drop no object within the block: all are read several times there."""
         self._objects.bounded = False
         try:
             yield
@@ -72,14 +72,15 @@ class SharedObjects:
                 _drop_older(self._objects)
 
     def keep_changes(self, changes: Sequence[Mutation]) -> None:
-        """`changes` gives out these for their revisions, which are not decoded then."""
+        """Keep decoded `changes` for their revisions."""
         known = self._changes
         known.update(zip(map(_REVISION, changes), changes, strict=True))
         if len(known) > SHARED:
             _drop_older(known)
 
     def changes(self, revisions: Sequence[int], frames: Sequence[Any]) -> list[Mutation]:
-        """The changes of these revisions, which one api gives out once each. `frames`: each encoded, bytes or alike.
+        """Return the changes of these revisions, which one api gives out once each. `frames`: each encoded, as bytes or
+        a similar type.
 
         Raises CodecError.
         """

@@ -1,4 +1,4 @@
-"""The api's truth as a checkpoint keeps it: objects in the order in which they came, and what was deleted lately."""
+"""The api's objects as a checkpoint keeps them: in the order in which they came, and the uids deleted lately."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class StoredObject(NamedTuple):
 
 @dataclass
 class Truth:
-    """`kinds`: kind -> (namespace, name) -> object; `removed`: uids of the latest deleted objects, oldest first."""
+    """The objects. `kinds`: kind -> (namespace, name) -> object; `removed`: uids of the latest deleted objects, oldest
+    first.
+    """
 
     revision: int = 0
     kinds: dict[str, dict[tuple[str, str], StoredObject]] = field(
@@ -39,7 +41,7 @@ class Truth:
     removed: dict[str, None] = field(default_factory=dict[str, None])
 
     def apply(self, mutation: Mutation) -> None:
-        """The next change; one that is there already changes nothing."""
+        """Apply the next change; a repeated one changes nothing."""
         if mutation.revision <= self.revision:
             return
         name, of_kind = (mutation.namespace, mutation.name), self.kinds.setdefault(mutation.kind, {})
@@ -57,7 +59,7 @@ class Truth:
                 del self.removed[next(iter(self.removed))]
 
     def rows(self) -> Iterator[tuple[str, tuple[str, str], StoredObject]]:
-        """Everything, kind by kind, in the order of arrival."""
+        """Yield all objects, kind by kind, in the order of arrival."""
         for kind, objects in self.kinds.items():
             for name, held in objects.items():
                 yield kind, name, held

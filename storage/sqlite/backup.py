@@ -1,4 +1,4 @@
-"""A copy of a journal as it is at one moment, open or closed: what was copied file by file might be torn.
+"""A copy of a journal as it is at one moment, open or closed: files copied one by one might not match.
 
 It is made under another name and gets its own when it is whole and on the disk, so a process killed meanwhile leaves
 none.
@@ -66,7 +66,7 @@ async def _checked(copy: Path) -> tuple[ChainReport, int]:
 
 @contextmanager
 def _becoming(target: Path) -> Generator[Path]:
-    """A file beside the target that takes its name in the end; nothing is left of it when that is not reached."""
+    """Yield a file beside the target that gets its name at the end; after an error nothing is left of it."""
     with failing_to_open(str(target)):
         _demand_free(target)
         handle, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
@@ -87,7 +87,7 @@ def _demand_free(target: Path) -> None:
 
 
 def _rename(part: Path, target: Path) -> None:
-    """Not over a file that has come there meanwhile, where the file system can tell (hard links)."""
+    """Rename without replacing a file that has come there meanwhile, where the file system can tell (hard links)."""
     _sync(part)
     try:
         os.link(part, target)
@@ -100,7 +100,7 @@ def _rename(part: Path, target: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until it is on the disk; a folder cannot be waited for everywhere."""
+    """Wait until the file is on the disk; some systems cannot wait for a folder."""
     with suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -110,7 +110,7 @@ def _sync(path: Path) -> None:
 
 
 def _copy(source: Path, part: Path, target: Path) -> None:
-    """All pages in one go, which is what one moment holds: a writer in write-ahead mode is not held up by it."""
+    """Copy all pages in one step, as of one moment: it does not delay a writer in write-ahead mode."""
     try:
         with (
             closing(sqlite3.connect(uri(source.resolve(), True), uri=True)) as ours,

@@ -1,4 +1,4 @@
-"""Everything that happens to the journal's database, in one asyncio loop: the only module that knows aiosqlite.
+"""All work on the journal's database, in one asyncio loop: the only module that knows aiosqlite.
 
 One append (up to 1,024 records) is **one INSERT of many rows** in autocommit, not BEGIN, executemany, COMMIT. SQLite
 lets go of the interpreter's lock around every step it makes and must win it back from a busy main thread, 5 ms each: a
@@ -49,16 +49,16 @@ if TYPE_CHECKING:
 
 
 class Loop(Protocol):
-    """The loop in which everything happens to a database; `stopped` once it is closed."""
+    """The loop that does all work on a database; `stopped` once it is closed."""
 
     stopped: bool
 
     async def call(self, function: Callable[[Unpack[Arguments]], Awaitable[Result]], *arguments: *Arguments) -> Result:
-        """Run the function there. A cancelled caller cancels it; what must be whole is `unbroken` in itself."""
+        """Run the function there. A cancelled caller cancels it; a function that must end is `unbroken` in itself."""
         ...
 
     def stop(self) -> None:
-        """Let calls end, and take no more. A second call does nothing."""
+        """Let calls end, and accept no more. A second call does nothing."""
         ...
 
 
@@ -100,7 +100,7 @@ class LoopThread:
         return await self._portal.call_async(function, *arguments)
 
     def stop(self) -> None:
-        """Let the thread end when its calls have, and wait for that. A second call does nothing."""
+        """Let the thread end after its calls, and wait for that. A second call does nothing."""
         if not self.stopped:
             self.stopped = True
             self._running.__exit__(None, None, None)
@@ -133,7 +133,7 @@ async def unbroken(work: Awaitable[Result]) -> Result:
 
 
 class FilePresence:
-    """Of a journal that this process writes; `path` is free of symbolic links."""
+    """The files of a journal that this process writes; `path` is free of symbolic links."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -141,7 +141,7 @@ class FilePresence:
         self._files = {path: path.stat()}
 
     def gone(self) -> str:
-        """Return what has happened to the files, "" while nothing has. Call it after a write, when both exist."""
+        """Return the change of the files, "" without one. Call it after a write, when both exist."""
         for file, what in ((self._path, "its file"), (self._log, "its write-ahead file")):
             try:
                 found = file.stat()
@@ -170,7 +170,7 @@ ENDLESS: Final = (1 << 63) - 1
 
 
 class Database:
-    """Everything that happens in the portal's loop."""
+    """The journal's database; all calls run in the portal's loop."""
 
     def __init__(
         self, connection: aiosqlite.Connection, path: Path, found: OpenedFile, dictionaries: dict[int, bytes]
@@ -190,7 +190,9 @@ class Database:
 
     @classmethod
     async def open(cls, path: Path, name: str, lock: JournalLock | None, migrations: tuple[str, ...]) -> Database:
-        """The database at `path` (free of symbolic links), which the user calls `name`; to read without a lock."""
+        """Return the database at `path` (free of symbolic links), which messages call `name`; for reading without a
+        lock.
+        """
         if lock is None:
             return await cls._connected(path, name, migrations, read_only=True)
         if opening.log_waits(path) and not opening.is_being_made(path):
@@ -256,7 +258,8 @@ class Database:
             raise OpenError(name, f"record {bad.sequence} does not follow the one before ({bad.why}): {whose}")
 
     async def _end_of_the_main_file(self) -> Verifier:
-        """A verifier of what comes after it: of all records where the main file alone cannot be believed.
+        """Return a verifier of the records after the main file's end: of all records where the main file alone cannot
+        be trusted.
 
         That is so while SQLite copies into it; when it has not begun to, the main file is a database by itself, and
         what it ends with must be there.
@@ -273,7 +276,7 @@ class Database:
         return verifier
 
     async def _vouch_for_old(self) -> None:
-        """Checkpoints from before they had records get theirs, from what they are now."""
+        """Write records for checkpoints of versions that had none, from their present content."""
         for row in await self._rows(queries.CHECKPOINTS):
             await self._append([voucher(Checkpoint(*row))])
 
@@ -284,7 +287,7 @@ class Database:
             return self._head.sequence
 
     async def _append(self, records: Sequence[Record], *more: queries.Statement) -> None:
-        """In one transaction with `more`."""
+        """Append in one transaction with `more`."""
         head = self._head
         sequence, previous = head.sequence, head.hash
         proposal = self._sampler.proposal
@@ -308,14 +311,16 @@ class Database:
             self._lock.note(Mark(self._found.identity, self._head.sequence, self._head.hash))
 
     async def confirm(self) -> None:
-        """Raises GoneError when the files are not where they were: a reader of that path finds nothing new."""
+        """Check that the files are in their place: a reader of that path would otherwise find nothing new. Raises
+        GoneError.
+        """
         gone = self._presence.gone() if self._presence is not None else ""
         if gone:
             self._failed = JournalGoneError(f"the journal is gone: {gone}; what was written since may be lost")
             raise self._failed
 
     async def _write(self, *statements: queries.Statement) -> None:
-        """All of them in one transaction; a single statement is one by itself."""
+        """Write all statements in one transaction; a single statement is one by itself."""
         if self._failed is not None:
             raise ClosedError("the journal failed earlier; open it again") from self._failed
         try:
@@ -331,7 +336,7 @@ class Database:
             raise
 
     async def _undo(self, problem: Exception) -> None:
-        """After a failed write. When what was there cannot be read, or is not what it was, trust nothing any more."""
+        """Undo after a failed write. When the earlier state cannot be read, or differs, trust nothing any more."""
         try:
             if self._connection.in_transaction:
                 await self._connection.rollback()
@@ -376,8 +381,8 @@ class Database:
                 raise DamagedError(last + 1, f"lost: record {first} comes after record {last}")
 
     async def _demand_no_gap(self, after: int, through: int) -> None:
-        """Raises DamagedError when records above `after` are lost: a reader of some kinds cannot see the records
-        between.
+        """Check for lost records above `after`: a reader of some kinds cannot see the records between. Raises
+        DamagedError.
 
         What was written by the time of the first look must be there at the second, also when there are writes
         meanwhile.
@@ -397,8 +402,8 @@ class Database:
         return (await self.read(found[0][0] - 1, None, 1))[0] if found else None
 
     async def head(self) -> Head:
-        """Both ends as they are in the file now; `written` is the highest number that it, or what stands beside it,
-        tells of.
+        """Return both ends as they are in the file now; `written` is the highest number in it or in the files beside
+        it.
         """
         mark = read_mark(beside(self._path)) if self._lock is None else None
         with reading():
@@ -425,7 +430,7 @@ class Database:
         return found
 
     async def drop_edited_checkpoints(self) -> None:
-        """Raises EditedCheckpointError when the records cannot do without one of them."""
+        """Drop edited checkpoints. Raises EditedCheckpointError when the records cannot do without one of them."""
         try:
             await self.checkpoints()
         except EditedCheckpointError as edited:
@@ -437,7 +442,7 @@ class Database:
                     await unbroken(self._write(*drops))
 
     async def cut(self, through: int) -> int:
-        """In steps, so that appends get their turn and no transaction is large."""
+        """Cut in steps, so that appends get their turn and no transaction is large."""
         with reading():
             oldest = (await self._rows(queries.OLDEST_CHECKPOINT))[0][0]
             through = await self._pack_boundary(min(through, oldest))
@@ -468,7 +473,9 @@ class Database:
         return int((await self._rows(queries.FREE_PAGES))[0][0])
 
     async def _pack_boundary(self, through: int) -> int:
-        """The last record at or before `through` after which a pack begins: the rest of a pack needs its first row."""
+        """Return the last record at or before `through` after which a pack begins: the rest of a pack needs its first
+        row.
+        """
         found = await self._rows(queries.LEAD, (through + 1,))
         return through - found[0][0] if found else through
 

@@ -31,7 +31,7 @@ PRIMARY: Final = 0xFF
 
 @contextmanager
 def failing_to_open(path: str) -> Generator[None]:
-    """While opening: everything is an OpenError about `path`."""
+    """Turn every error while opening into an OpenError about `path`."""
     try:
         yield
     except sqlite3.Error as problem:
@@ -46,7 +46,7 @@ def failing_to_open(path: str) -> Generator[None]:
 
 @contextmanager
 def using() -> Generator[None]:
-    """While reading and writing."""
+    """Translate errors while reading and writing."""
     try:
         yield
     except sqlite3.Error as problem:

@@ -1,4 +1,4 @@
-"""The frames of a write-ahead file, which of them SQLite accepts, and what it does not show.
+"""The frames of a write-ahead file: those that SQLite accepts, and those that it does not show.
 
 Source: https://sqlite.org/fileformat.html#walformat.
 
@@ -54,7 +54,7 @@ class WalFrame(NamedTuple):
 
 
 def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
-    """All of a write-ahead file, from its beginning; none where its head makes no sense."""
+    """Yield all frames of a write-ahead file, from its beginning; none where its head is malformed."""
     head = file.read(HEADER.size)
     if len(head) < HEADER.size:
         return
@@ -117,7 +117,7 @@ class Alone(NamedTuple):
 
 
 def lost_commits(path: Path) -> int:
-    """Transactions in the write-ahead file after the first one that SQLite does not accept.
+    """Return the transactions in the write-ahead file after the first one that SQLite does not accept.
 
     One that was being written when the power went is not accepted either, and its writer got no answer: 0, unless there
     is another one after it, which is begun only when the one before is on the disk. A writer may be at it: what
@@ -131,7 +131,9 @@ def lost_commits(path: Path) -> int:
 
 
 def alone(path: Path) -> Alone | None:
-    """Return what the main file holds without the write-ahead file; None: nothing yet, or nothing that can be read."""
+    """Return the content of the main file without the write-ahead file; None before its first write, or when it cannot
+    be read.
+    """
     with suppress(sqlite3.Error, OverflowError):
         return _alone(path)
     return None

@@ -66,7 +66,7 @@ class SqliteJournal:
             return cls(loop, database, lock)
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write the records in one transaction, on disk when this returns; the number of the last one."""
+        """Write the records in one transaction, on disk when this returns, and return the number of the last one."""
         return await self._loop.call(self._database.append, records)
 
     async def begin_after(self, sequence: int, hash_: bytes) -> None:
@@ -74,15 +74,15 @@ class SqliteJournal:
         await self._loop.call(self._database.begin_after, sequence, hash_)
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
-        """At most `limit` records (of these kinds) numbered above `after`."""
+        """Return at most `limit` records (of these kinds) numbered above `after`."""
         return await self._loop.call(self._database.read, after, kinds, limit)
 
     async def last(self, kind: str) -> Stored | None:
-        """The newest record of a kind."""
+        """Return the newest record of a kind."""
         return await self._loop.call(self._database.last, kind)
 
     async def head(self) -> Head:
-        """Both ends, as they are in the file now."""
+        """Return both ends, as they are in the file now."""
         return await self._loop.call(self._database.head)
 
     async def check(self) -> ChainReport:
@@ -90,11 +90,11 @@ class SqliteJournal:
         return await check(self)
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """Keep it and the one before; the number of the newest record."""
+        """Keep this checkpoint and the one before, and return the number of the newest record."""
         return await self._loop.call(self._database.save_checkpoint, checkpoint)
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """Newest first. Raises DamagedError for one that is not what its record says."""
+        """Return the checkpoints, newest first. Raises DamagedError for one that differs from its record."""
         return await self._loop.call(self._database.checkpoints)
 
     async def drop_edited_checkpoints(self) -> None:
@@ -106,11 +106,11 @@ class SqliteJournal:
         return await self._loop.call(self._database.cut, through)
 
     async def confirm(self) -> None:
-        """Raises GoneError when its files are not where they were."""
+        """Check that the files are in their place. Raises GoneError."""
         await self._loop.call(self._database.confirm)
 
     async def close(self) -> None:
-        """Finish what is in flight and let go of file, lock and thread. A second call does nothing."""
+        """Finish the appends in flight and release file, lock and thread. A second call does nothing."""
         if self._loop.stopped:
             return
         clean = False

@@ -42,7 +42,7 @@ class Mark(NamedTuple):
     hash: bytes
 
     def packed(self) -> bytes:
-        """The bytes that stand in the file."""
+        """Return the bytes in the file."""
         return _FORM.pack(*self, _sum(*self))
 
     def missing(self, identity: bytes, head: Head) -> str:
@@ -57,7 +57,7 @@ class Mark(NamedTuple):
 
 
 def read_mark(path: Path) -> Mark | None:
-    """The mark in a lock file; None where there is none that can be read."""
+    """Return the mark in a lock file; None without a readable one."""
     try:
         with open_input(path, noted=False) as file:
             file.seek(OFFSET)
@@ -101,12 +101,12 @@ _registering: Final = threading.Lock()
 
 
 def beside(journal: Path) -> Path:
-    """The lock file of a journal."""
+    """Return the lock file of a journal."""
     return journal.with_name(journal.name + SUFFIX)
 
 
 class JournalLock:
-    """Held from construction to `release`; a missing file is made, empty and private.
+    """A lock held from construction to `release`; a missing file is made, empty and private.
 
     `journal` is free of symbolic links. Raises BlockingIOError naming the holder, OSError otherwise.
     """
@@ -144,12 +144,12 @@ class JournalLock:
         self._claimed = inode
 
     def note(self, mark: Mark) -> None:
-        """The journal has come as far."""
+        """Note that the journal has come so far."""
         self._beside.write(mark.packed(), OFFSET)
 
     def release(self, *, clean: bool) -> None:
-        """Let go. `clean`: all is in the journal's own file, so the mark is not needed any more. May be called
-        again.
+        """Release the lock. `clean`: all is in the journal's own file, so the mark is not needed any more. May be
+        called again.
         """
         if self._handle >= 0:
             os.close(self._handle)
@@ -161,7 +161,7 @@ class JournalLock:
 
 
 class FileLock:
-    """The lock on a file that is there for nothing else, and the number of the process that holds it.
+    """The lock on a file with no other purpose, and the number of the process that holds it.
 
     Held from construction to `release`. Raises BlockingIOError when someone else holds it, OSError otherwise.
     """
@@ -215,7 +215,7 @@ def _seize_or_say_who(handle: int) -> None:
 
 
 def _holder(handle: int) -> str:
-    """A lock file begins with the number of the process."""
+    """Return the holder: a lock file begins with the number of the process."""
     os.lseek(handle, 0, os.SEEK_SET)
     number = os.read(handle, 20).partition(b"\n")[0]
     return f"process {number.decode()}" if number.isdigit() else "another process"

@@ -1,4 +1,4 @@
-"""Opening a journal's database: its identity, its integrity, its migrations and its end."""
+"""Opening of a journal's database: its identity, its integrity, its migrations and its end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Connection(Protocol):
     """The part of an aiosqlite connection that is needed here."""
 
     def execute_fetchall(self, sql: str, parameters: Iterable[Any] | None = None, /) -> Awaitable[Iterable[Any]]:
-        """Run one statement; all its rows."""
+        """Run one statement, and return all its rows."""
         ...
 
     def executescript(self, sql_script: str, /) -> Awaitable[Any]:
@@ -39,7 +39,7 @@ class Connection(Protocol):
 
 
 class OpenedFile(NamedTuple):
-    """Opened file: the version of its schema, the journal's identity (None in files of version 1), both ends.
+    """An opened file: the version of its schema, the journal's identity (None in files of version 1), both ends.
 
     `log`: a write-ahead file lay there; `alone` is what the main file holds without it (None: nothing that makes
     sense). `lost`: transactions that the write-ahead file held once. `astray`: the journal was not closed, and
@@ -70,7 +70,7 @@ def uri(path: Path, read_only: bool) -> str:
 
 
 def log_waits(path: Path) -> bool:
-    """Return whether there is something in a write-ahead file."""
+    """Return whether a write-ahead file has content."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except FileNotFoundError:  # the writer has closed the journal
@@ -113,7 +113,7 @@ async def inspect(connection: Connection, path: Path, name: str, newest: int, *,
 
 
 def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
-    """Raises OpenError for a journal that has lost records at its end: it must not go on as if nothing had been."""
+    """Check that a journal has lost no records at its end: it must not go on after a loss. Raises OpenError."""
     end, mark = found.head, read_mark(beside(path))
     missing = mark.missing(found.identity, end) if mark is not None and found.identity is not None else ""
     if found.lost:
@@ -150,7 +150,7 @@ async def make_ready(connection: Connection, name: str, found: OpenedFile, migra
 
 
 async def _let_it_shrink(connection: Connection) -> None:
-    """A file from before journals could give pages back is written anew once, while that is quickly done."""
+    """Write a file from before journals could give pages back anew once, while that is quickly done."""
     [(shrinks, pages)] = await connection.execute_fetchall(queries.SHRINKS)
     if not shrinks and pages <= REBUILT_PAGES:
         with suppress(sqlite3.Error):  # no room for it, or broken pages: then it stays as it is
@@ -159,7 +159,9 @@ async def _let_it_shrink(connection: Connection) -> None:
 
 
 async def say_closed(connection: Connection) -> bool:
-    """False where the disk has no room for it, or has become read-only: then the journal counts as left open."""
+    """Mark the journal as closed. False where the disk has no room for it, or has become read-only: then it counts as
+    left open.
+    """
     try:
         await connection.execute_fetchall(queries.CLOSED)
     except sqlite3.Error:
@@ -180,7 +182,7 @@ async def _say_closed_in_place(connection: Connection) -> bool:
 
 
 async def _version(connection: Connection, path: str, newest: int) -> int:
-    """The schema version; 0 for an empty file. Raises OpenError when the file is not ours or newer than we are."""
+    """Return the schema version; 0 for an empty file. Raises OpenError for a foreign file or a newer version."""
     [(application, version, tables)] = await connection.execute_fetchall(queries.WHOSE)
     if application != APPLICATION_ID and (application or version or tables):
         raise ForeignFileError(path, "this SQLite database belongs to another program; it was left alone")
@@ -200,12 +202,12 @@ async def identity_of(connection: Connection) -> bytes:
 
 
 async def dictionaries(connection: Connection) -> dict[int, bytes]:
-    """The compression dictionaries there are, by number."""
+    """Return the existing compression dictionaries, by number."""
     return dict(await connection.execute_fetchall(queries.DICTIONARIES, (0,)))
 
 
 async def head(connection: Connection) -> Head:
-    """Both ends, as they are in the file. Raises DamagedError."""
+    """Return both ends, as they are in the file. Raises DamagedError."""
     found = list(await connection.execute_fetchall(queries.HEAD))
     if not found:
         raise DamagedError(0, "it does not say where it begins")

@@ -88,32 +88,32 @@ FORGET: Final = "DELETE FROM journal WHERE sequence <= ?"
 
 
 def text(stored: bytes) -> str:
-    """Text that was tampered with may not be UTF-8; it is the chain's to say so."""
+    """Return the text of a column. A changed text may not be UTF-8; the chain reports that."""
     return stored.decode("utf-8", "replace")
 
 
 @cache
 def insert(rows: int) -> str:
-    """An INSERT of this many rows."""
+    """Return an INSERT of this many rows."""
     # what stands in the text are names of our own columns
     row = f"({','.join('?' * len(COLUMNS))})"
     return f"INSERT INTO journal ({','.join(COLUMNS)}) VALUES {','.join([row] * rows)}"  # nosec B608
 
 
 def inserting(flat: Sequence[Any]) -> Statement:
-    """The statement for one pack's columns."""
+    """Return the statement for one pack's columns."""
     return insert(len(flat) // len(COLUMNS)), flat
 
 
 def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statement:
-    """Rows (as `pumice.storage.rows.JournalRow`) above `after`, of these kinds, oldest first."""
+    """Return rows (as `pumice.storage.rows.JournalRow`) above `after`, of these kinds, oldest first."""
     names = sorted(kinds or ())
     of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
     return f"{ROWS} WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?", (after, *names, limit)
 
 
 def rising(rows: list[JournalRow], after: int, *, all_kinds: bool) -> list[JournalRow]:
-    """The rows above `after` as far as their numbers rise, one by one where there are rows of all kinds.
+    """Return the rows above `after` as far as their numbers rise, one by one where there are rows of all kinds.
 
     Raises DamagedError when the first one does not come after `after`.
 
@@ -136,7 +136,7 @@ def is_without_gaps(count: int, first: int, last: int, total: int) -> bool:
 
 
 def readable(rows: Sequence[JournalRow], packs: PackReader) -> list[Stored]:
-    """The records of the rows up to the first damaged one. Raises DamagedError when that is the first."""
+    """Return the records of the rows up to the first damaged one. Raises DamagedError when that is the first."""
     records: list[Stored] = []
     try:
         records.extend(packs.stored(row) for row in rows)
