@@ -131,7 +131,9 @@ def _demand_readable(path: Path, handle: int) -> None:
 
 
 def _refusal(path: Path, error: OSError) -> OSError:
-    """Return the message about a socket: it cannot be opened at all, and the system's message for that does not help."""
+    """Return the message about a socket: it cannot be opened at all, and the system's message for that does not
+    help.
+    """
     if error.errno == errno.ENXIO:
         return _wrong(path, stat.S_IFSOCK)
     return error

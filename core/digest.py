@@ -164,7 +164,9 @@ def _as_rows(fields: Fields) -> _Rows:
 
 
 def as_encoded(fields: Fields) -> Callable[[Any], Any]:
-    """Return a function that encodes a record as version 1 digested it: by field name, as its class was encoded then."""
+    """Return a function that encodes a record as version 1 digested it: by field name, as its class was encoded
+    then.
+    """
     inner = {name: _each(as_encoded(each)) for name, each in fields.inner.items()}
     head = {"_": fields.tag} if fields.tag else {}
 

@@ -56,7 +56,9 @@ def _digits(number: int) -> str:
 
 
 class Pseudonyms:
-    """Pseudonyms of names. `step` gives the distance to the next one, from 1 on; `given` is called with each new one."""
+    """Pseudonyms of names. `step` gives the distance to the next one, from 1 on; `given` is called with each
+    new one.
+    """
 
     def __init__(self, step: Callable[[], int], given: Callable[[str, Place], None]) -> None:
         self._step, self._given = step, given

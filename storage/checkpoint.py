@@ -228,7 +228,9 @@ def _past_out(past: Past, truth: Truth) -> Plain:
 
 
 def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str], StoredObject]) -> list[Any] | None:
-    """Return None when it equals the api's objects, in that order; otherwise names, with the bytes where they differ."""
+    """Return None when it equals the api's objects, in that order; otherwise names, with the bytes where they
+    differ.
+    """
     if list(objects) == list(held) and all(held[name].blob == blob for name, blob in objects.items()):
         return None
     return [[*name, None if name in held and held[name].blob == blob else blob] for name, blob in objects.items()]

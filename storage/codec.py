@@ -102,7 +102,9 @@ def decode(data: bytes, type: Any) -> Any:  # noqa: A002
 
 @lru_cache(maxsize=256)
 def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
-    """Return a decoder for one type, such as a union of tagged Structs, which is analysed once and not at every call."""
+    """Return a decoder for one type, such as a union of tagged Structs, which is analysed once and not at every
+    call.
+    """
     read = msgspec.msgpack.Decoder(type).decode
 
     def decode_one(data: bytes) -> Any:

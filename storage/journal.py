@@ -126,7 +126,9 @@ class Journal(Protocol):
     """An append-only, durable, hash-chained log; the module's docstring has the guarantees."""
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write the records in one transaction, and return the number of the last one (of the head, without records)."""
+        """Write the records in one transaction, and return the number of the last one (of the head, without
+        records).
+        """
         ...
 
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:

@@ -55,7 +55,9 @@ def deflate(payload: bytes, dictionary: bytes) -> bytes:
 
 
 def build(samples: Sequence[bytes]) -> bytes:
-    """Build a dictionary of at most DICTIONARY_BYTES from samples: each time the one that the chosen ones help least."""
+    """Build a dictionary of at most DICTIONARY_BYTES from samples: each time the one that the chosen ones help
+    least.
+    """
     content = b""
     while True:
         packed = {sample: len(deflate(sample, content)) for sample in samples}

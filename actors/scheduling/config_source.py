@@ -92,7 +92,9 @@ class ConfigSource:
         self._offered, self.name = text, name
 
     def look(self) -> LoadedConfig | None:
-        """Return the new configuration when it changed, else None. Raises ConfigError once for one that is not valid."""
+        """Return the new configuration when it changed, else None. Raises ConfigError once for one that is not
+        valid.
+        """
         if self._offered is not None:
             text, self._offered = self._offered, None
             return self._take(text)

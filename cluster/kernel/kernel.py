@@ -213,7 +213,9 @@ class Kernel:
         return result
 
     def look_again(self, trail: Trail) -> CycleResult:
-        """Return the newest cycle, decided once more and followed. To be called before its decisions are carried out."""
+        """Return the newest cycle, decided once more and followed. To be called before its decisions are
+        carried out.
+        """
         assert self._newest is not None, "a cycle has been decided"
         clock, carry = self._newest
         snapshot = self.view.snapshot(volume_rules(self._config))

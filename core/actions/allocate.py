@@ -149,7 +149,9 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
 def _allocate_job(
     session: Session, job: Job, worksheet: Worksheet, decisions: Decisions, *, cache_errors: bool
 ) -> Statement | None:
-    """Place the job by domains where a topology or groups ask for it; otherwise as one group of tasks over all nodes."""
+    """Place the job by domains where a topology or groups ask for it; otherwise as one group of tasks over all
+    nodes.
+    """
     if _by_domains(session, job):
         return DomainAllocator(session, decisions, cache_errors=cache_errors).allocate(job, worksheet)
     sub_job = session.sub_jobs(job)[job.key]

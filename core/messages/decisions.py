@@ -172,7 +172,9 @@ class PendingReason(Struct, frozen=True, gc=False):
 
 
 class TaskAtOpen(Struct, frozen=True, gc=False):
-    """The answers of filters and scorers about a pending task before any action: node -> reason, node -> total score."""
+    """The answers of filters and scorers about a pending task before any action: node -> reason, node -> total
+    score.
+    """
 
     pre_predicate: str = ""
     rejected: dict[str, str] = field(default_factory=dict[str, str])

@@ -29,7 +29,9 @@ def interned(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def alike(value: H) -> H:
-    """Return one shared object for all recent equal ones: the values that are kept for every object are of few sorts."""
+    """Return one shared object for all recent equal ones: the values that are kept for every object are of few
+    sorts.
+    """
     return value
 
 
@@ -60,7 +62,9 @@ def same_section(before: Object, after: Object, name: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def parse_time(text: str | None) -> float:
-    """Return seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as well)."""
+    """Return seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as
+    well).
+    """
     if not text:
         return 0.0
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

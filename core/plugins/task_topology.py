@@ -111,7 +111,9 @@ def role_of(task: Task) -> str:
 
 
 def size_of(task: Task) -> float:
-    """Return a pod's size for balancing buckets: a milli-core, a mebibyte and a unit of anything else weigh the same."""
+    """Return a pod's size for balancing buckets: a milli-core, a mebibyte and a unit of anything else weigh the
+    same.
+    """
     # Template items begin with cpu and memory, whether or not the pod asks for them.
     (_, cpu), (_, memory), *scalars = task.template.items
     size = cpu + memory / MEBI / MEBI

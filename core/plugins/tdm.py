@@ -1,4 +1,6 @@
-"""tdm: nodes that belong to other users at certain hours. Source: Volcano `plugins/tdm` (time-division multiplexing)."""
+"""tdm: nodes that belong to other users at certain hours. Source: Volcano `plugins/tdm` (time-division
+multiplexing).
+"""
 
 from __future__ import annotations
 

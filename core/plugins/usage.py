@@ -114,7 +114,9 @@ class BusyNodes:
         self._ends_at = float(loads.expires_at[codes != 0].min()) if self._check else 0.0
 
     def prepare(self, session: Session, task: Task) -> Check | None:
-        """Return the answer; None when no node is too busy. It holds until the first refusing measurement is too old."""
+        """Return the answer; None when no node is too busy. It holds until the first refusing measurement is
+        too old.
+        """
         if self._check:
             session.wake(self._ends_at)
         return self._check

@@ -1,4 +1,6 @@
-"""The changes since a cycle, compared with that cycle's own writes: a cycle that sees only its own writes is a no-op."""
+"""The changes since a cycle, compared with that cycle's own writes: a cycle that sees only its own writes is a
+no-op.
+"""
 
 from __future__ import annotations
 

@@ -498,5 +498,7 @@ class View(ViewTables):
         return [*check_view(self), *self._assumed.check()]
 
     def check_touched(self) -> list[str]:
-        """Return broken invariants where anything has changed since the last snapshot, of a view that was whole then."""
+        """Return broken invariants where anything has changed since the last snapshot, of a view that was whole
+        then.
+        """
         return [*check_touched(self), *self._assumed.check()]

@@ -58,7 +58,9 @@ USUAL: Final = VolumeRules()
 
 
 def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> VolumeRules:
-    """Return the rules of a configuration; `ignored`: provisioners whose claims do not count, besides those it names."""
+    """Return the rules of a configuration; `ignored`: provisioners whose claims do not count, besides those it
+    names.
+    """
     settings = config.pumice
     passed_over = DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored)
     return VolumeRules(FIX not in settings.fix, passed_over, hami_config_map(config), RESIZES not in settings.fix)

@@ -169,7 +169,9 @@ class FaultyApiServer(ApiServer):
             self._publish(self._durable)
 
     async def _write(self, entries: Sequence[Entry]) -> None:
-        """Write these records, and wait until they and all earlier ones are durable: the journal takes them in order."""
+        """Write these records, and wait until they and all earlier ones are durable: the journal takes them in
+        order.
+        """
         revision = self.store.revision
         self._writing += 1
         try:

@@ -85,7 +85,9 @@ class Stream:
             tasks.cancel_scope.cancel()
 
     async def _start(self) -> int:
-        """Send the existing objects, and return the position to go on from. Raises ApiError, 410 for an old revision."""
+        """Send the existing objects, and return the position to go on from. Raises ApiError, 410 for an old
+        revision.
+        """
         options, hub = self._options, self._site.hub
         if options.initial or (options.initial is None and not options.revision):
             asked = options.revision or 0

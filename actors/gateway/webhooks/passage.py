@@ -1,4 +1,6 @@
-"""Messages to the api on their way through the webhooks: the resulting object is requested first, shown, and changed."""
+"""Messages to the api on their way through the webhooks: the resulting object is requested first, shown, and
+changed.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,9 @@ class TokenFile:
         self._read_at: float | None = None
 
     async def current(self) -> Credential:
-        """Return the newest token; the one before while the file cannot be read. Raises CredentialsError without any."""
+        """Return the newest token; the one before while the file cannot be read. Raises CredentialsError
+        without any.
+        """
         if self._read_at is None or self._now() - self._read_at >= READ_AGAIN_S:
             self._read()
         return Credential(f"Bearer {self._token}", self._access.certificate, self._access.key)
@@ -113,7 +115,9 @@ EXCERPT: Final = 200
 
 
 class FromPlugin:
-    """A credential from a plugin program. `now`: seconds since the epoch. One program runs at a time for all callers."""
+    """A credential from a plugin program. `now`: seconds since the epoch. One program runs at a time for all
+    callers.
+    """
 
     def __init__(self, access: ClusterAccess, plugin: ExecPlugin, now: Callable[[], float]) -> None:
         self._access = access

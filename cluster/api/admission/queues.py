@@ -41,7 +41,9 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
 
 
 def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
-    """Return the problems of the parent: it must exist, be another queue, not be below this one, and not be too deep."""
+    """Return the problems of the parent: it must exist, be another queue, not be below this one, and not be too
+    deep.
+    """
     name, parent = queue["metadata"]["name"], section(queue, "spec").get("parent") or "root"
     if parent == "root":
         return []
@@ -162,7 +164,9 @@ _STATES: Final = ("Open", "Closed")
 
 
 def initial_status(queue: Object) -> None:
-    """Reset the status: a new queue is open, unless its author closes it; the scheduler writes the allocated amounts."""
+    """Reset the status: a new queue is open, unless its author closes it; the scheduler writes the allocated
+    amounts.
+    """
     queue["status"] = {"state": section(queue, "status").get("state") or "Open"}
 
 

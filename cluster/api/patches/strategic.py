@@ -201,7 +201,9 @@ def _merge_list(original: list[Any], patch: list[Any], type_: str, rules: Rules)
 
 
 def _merged_by_key(original: list[Any], patch: list[Any], type_: str, key: str) -> list[Any]:
-    """Merge elements of the patch into those with the same key; `$patch: delete` removes, `replace` drops the others."""
+    """Merge elements of the patch into those with the same key; `$patch: delete` removes, `replace` drops the
+    others.
+    """
     merged: dict[Any, Any] = {}
     for each in original:
         # of elements that stand twice the first one is merged into, as in Go

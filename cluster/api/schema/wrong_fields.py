@@ -136,7 +136,9 @@ _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)
 
 
 def settle_quantities(obj: dict[str, Any], group: str, version: str, kind: str) -> None:
-    """Write every quantity of an object of a described kind in its canonical form; other values are left as they are."""
+    """Write every quantity of an object of a described kind in its canonical form; other values are left as
+    they are.
+    """
     found = of_kind(group, version, kind)
     if found is not None and (settle := _settler(found.name)) is not None:
         settle(obj)

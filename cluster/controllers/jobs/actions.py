@@ -283,7 +283,9 @@ def _wanted(state: JobState, job: Object, classes: Mapping[JobKey, Object]) -> O
 
 
 def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[ApiRequest], list[PodView]]:
-    """Return creates and deletes, and the resulting pods: new ones are counted as Pending, as they certainly will be."""
+    """Return creates and deletes, and the resulting pods: new ones are counted as Pending, as they certainly
+    will be.
+    """
     requests: list[ApiRequest] = []
     views: list[PodView] = []
     deletes: list[ApiRequest] = []

@@ -157,7 +157,9 @@ class CandidateNodes:
     def feasible(
         self, task: Task, search: NodeSearch, inside: BoolArray | None = None, lacking: BoolArray | None = None
     ) -> BoolArray:
-        """Return the mask of the chosen nodes: only those `inside`, and none that is `lacking`, when these are given."""
+        """Return the mask of the chosen nodes: only those `inside`, and none that is `lacking`, when these are
+        given.
+        """
         session = self._session
         search.refresh(NO_CACHE)
         refused = session.reasons.are_terminal(search.codes)

@@ -34,7 +34,9 @@ class Starving:
 
 
 def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job], bool] | None = None) -> Starving:
-    """Return the admitted, valid, starving jobs. `every_queue`: queues with any valid job take part, starving or not."""
+    """Return the admitted, valid, starving jobs. `every_queue`: queues with any valid job take part, starving
+    or not.
+    """
     starving = Starving(PriorityQueue(session.points.queue_order.before))
     seen: set[str] = set()
     for job in session.jobs.in_order:

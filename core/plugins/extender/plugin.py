@@ -328,7 +328,9 @@ _KNOWN: Final = {code.value for code in Code}
 
 
 def _reads(settings: ExtenderSettings) -> Reads:
-    """Return a new value every time: the inputs of an extender's answer are unknown, so each pod is asked about anew."""
+    """Return a new value every time: the inputs of an extender's answer are unknown, so each pod is asked about
+    anew.
+    """
 
     def kind(task: Task) -> Hashable:
         # An object equals itself alone, so such a task shares its answers with no other.

@@ -102,7 +102,9 @@ class Taken(NamedTuple):
 
 
 def nonzero_taken(session: Session) -> tuple[Taken, Taken]:
-    """Return cpu and memory of the pods on each node, with kube-scheduler's defaults for containers without requests."""
+    """Return cpu and memory of the pods on each node, with kube-scheduler's defaults for containers without
+    requests.
+    """
     return taken_of(session, session.kube.nonzero)
 
 
@@ -178,7 +180,9 @@ class Balance(NamedTuple):
 
 
 def _of_two(read: RowReader[V], fractions: list[Fraction[V]], weight: float) -> Callable[[Own, At], V]:
-    """Return 100 * (1 - distance / 2), as -50 * (distance - 2): twice, half and signs are exact, so both round alike."""
+    """Return 100 * (1 - distance / 2), as -50 * (distance - 2): twice, half and signs are exact, so both round
+    alike.
+    """
     (cpu, memory), floor, magnitude = fractions, read.floor, read.magnitude
 
     def score(own: Own, at: At) -> V:

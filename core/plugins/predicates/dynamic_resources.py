@@ -154,7 +154,9 @@ class DynamicResources:
         return np.flatnonzero(mask)
 
     def choose(self, row: int, asked: list[Asked]) -> list[list[Given]] | None:
-        """Return the devices that claims would get on a node; None where they do not suffice. Raises ExpressionError."""
+        """Return the devices that claims would get on a node; None where they do not suffice. Raises
+        ExpressionError.
+        """
         here = [device for device in self._known_devices() if device.rows[row]]
         taken = self._in_use.union(given.device for devices in self.reserved.values() for given in devices)
         return Allocator(here, taken).allocate(asked)

@@ -82,7 +82,9 @@ def _meant_by(term: AffinityTerm, pods: PodIndex) -> Matching:
 
 
 def in_common(terms: list[AffinityTerm]) -> tuple[frozenset[str] | None, LabelSelector]:
-    """Return one question for pods that match every term: the namespaces of all terms, and all requirements together."""
+    """Return one question for pods that match every term: the namespaces of all terms, and all requirements
+    together.
+    """
     reach: frozenset[str] | None = None
     for term in terms:
         own = term.reach()
@@ -182,7 +184,9 @@ class AffinityCounts:
         return self._own is not NO_TERMS or self._hosts.anywhere()
 
     def move(self, other: Task, row: int, sign: int, *, is_host: bool = True) -> None:
-        """Count another pod that is put on a node (sign 1) or taken off it (-1); `is_host`: its own terms count, too."""
+        """Count another pod that is put on a node (sign 1) or taken off it (-1); `is_host`: its own terms
+        count, too.
+        """
         own, where, labels = self._own, other.namespace, other.labels
         # kube-scheduler counts a pod as company only when it matches every affinity term.
         if all(term.matches(where, labels) for term, _ in own.affinity):

@@ -107,7 +107,9 @@ class QueueOrder(Order["QueueKey | Compare[Queue]", "Queue", "Queue"]):
 
     @cached
     def key(self) -> Callable[[Queue], Any] | None:
-        """Return a sort key that agrees with `before` for as long as nothing is placed, None where a plugin compares."""
+        """Return a sort key that agrees with `before` for as long as nothing is placed, None where a plugin
+        compares.
+        """
         keys = [rule.of for rule in self.rules if isinstance(rule, QueueKey)]
         if len(keys) < len(self.rules):
             return None

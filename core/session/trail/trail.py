@@ -71,7 +71,9 @@ class HearingOfMany:
         self._keys = [task.key for task in batch.facts.tasks(batch.rows)]
 
     def gave(self, tier: int, plugin: str, answer: BoolArray, over: BoolArray) -> None:
-        """Note a plugin's answer. `answer` bool [M]; `over` bool [count]: the nodes where it does not count any more."""
+        """Note a plugin's answer. `answer` bool [M]; `over` bool [count]: the nodes where it does not count any
+        more.
+        """
         for place, election in self._elections.items():
             if not over[place]:
                 election.opinions.append(Opinion(tier, plugin, frozenset(self._on(place, answer))))
@@ -177,7 +179,9 @@ class HeardSearch(NodeSearch):
         return super().best_of(group)
 
     def answers(self) -> list[FilterAnswer]:
-        """Return each filter's answer about each node by itself: room first (an answer a resource), then the filters."""
+        """Return each filter's answer about each node by itself: room first (an answer a resource), then the
+        filters.
+        """
         found = list[FilterAnswer]()
         own = self.session.searches.hard_shard
         if own is not None:
