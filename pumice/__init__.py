@@ -43,7 +43,7 @@ _LAB: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return a name of the library when it is first used: a command line needs few of them."""
+    """Import and return a name of the library on first use: a command line needs few of them."""
     if name not in _LAB:
         raise AttributeError(f"module 'pumice' has no attribute {name!r}")
     module = import_module(_LAB[name])

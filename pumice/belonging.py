@@ -1,4 +1,4 @@
-"""Owner of a pod and size of its group, as the pod and its PodGroup say: one rule for every summary."""
+"""Owner of a pod and size of its group, from the pod and its PodGroup: one rule for every summary."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DEFAULT_QUEUE: Final = "default"
 
 
 def group_of(namespace: str, pod: Object) -> str:
-    """Return its PodGroup, "namespace/name"; "" for none."""
+    """Return the pod's PodGroup, "namespace/name"; "" for none."""
     return _named(namespace, pod, GROUP_NAME)
 
 
 def job_of(namespace: str, pod: Object) -> str:
-    """Return the Volcano Job that it names itself, "namespace/name"; "" for none."""
+    """Return the Volcano Job that the pod itself names, "namespace/name"; "" for none."""
     return _named(namespace, pod, JOB_NAME)
 
 

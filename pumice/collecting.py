@@ -1,4 +1,6 @@
-"""Garbage collection for work that makes much and drops little: rarely, as in the running scheduler, or not at all."""
+"""Garbage collection for work that makes many objects and drops few: rarely, as in the running scheduler, or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ RARELY: Final = (1_000_000, 50, 100)
 
 @contextmanager
 def rarely() -> Generator[None]:
-    """Python's stock thresholds cost a replay a quarter of its speed."""
+    """Collect rarely: Python's stock thresholds cost a replay a quarter of its speed."""
     before = gc.get_threshold()
     gc.set_threshold(*RARELY)
     try:

@@ -1,4 +1,4 @@
-"""The application's branch of the error tree (root: config/errors.py), and packages that may be missing."""
+"""The application's branch of the error tree (root: config/errors.py), and optional packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def demand(module: str, extra: str, what: str) -> Any:
 
 
 def absent(module: str, extra: str, what: str) -> str:
-    """Return the objection of `demand` to a missing module; "" if the module is installed."""
+    """Return the message of `demand` for a missing module; "" if the module is installed."""
     try:
         demand(module, extra, what)
     except RequestError as error:
@@ -32,7 +32,7 @@ def absent(module: str, extra: str, what: str) -> str:
 
 
 class InputError(RequestError):
-    """Something handed in is not what it should be.
+    """An input is not valid.
 
     Names the file, the document (from 1; 0: the whole file), the line (0: unknown), the dotted path of the field, and
     what was expected.
@@ -48,6 +48,6 @@ class InputError(RequestError):
 
     @property
     def place(self) -> str:
-        """`job.yaml: document 2 (line 14)`, as far as known."""
+        """Return the place, like `job.yaml: document 2 (line 14)`, as far as known."""
         where = f"{self.source}:{self.line}" if self.line else self.source
         return f"{where} (document {self.document})" if self.document > 1 else where

@@ -1,6 +1,6 @@
 """Executors of work: processes of this machine, or a Dask cluster. Both are executors of the standard library, and
-callers that repeat a task often accept either: sweeps, storms, conformance, searches for the change that lets a job
-start.
+callers that repeat a task often accept either: sweeps, storms, conformance, searches for the smallest change that lets
+a job start.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class WorkerDiedError(BrokenExecutor):
-    """The process that was at it died, killed or out of memory."""
+    """The process of the task died, killed or out of memory."""
 
 
 def nothing() -> None:
-    """Nothing has to be done first."""
+    """Do nothing before the first task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ class _Worker:
     line: Connection[Call, tuple[bool, Any]]
 
     def end(self) -> None:
-        """End the process at once, even in the middle of a task."""
+        """End the process immediately, even in the middle of a task."""
         self.process.kill()
         self.process.join()
         self.line.close()
 
 
 class Processes(Executor):
-    """At most so many fresh processes, each started when there is something for it and served by a thread of ours.
+    """At most so many fresh processes, each started when a task comes and served by a thread of this process.
 
     `begin` is called first in each of them. What raises there is raised by the result; WorkerDiedError where the
     process died, and another one goes on with the next thing.
@@ -108,7 +108,7 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """All that was handed in is done first, unless it is cancelled; no more can be."""
+        """Finish all submitted tasks first, unless they are cancelled; accept no more."""
         if cancel_futures:
             self._forget()
         for _ in self._threads:
@@ -117,7 +117,7 @@ class Processes(Executor):
             thread.join()
 
     def kill(self) -> None:
-        """End at once, whatever is under way."""
+        """End immediately, whatever is running."""
         with self._lock:
             self._ended = True
             for process in self._alive:
@@ -199,8 +199,8 @@ KILLED: Final = "KilledWorker"
 
 @contextmanager
 def local(workers: int, begin: Callable[[], None] = nothing) -> Generator[Executor]:
-    """Fresh processes, so that what a worker imports is what a newcomer imports. Who leaves before the end, for
-    whatever reason, does not wait for what is under way.
+    """Yield an executor of fresh processes, so that a worker imports what any new process imports. A caller that leaves
+    early, for whatever reason, does not wait for running tasks.
     """
     pool = Processes(workers, begin)
     try:
@@ -211,7 +211,7 @@ def local(workers: int, begin: Callable[[], None] = nothing) -> Generator[Execut
 
 @contextmanager
 def dask(address: str) -> Generator[Executor]:
-    """The workers of a Dask cluster, which must see the same files and have Pumice. It replaces one that dies."""
+    """Yield the workers of a Dask cluster, which must see the same files and have Pumice. It replaces one that dies."""
     with demand("distributed", "dask", "Dask clusters").Client(address) as client:
         yield client.get_executor(pure=False)
 
@@ -224,8 +224,7 @@ def executors(workers: int, address: str | None, begin: Callable[[], None] = not
 def as_ended(
     work: Callable[..., Any], tasks: Mapping[K, tuple[Any, ...]], executor: Executor
 ) -> Generator[tuple[K, Future[Any]]]:
-    """Key and future of each task as it ends; tasks that have not begun when the caller leaves are not begun any
-    more."""
+    """Yield key and future of each task as it ends; tasks that have not begun when the caller leaves are cancelled."""
     running = {executor.submit(work, *task): key for key, task in tasks.items()}
     try:
         for future in as_completed(running):

@@ -56,7 +56,7 @@ class CaseFile(pytest.File):
 
 
 class BrokenExpectationError(Exception):
-    """What a case expects does not hold."""
+    """An expectation of a case does not hold."""
 
 
 class CaseItem(pytest.Item):
@@ -67,7 +67,7 @@ class CaseItem(pytest.Item):
         self._case, self._number = case, number
 
     def runtest(self) -> None:
-        """Live through the case. Raises BrokenExpectationError."""
+        """Run the case. Raises BrokenExpectationError."""
         from pumice.config.errors import PumiceError  # noqa: PLC0415 (only where there is a case)
         from pumice.questions.gate.alone import tried  # noqa: PLC0415
 

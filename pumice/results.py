@@ -86,7 +86,7 @@ class Result(msgspec.Struct, tag_field="schema"):
 
 
 class Sides(msgspec.Struct, Generic[T], frozen=True):
-    """Something in the one run or future, and in the other."""
+    """A value of the one run or future, and of the other."""
 
     before: T
     after: T
@@ -133,7 +133,7 @@ def json_schema(command: str) -> Plain:
 
 
 def _printed(form: type[Result]) -> Any:
-    """Return the type of what is described: of a `Laid` result that of its mapping."""
+    """Return the described type: of a `Laid` result that of its mapping."""
     if not issubclass(form, Laid):
         return form
     (name,) = form.__struct_fields__
@@ -155,7 +155,7 @@ def _top(form: type[Result], schema: Plain, components: Plain) -> Plain:
 
 
 def _describe(component: Plain) -> None:
-    """Put the paragraphs of its docstring in one line each, and what they say of single keys beside these."""
+    """Put the paragraphs of its docstring in one line each, and sentences about single keys beside these."""
     if "description" in component:
         paragraphs = (" ".join(each.split()) for each in component["description"].split("\n\n"))
         component["description"] = "\n\n".join(paragraphs)

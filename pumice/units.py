@@ -12,8 +12,9 @@ BYTES: Final = (("Ti", 2.0**40), ("Gi", 2.0**30), ("Mi", 2.0**20), ("Ki", 2.0**1
 
 
 def amounts_of(figures: Mapping[str, float], what: str) -> str:
-    """Return one of a queue's amounts out of its gauges (`allocated_milli_cpu`, …): "4 cpu, 8Gi memory"; zeroes left
-    out."""
+    """Return one of a queue's amounts from its gauges (`allocated_milli_cpu`, …): "4 cpu, 8Gi memory"; zeroes
+    left out.
+    """
     found: dict[str, float] = {}
     for name, value in figures.items():
         resource = name.removeprefix(f"{what}_")
@@ -23,12 +24,12 @@ def amounts_of(figures: Mapping[str, float], what: str) -> str:
 
 
 def listed(amounts: Mapping[str, float]) -> str:
-    """Amounts by resource, as the scheduler counts them: "4 cpu, 8Gi memory"; zeroes left out."""
+    """Return amounts by resource in the scheduler's units as text: "4 cpu, 8Gi memory"; zeroes left out."""
     return ", ".join(amount(resource, value) for resource, value in amounts.items() if value)
 
 
 def amount(resource: str, value: float) -> str:
-    """Format so much of a resource as the scheduler counts it (memory in bytes, pods and volumes whole, all else in
+    """Format so much of a resource in the scheduler's units (memory in bytes, pods and volumes whole, all others in
     thousandths) as people write it: `1.4 cpu`, `8Gi memory`, `60Gi ephemeral-storage`, `1.5 nvidia.com/gpu`, `1 pod`.
     """
     text = figure(resource, value)

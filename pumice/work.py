@@ -1,4 +1,4 @@
-"""A budget of work: what may be tried is bounded by what it costs, not by the clock, so that load changes no answer."""
+"""A budget of work: trials are bounded by their cost, not by the clock, so that load changes no answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WorkOverError(Exception):
 
 @dataclass(slots=True)
 class WorkBudget:
-    """`units` that may be used, and how many are `used`."""
+    """A budget: `units` that may be used, and how many are `used`."""
 
     units: float
     used: float = 0.0

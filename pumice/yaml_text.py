@@ -1,4 +1,4 @@
-"""YAML that every reader understands alike: texts that kubectl would take for something else are quoted."""
+"""YAML that every reader reads alike: texts that kubectl would take for another type are quoted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pumice.config.scalars import resolve_plain
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML leaves `y`, `08` and `1e3` unquoted, which Go's reader takes for a boolean and for numbers."""
+    """A dumper that quotes `y`, `08` and `1e3`: PyYAML leaves them unquoted, and Go's reader takes them for a boolean
+    and for numbers.
+    """
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

@@ -6,5 +6,5 @@ from pumice.cli.app import command_line
 
 
 def main() -> None:
-    """The console script `pumice`. Ends the process with the exit codes of the command line's contract."""
+    """Run the console script `pumice`. It ends the process with the exit codes of the command line's contract."""
     raise SystemExit(command_line())

@@ -123,7 +123,7 @@ CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 
 
 def load(name: str) -> Any:
-    """Return the command itself, with its options. Imports what it needs. Raises KeyError."""
+    """Return the command itself, with its options. Imports its dependencies. Raises KeyError."""
     row = COMMANDS[name]
     with keeping():
         function = getattr(import_module(f"pumice.cli.{name}"), name)
@@ -136,20 +136,20 @@ class LazyCommand(TyperCommand):
     """A command that is loaded when it is called."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return the context of the command itself, which is the one that is invoked then."""
+        """Return the context of the command itself, which is then the invoked one."""
         assert self.name is not None
         return load(self.name).make_context(info_name, args, parent, **extra)
 
 
 class Commands(TyperGroup):
-    """The group of them all."""
+    """The group of all commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names."""
+        """Return their names."""
         return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
-        """Return one of them; None: there is none."""
+        """Return a command; None for an unknown name."""
         row = COMMANDS.get(cmd_name)
         return None if row is None else LazyCommand(cmd_name, help=row.help)
 
@@ -174,7 +174,7 @@ class Commands(TyperGroup):
         return code
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Each with all of its help, which would be cut to one line."""
+        """Write each command with its whole help, which click would cut to one line."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
 
@@ -203,7 +203,7 @@ def options(
         bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
-    """Options of `pumice` itself."""
+    """Set the options of `pumice` itself."""
 
 
 def command_line(arguments: list[str] | None = None) -> int:

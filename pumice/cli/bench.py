@@ -62,7 +62,9 @@ def bench(
 
 
 def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Parameters:
-    """Return the scenario's usual size with what was given laid over it. UsageError for an option it does not take."""
+    """Return the scenario's usual size with the given values laid over it. UsageError for an option that it does not
+    take.
+    """
     changes = {name: value for name, value in given.items() if value is not None}
     for name in changes:
         if name != "runs" and not getattr(defaults, name):
@@ -79,7 +81,7 @@ def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Paramet
 
 
 def show(console: Console, found: BenchResult) -> None:
-    """The figures, and beside them what the machine was like."""
+    """Print the figures, and the state of the machine beside them."""
     sizes = ", ".join(f"{name} {value}" for name, value in found.parameters.items())
     table = WholeTable("figure", "median", "least", "greatest", "unit", title=f"{found.scenario}: {sizes}")
     for name, figure in found.figures.items():

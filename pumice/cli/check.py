@@ -52,7 +52,7 @@ def check(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Exit code 2 for a configuration or an object that is refused; warnings change nothing."""
+    """Check a configuration. Exit code 2 for a refused configuration or object; warnings change nothing."""
     asked = server_of(server, token, token_file, certificate, terminal)
     if asked is not None and manifests:
         raise UsageError("--server and -f name different clusters: say one of them", path="--server")
@@ -82,7 +82,7 @@ def _settings(
 
 
 def show(console: Console, told: Review) -> None:
-    """Actions in their order, plugins tier by tier, warnings."""
+    """Print actions in their order, plugins tier by tier, and warnings."""
     say = partial(console.print, markup=False, highlight=False)
     say("In every cycle:")
     for action in told.actions:

@@ -1,4 +1,4 @@
-"""`pumice conformance`: run case files and say what differs from the real Volcano."""
+"""`pumice conformance`: run case files and list the differences from the real Volcano."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pumice.proof.conformance.runner import CaseTally, Score, run_suites, score_
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
-    """Every difference on its own lines (expected above found), the trace, and the outcome of every cycle."""
+    """Print every difference on its own lines (expected above found), the trace, and the outcome of every cycle."""
     console.print(f"{verdict.suite}: {verdict.case}: {'passed' if verdict.passed else 'failed'}")
     if verdict.reason:
         console.print(verdict.trace or verdict.reason)
@@ -77,7 +77,7 @@ def conformance(
 
 
 def show(console: Console, score: Score) -> None:
-    """One line a failing case, then the suites, then the totals."""
+    """Print one line for each failing case, then the suites, then the totals."""
     for failure in score.failures:
         line = f"{failure.suite}: {failure.case}: {failure.diff}"
         console.print(line if len(line) <= LINE_LENGTH else line[:LINE_LENGTH] + " …")

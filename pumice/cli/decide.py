@@ -1,4 +1,4 @@
-"""`pumice decide`: what would the scheduler do with these objects? Nothing is written anywhere."""
+"""`pumice decide`: the scheduler's decisions about these objects; nothing is written anywhere."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from pumice.results import Result
 class DecideResult(Result, kw_only=True, tag="decide/1"):
     """Decisions that the scheduler would make: the outcome of each cycle; the gauges of the `queues` as the last one
     opened; and the pods that are left without a node after it, by "namespace/name". `without_pods`: Jobs that have no
-    pods; `cards`: by pod, the cards that it is given; `ended`: by PodGroup, where each action ended for it; `input`:
-    how many objects were read as what. `supposed`: what was not asked of processes outside, in sentences.
+    pods; `cards`: the assigned cards by pod; `ended`: by PodGroup, where each action ended for it; `input`: the number
+    of objects read in each way. `supposed`: sentences on questions to outside processes that were not asked.
     """
 
     cycles: list[Outcome]
@@ -156,7 +156,7 @@ def from_journal(db: Path, cycle: int, moment: float | None, terminal: Terminal)
 
 
 def result_of(decided: Sequence[Cycle], read: InputCounts) -> DecideResult:
-    """Return what is printed."""
+    """Return the result to print."""
     last = decided[-1]
     pending = left_pending(last.objects, last.result, last.reasons)
     return DecideResult(
@@ -172,7 +172,7 @@ def result_of(decided: Sequence[Cycle], read: InputCounts) -> DecideResult:
 
 
 def cards_of(result: CycleResult) -> Iterator[tuple[str, list[str]]]:
-    """Yield each pod that was bound to cards, with what it was given of them."""
+    """Yield each pod that was bound to cards, with its parts of them."""
     for bind in result.binds:
         given = given_cards(bind.annotations)
         if given:
@@ -180,7 +180,7 @@ def cards_of(result: CycleResult) -> Iterator[tuple[str, list[str]]]:
 
 
 def queues_of(report: CycleReport) -> dict[str, dict[str, float]]:
-    """Return every queue's numbers: Volcano's gauges, and what it has no gauge for (guarantee, inqueue, elastic)."""
+    """Return every queue's numbers: Volcano's gauges, and those without a gauge (guarantee, inqueue, elastic)."""
     return report.queue_amounts.beside(report.queues).by_queue()
 
 

@@ -1,4 +1,4 @@
-"""`pumice eta`: when the jobs that wait will start; and how good that was, over a run that is over."""
+"""`pumice eta`: when the waiting jobs will start; and the accuracy of such estimates over an ended run."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def eta(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Live through sampled futures."""
+    """Estimate starts from sampled futures."""
     sampling = FutureSampling(samples, seconds_of(horizon, "--horizon"), seed)
     there = server_of(server, token, token_file, certificate, terminal)
     source = ForkSource(db, at, there, manifests, config, plugins_dir, lenient)
@@ -91,7 +91,7 @@ def eta(
 
 
 def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | None) -> None:
-    """A line a job."""
+    """Print a line for each job."""
     head = ("job", "starts in", "most likely", "as pods say", "waits for", "known from")
     table = WholeTable(*head, sentences=True)
     for job, each in found.items():

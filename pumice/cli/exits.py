@@ -57,7 +57,7 @@ failure."""
 
 
 def exit_code_of(error: BaseException) -> Exit:
-    """Return the exit code of an error, which says who is at fault."""
+    """Return the exit code of an error, by the party at fault."""
     if isinstance(error, KeyboardInterrupt):
         return Exit.INTERRUPTED
     if isinstance(error, BAD_INPUT):
@@ -88,7 +88,7 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
 
 
 def _exit_of_group(group: BaseExceptionGroup[BaseException]) -> Exit:
-    """Return a task group's errors: an interrupt wins; an unexpected one is shown whole."""
+    """Return the exit code of a task group's errors: an interrupt wins; an unexpected one is shown whole."""
     leaves = _leaves(group)
     if interrupts(group):
         return Exit.INTERRUPTED

@@ -1,4 +1,4 @@
-"""`pumice explain`: why a pod or a job is pending, or why it was placed there, or evicted."""
+"""`pumice explain`: why a pod or a job is pending, was placed where it is, or was evicted."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ def explain(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Decide the cycle again and tell what it did about the object; the exit code is 2 when some of the input could not
-    be used."""
+    """Decide the cycle again and explain its result for the object; the exit code is 2 when some of the input could not
+    be used.
+    """
     asked = server_of(server, token, token_file, certificate, terminal)
     if now is not None and not manifests:
         raise UsageError("a server and a journal have their own clock; --now goes with -f", path="--now")
@@ -112,8 +113,9 @@ def explain(
 def _present(
     server: Server | None, manifests: Sequence[str], settings: SchedulerConfig, now: float | None, terminal: Terminal
 ) -> tuple[Scene, Exit]:
-    """Return the state that a server shows now, or manifests as of `now`; the exit code says whether all could be
-    used."""
+    """Return the state that a server shows now, or manifests as of `now`; the exit code tells whether all could be
+    used.
+    """
     if server is None:
         (objects, whole, now, _), cycle = take_manifests(manifests, (), now, terminal), 1
     else:
@@ -122,7 +124,9 @@ def _present(
 
 
 def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
-    """Pods say that a bind of them was refused, and not how often: a Pumice knows, by its journal."""
+    """Return the number of refused binds of a pod from the journal; the pod's condition only tells that one was
+    refused.
+    """
     pods = pods_of(scene.view, kind, name, jobs_of(scene.view, kind, name))
     if not refused_among(scene.view, pods, {}):
         return scene
@@ -147,7 +151,7 @@ def _object_named(kind: str, name: str | None) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """Scene in which advice is searched. `file`: the journal, if it comes from one; `again`: a Job that is over, which
+    """The state in which advice is searched. `file`: the journal, if it comes from one; `again`: an ended Job that
     could be submitted again.
     """
 
@@ -165,7 +169,7 @@ class Occasion:
 
 
 def _tell(account: Account, occasion: Occasion, seconds: float, terminal: Terminal) -> None:
-    """The reason comes first; what would help takes its time."""
+    """Print the reason first; advice takes its time."""
     if terminal.tables:
         show(terminal.out, account, recorded=occasion.scene.recorded is not None)
         sys.stdout.flush()
@@ -182,7 +186,7 @@ def _difference(account: Account) -> str:
 
 
 def show(console: Console, account: Account, *, recorded: bool = True) -> None:
-    """The sentence first, then the counts."""
+    """Print the sentence first, then the counts."""
     where = f" in cycle {account.cycle}" if recorded else ""
     code = f" ({account.reason})" if account.wait is not None else ""
     console.print(f"{account.kind} {account.name}{where}: {account.state}{code}")

@@ -1,4 +1,4 @@
-"""`pumice gate`: which jobs does a change of a cluster's policy help or harm?"""
+"""`pumice gate`: the jobs that a change of a cluster's policy helps or harms."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def gate(
     *,
     terminal: Terminal,
 ) -> int:
-    """Exit code 0: the change passes; 1: something fails under head that base keeps; 2: the input cannot be used."""
+    """Judge a change. Exit code 0: it passes; 1: an expectation that holds under base fails under head; 2: the input
+    cannot be used.
+    """
     install_plugins(plugins_dir)
     pool = None if workers == 1 and dask is None else executors(workers, dask)
     with TemporaryDirectory() as space:
@@ -121,7 +123,7 @@ def gate(
 
 
 def _demand_outputs(files: Sequence[Path | None], keep: Path | None, *, mutate: bool) -> None:
-    """Look whether what is asked for can be written, before anything is lived through. Raises ConfigError."""
+    """Check that the requested outputs can be written, before any run. Raises ConfigError."""
     if mutate and (keep is not None or any(files)):
         raise UsageError("--mutate judges many changes: it goes without --junit, --markdown and --keep")
     for output in filter(None, files):

@@ -72,9 +72,9 @@ def in_force(
 
 
 class HandedIn(NamedTuple):
-    """Objects; whether all that was handed in could be used; the moment they stand for (seconds since the epoch): the
-    one that was asked for, else `moment_of` them, so that who asks twice gets the same answer; and how many were judged
-    as new, how many taken as a cluster had them (`read_as`), and how many refused.
+    """Objects of the input, and whether all could be used; their moment (seconds since the epoch): the requested one,
+    else `moment_of` them, so that repeated questions get the same answer; and how many were checked as new, taken as a
+    cluster had them (`read_as`), and refused.
     """
 
     objects: list[dict[str, Any]]
@@ -84,7 +84,7 @@ class HandedIn(NamedTuple):
 
 
 def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: bool = True) -> Loaded:
-    """Everything behind the paths; what was skipped is warned about, what could not be used is said as an error."""
+    """Return everything behind the paths; skipped objects are warned about, unusable ones are errors."""
     loaded = load(paths, sys.stdin)
     for line in loaded.skipped:
         terminal.warn(line)
@@ -100,13 +100,13 @@ def load_manifests(paths: Sequence[str], terminal: Terminal, *, controllers: boo
 
 
 def demand_objects(objects: Sequence[object], terminal: Terminal) -> None:
-    """Raises UsageError where there is nothing that a question could be about."""
+    """Refuse an input without objects for the question. Raises UsageError."""
     if not objects:
         raise UsageError("no object of the input could be used" if terminal.errors else "the input has no objects")
 
 
 def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, Any]]:
-    """Everything behind the paths that an API takes; what it refuses is said as an error, with the API's words.
+    """Return everything behind the paths that an API accepts; a refusal is an error, with the API's words.
 
     A caller that lives through a future reads objects before the API of that future has judged them.
     """
@@ -123,7 +123,7 @@ def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, An
 
 
 def warn_of_token(token: str | None, terminal: Terminal) -> None:
-    """A token among a command's words is not secret."""
+    """Warn that a token among a command's words is not secret."""
     if token and token != os.environ.get("PUMICE_TOKEN"):
         terminal.warn("--token is visible to all users of this machine in ps; use --token-file or PUMICE_TOKEN")
 
@@ -136,8 +136,7 @@ def load_config(
     plugins: Path | None = None,
     stdin: TextIO | None = None,
 ) -> SchedulerConfig:
-    """Return the scheduler configuration, Volcano's stock one when no file is named. ConfigError names what is
-    wrong.
+    """Return the scheduler configuration, Volcano's stock one when no file is named. ConfigError names the problem.
 
     Installed plugins, and those in the folder `plugins`, may be named in it. `stdin` is read in place of a file `-`.
     """
@@ -183,12 +182,12 @@ def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return the mapping; None for a value that is not a mapping: the reader of the object reports it."""
+    """Return the mapping; None for another value: the reader of the object reports it."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def moment_said(now: str | None) -> float | None:
-    """`--now` in seconds since the epoch, None for none. Raises UsageError."""
+    """Return `--now` in seconds since the epoch, None without it. Raises UsageError."""
     if now is None:
         return None
     try:
@@ -201,7 +200,7 @@ def take_manifests(
     paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
 ) -> HandedIn:
     """Return the objects of the paths and those `beside` them, with the objects that controllers derive from them.
-    Prints a remark for each input that could not be used and for each assumption. Raises UsageError for no object.
+    Prints a remark for each unusable input and for each assumption. Raises UsageError without objects.
     """
     with keeping():
         loaded = load_manifests(paths, terminal)

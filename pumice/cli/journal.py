@@ -1,4 +1,4 @@
-"""`pumice journal`: read a journal as a person would."""
+"""`pumice journal`: a journal in sentences."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class JournalCheck(Result, kw_only=True, tag="journal/1"):
 
 
 class JournalStory(Result, kw_only=True, tag="journal/1"):
-    """The `story` of a job or pod, record by record; what it `waits` for in the newest cycle, null: it does not; and
-    how the Job `ended`, null: it has not.
+    """The `story` of a job or pod, record by record; the reason for which it `waits` in the newest cycle, null when it
+    does not; and how the Job `ended`, null before.
     """
 
     about: str
@@ -70,7 +70,7 @@ def journal(
     *,
     terminal: Terminal,
 ) -> int:
-    """Read the journal; with --check and --backup, the exit code is 1 when it is not whole."""
+    """Read the journal; with --check and --backup, the exit code is 1 when it is damaged."""
     if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:
         raise UsageError("--check, --cycle, --about, --follow and --backup exclude each other")
     if check:
@@ -149,7 +149,9 @@ def show_backup(terminal: Terminal, target: Path, report: ChainReport) -> int:
 
 
 def show_check(terminal: Terminal, found: JournalCheck, before: str = "") -> int:
-    """Whole, or the first record that is not as it was written; `before`: what else there is to say."""
+    """Print that the journal is whole, or the first record that differs from what was written; `before`: a sentence to
+    print first.
+    """
     first_bad = found.first_bad
 
     def words(console: Console) -> None:
@@ -165,7 +167,7 @@ def show_check(terminal: Terminal, found: JournalCheck, before: str = "") -> int
 
 
 def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
-    """One cycle; a usage error when there is none of that number."""
+    """Return one cycle; a usage error for an unknown number."""
     if story.record is None:
         raise UsageError(f"the journal has no cycle {number}", path="--cycle")
     lines = [story.record, *story.decisions, *story.outcomes, *story.shadows]
@@ -174,7 +176,7 @@ def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:
 
 
 def show_story(terminal: Terminal, name: str, told: list[StoryEntry], now: WaitsNow | None) -> int:
-    """One story; a usage error when no record has that name."""
+    """Return one story; a usage error for an unknown name."""
     if not told:
         raise UsageError(f"the journal says nothing about {name!r}; jobs and pods are namespace/name", path="--about")
     ended = end_of(name, told)
@@ -209,7 +211,7 @@ def _print_lines(console: Console, lines: list[StoryEntry]) -> None:
 
 
 def line_of(entry: StoryEntry) -> str:
-    """Number, time and sentence."""
+    """Return a line of number, time and sentence."""
     return f"{entry.sequence:>8}  {_time(entry.at)}  {entry.text}"
 
 

@@ -46,7 +46,7 @@ def kubeconfig(
     *,
     terminal: Terminal,
 ) -> int:
-    """Without --write it goes to stdout: as YAML, or JSON when that is asked for."""
+    """Print or write a kubeconfig: without --write to stdout, as YAML, or as JSON on request."""
     flags: dict[str, object] = {"http": http, "token": token, "token_file": token_file, "tls_cert": tls_cert}
     settings = read_process_settings(flags, os.environ)
     warn_of_token(token, terminal)

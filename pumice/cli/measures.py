@@ -46,7 +46,7 @@ class TableRows(StrEnum):
 
 @dataclass(frozen=True)
 class TableFile:
-    """Path of a table and the rows it holds."""
+    """Path of a table and the type of its rows."""
 
     rows: TableRows
     csv: Path | None
@@ -79,7 +79,9 @@ def measures(
     *,
     terminal: Terminal,
 ) -> int:
-    """Waits, slowdowns, evictions, lost work, use and fairness: by job, by queue, over time, and for the whole run."""
+    """Measure waits, slowdowns, evictions, lost work, use and fairness: by job, by queue, over time, and for the whole
+    run.
+    """
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")
     if str(parquet) == "-":
@@ -154,7 +156,7 @@ def _writer(target: TableFile) -> Generator[TableWriter]:
 
 
 def show(console: Console, found: Measures, jobs: list[JobRow]) -> None:
-    """The summary, the queues, and the jobs that were slowed down most."""
+    """Print the summary, the queues, and the jobs with the largest slowdowns."""
     summary = found.summary
     console.print(
         f"{counted(summary['jobs'], 'job')}, {summary['ended']} ended, {summary['unstarted']} unstarted,"

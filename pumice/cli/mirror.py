@@ -131,7 +131,9 @@ def mirror(
     log_level: LeastLogged = None,
     lenient: Lenient = False,
 ) -> int:
-    """Reads and never writes there. Exit code 130 after Ctrl-C, with a journal that the next start continues."""
+    """Follow a cluster without writing to it. Exit code 130 after Ctrl-C, with a journal that the next start
+    continues.
+    """
     flags: dict[str, object] = {
         "db": db, "config": config, "until": until, "keep": keep, "backend": backend, "log_level": log_level,
         "http": http, "token_file": token_file, "tls_cert": tls_cert, "tls_key": tls_key,
@@ -197,7 +199,7 @@ def _plan(
 
 
 def _other(path: Path, config: SchedulerConfig) -> ShadowSettings:
-    """To decide by that file instead of the cluster's own configuration."""
+    """Return the configuration file that replaces the cluster's own."""
     return ShadowSettings(config, str(path), digest_of(read_text(path)))
 
 

@@ -1,4 +1,4 @@
-"""`pumice queue`: what queues have, who waits in which order and why, and what for."""
+"""`pumice queue`: the queues' amounts, and the waiting jobs in their order, with the reasons."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def queue(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Decide the cycle with a trail of all jobs, and look at who waits after it."""
+    """Decide the cycle with a trail of all jobs, and list the waiting jobs after it."""
     asked = server_of(server, token, token_file, certificate, terminal)
     scene = scene_from(db, at, asked, manifests, config, plugins_dir, lenient, terminal)
     waiting_jobs = waiting_jobs_of(scene)
@@ -76,7 +76,7 @@ def estimate_of(starts: dict[str, Estimate], group: str, made_for: str) -> Estim
 
 
 def show(console: Console, waiting_jobs: WaitingJobs, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
-    """The tree, then who waits."""
+    """Print the tree, then the waiting jobs."""
     console.print(QueueTree(f"queues as cycle {waiting_jobs.cycle} opened", waiting_jobs.queues))
     if lately:
         console.print(_past(lately))

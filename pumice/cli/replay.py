@@ -1,4 +1,4 @@
-"""`pumice replay`: decide what a journal holds again, to the same decisions or under another configuration."""
+"""`pumice replay`: decide the cycles of a journal again, to the same decisions or under another configuration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def replay(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Exit code 1 when a cycle comes out otherwise, 2 when a record of the journal is damaged."""
+    """Replay. Exit code 1 when a cycle comes out differently, 2 when a record of the journal is damaged."""
     if save is not None and config is None:
         raise UsageError("it keeps the run under another configuration; name that with --config", path="--save")
     if check and config is not None:
@@ -72,8 +72,8 @@ def replay(
 
 
 def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None, supposed: Sequence[str]) -> int:
-    """The record beside the same under another configuration; exit code 1 when anything differs. `supposed`: what is
-    not asked of processes outside.
+    """Return the record beside the same run under another configuration; exit code 1 when anything differs. `supposed`:
+    questions to outside processes that are not asked.
     """
     records = anyio.run(_records, file)
     if not records:
@@ -138,7 +138,7 @@ def show_comparison(console: Console, second: Second, supposed: Sequence[str]) -
 
 
 def _job_line(changed: tuple[str, Mapping[str, FigureSides]]) -> tuple[str, str]:
-    """Say in one line what differs of a job, and on which nodes how many of its pods are."""
+    """Return one line with the differences of a job, and the nodes of its pods."""
     name, figures = changed
     return name, "; ".join(f"{key} {_brief(both['before'])} → {_brief(both['after'])}" for key, both in figures.items())
 

@@ -83,7 +83,7 @@ async def _read(files: list[Path]) -> list[RecordedRun]:
 
 
 def _save(drawn: dict[str, dict[str, Any]], folder: Path | None, form: str) -> list[Path]:
-    """Each plot on white paper, as a file of its name."""
+    """Save each plot on white paper, as a file of its name, and return the files."""
     if folder is None:
         return []
     drawer = demand("vl_convert", "report", "Plots")

@@ -90,7 +90,7 @@ def _option(name: str, more: str = "") -> Any:
 
 
 def _switch(name: str) -> Any:
-    """Return a process setting that is either on or off; it has no opposite flag."""
+    """Return a process setting as a switch without an opposite flag."""
     setting = _SETTINGS[name]
     return typer.Option(setting.flag, help=f"{setting.description} [{setting.variable}]", show_default=False)
 
@@ -140,7 +140,7 @@ def run(
     leader_elect_resource_name: Annotated[str | None, _option("leader_elect_resource_name")] = None,
     leader_elect_resource_namespace: Annotated[str | None, _option("leader_elect_resource_namespace")] = None,
 ) -> int:
-    """Run until a signal; 1 when a storm broke something, else 130 after Ctrl-C, 2 when input was refused."""
+    """Run until a signal; 1 when a storm broke an invariant, else 130 after Ctrl-C, 2 when input was refused."""
     flags: dict[str, object] = {name: given for name, given in locals().items() if name in _SETTINGS}
     settings = read_process_settings(flags, os.environ)
     terminal = Terminal(output, quiet, LogLevel(settings.log_level))
@@ -158,7 +158,7 @@ def run(
 
 
 def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal, plugins_dir: str | None) -> Exit:
-    """Run it, and tell how it went; of jobs that are left waiting, why, by the reasons that explain has."""
+    """Run the system, and report the result; for jobs that are left waiting, the reasons as explain gives them."""
     try:
         outcome = run_plan(plan, ProgressWatch(terminal, loaded, live=not plan.virtual))
     except BaseException as error:  # a second Ctrl-C, or what the process died of, hides nothing
@@ -190,7 +190,7 @@ def carry_out(plan: RunPlan, loaded: Loaded, terminal: Terminal, plugins_dir: st
 
 
 def say_done(terminal: Terminal, summary: RunResult, db: Path) -> None:
-    """Say on stderr that a continued journal had no work left, and how to start afresh."""
+    """Print on stderr that a continued journal had no work left, and how to start afresh."""
     if not summary.pods_per_s and not summary.pods.pending and not summary.pods.running:
         terminal.say(
             f"all work of {db} was done before: name another journal (--db FILE) or remove {db} to start afresh"
@@ -276,15 +276,15 @@ def start_of(settings: ProcessSettings) -> float | None:
 
 
 def shown_by(objects: Sequence[Object]) -> float:
-    """The newest time in objects that are there from the beginning (seconds since the epoch), 0.0 for none: the clock
-    must have come so far, or they would be of the future.
+    """Return the newest time in objects that exist from the beginning (seconds since the epoch), 0.0 for none: the
+    clock must have come so far, or they would be in the future.
     """
     newest = newest_of(obj for obj in objects if arriving(obj) is None)
     return newest if newest < LATEST_S else 0.0
 
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:
-    """Return a profile's faults; UsageError when nothing of it can happen here, a warning when only some can."""
+    """Return a profile's faults; UsageError when none can happen here, a warning when only some can."""
     chosen = profile(names, Path(settings.profiles) if settings.profiles else None)
     if absent := ", ".join(simulated_only(chosen)):
         if not live_rates(chosen):
@@ -295,7 +295,7 @@ def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveS
 
 
 class ProgressWatch(Watching):
-    """Says on stderr what happens, and shows a live table when a person watches."""
+    """Reports events on stderr, and shows a live table on a terminal."""
 
     def __init__(self, terminal: Terminal, loaded: Loaded, *, live: bool) -> None:
         self._terminal = terminal
@@ -344,7 +344,9 @@ def say_standing(terminal: Terminal, standing: Sequence[WaitRow]) -> None:
 
 
 def say_waiting(terminal: Terminal, waiting: LeftWaiting) -> None:
-    """Print on stderr what is left pending and why, the first of them; and the schedulers that do not run here."""
+    """Print on stderr the first jobs that are left pending, with the reasons; and the schedulers that do not
+    run here.
+    """
     if waiting.why:
         terminal.say(f"{len(waiting.why)} pending:")
     for name, why in list(waiting.why.items())[:MOST_WAITING]:

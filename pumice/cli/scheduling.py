@@ -68,7 +68,7 @@ def _access(settings: ProcessSettings) -> ClusterAccess:
 
 
 def refuse_context(context: str | None) -> None:
-    """Raises UsageError when one is named: no kubeconfig exists."""
+    """Refuse a named context without a kubeconfig. Raises UsageError."""
     if context:
         raise UsageError("a context is one of a kubeconfig: name that with --kubeconfig", path="--context")
 
@@ -103,8 +103,7 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) 
 
 
 def election_of(settings: ProcessSettings) -> ElectionSettings | None:
-    """Return the election; None where none is asked for. ConflictError for periods that client-go would not have
-    either."""
+    """Return the election; None without one. ConflictError for periods that client-go would refuse, too."""
     if not settings.leader_elect:
         return None
     found = ElectionSettings(

@@ -1,4 +1,4 @@
-"""`pumice schema`: JSON Schemas of what commands print."""
+"""`pumice schema`: JSON Schemas of the commands' results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def schema(
     *,
     terminal: Terminal,
 ) -> int:
-    """Without a name, list the commands and the versions of their results; `-o json` prints schemas by command."""
+    """Print JSON Schemas with `-o json`, by command; without a name, list the commands and the versions of their
+    results.
+    """
     if command is not None and command not in FORMS:
         near = nearest_names(command, FORMS)
         problem = f"no command {command!r} prints JSON" + (f"; near: {', '.join(near)}" if near else "")

@@ -68,7 +68,7 @@ OwnConfig = Annotated[
 
 
 def one_source(db: Path | None, server: Server | None, manifests: Sequence[str] | None) -> None:
-    """A cluster is in one place. Raises UsageError."""
+    """Check that only one source is named. Raises UsageError."""
     given = [name for name, value in (("--db", db), ("--server", server), ("-f", manifests)) if value]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} name different clusters: say one of them", path=given[0])
@@ -84,8 +84,8 @@ def scene_from(
     lenient: bool,
     terminal: Terminal,
 ) -> Scene:
-    """Return the cycle that is asked about: a recorded one, or the next one of a server or of manifests. What was
-    loaded is kept from the collector: it stays, and there is much of it.
+    """Return the requested cycle: a recorded one, or the next one of a server or of manifests. Loaded objects are kept
+    from the garbage collector: they stay, and are many.
     """
     one_source(db, server, manifests)
     if server is None and not manifests:

@@ -79,7 +79,7 @@ def stress(
     *,
     terminal: Terminal,
 ) -> int:
-    """Exit code 1 when something did not hold, whatever came after it; else 130 after Ctrl-C, 3 when a worker died."""
+    """Run storms. Exit code 1 when an invariant was broken; else 130 after Ctrl-C, 3 when a worker died."""
     if events is not None:
         refuse_beside_events(context)
     chosen = profile(profile_name, profiles)
@@ -101,7 +101,7 @@ def stress(
 
 
 def refuse_beside_events(context: typer.Context) -> None:
-    """A file of events is one storm, wholly described: who asks for more beside it would not get it."""
+    """Refuse options beside a file of events, which describes one storm completely."""
     for name, option in CHOOSING.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -109,7 +109,7 @@ def refuse_beside_events(context: typer.Context) -> None:
 
 
 def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal) -> tuple[StressResult, Exit]:
-    """Run them and tell what came of them; the exit code is the one when everything held."""
+    """Run the storms and print the result; the exit code is the one when every invariant held."""
     began = time.perf_counter()
     with terminal.progress("storms", plan.seeds) as advance:
         tally = run_storms(plan, works, advance)
@@ -130,7 +130,7 @@ def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal)
 
 @contextmanager
 def ended_like_ctrl_c(number: signal.Signals) -> Generator[None]:
-    """In the block this signal does what Ctrl-C does there: no process is left behind, and the findings are printed."""
+    """Make this signal do what Ctrl-C does in the block: no process is left behind, and the findings are printed."""
 
     def handle(_: int, frame: FrameType | None) -> None:
         ctrl_c = signal.getsignal(signal.SIGINT)  # trio has one of its own while a storm runs
@@ -144,7 +144,7 @@ def ended_like_ctrl_c(number: signal.Signals) -> Generator[None]:
 
 
 def again(path: Path) -> StressResult:
-    """Run a written storm once more; it is not cut down again."""
+    """Run a written storm once more, without cutting it down again."""
     began = time.perf_counter()
     script = read_script(path)
     outcome = simulate(script, digest=True)
@@ -161,7 +161,7 @@ def again(path: Path) -> StressResult:
 
 
 def show(console: Console, found: StressResult) -> None:
-    """Faults by kind, then what did not hold and how to see it again."""
+    """Print faults by kind, then the broken invariants and the commands that repeat them."""
     title = f"{found.seeds} storms, {found.events} events, {found.seeds_per_s:.1f} storms/s"
     show_faults(console, found.faults_injected, title)
     if not found.violations:

@@ -35,8 +35,8 @@ FIGURES = (
 
 
 class SweepResult(Result, kw_only=True, tag="sweep/1"):
-    """Number of `runs` in the `table`, a file (null: it is not written yet), number of them that were run now, and
-    number that are `missing`, where any are.
+    """Number of `runs` in the `table`, a file (null: not written yet), number of them that were run now, and number
+    that are `missing`, if any.
     """
 
     table: str | None
@@ -77,7 +77,7 @@ def sweep(
     *,
     terminal: Terminal,
 ) -> int:
-    """Run every combination; what was run before, of the same content, is not run again."""
+    """Run every combination; one that was run before, with the same content, is not run again."""
     spec = read_spec(file)
     target = output or file.with_suffix(".csv")
     if target.suffix not in (".csv", PARQUET):

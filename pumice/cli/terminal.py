@@ -33,15 +33,15 @@ _UNSEEN: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u20
 
 
 class PlainConsole(Console):
-    """A console on which texts stand as they are: what is in brackets or colons is neither style nor picture, and what
-    is not printable is spelled out and cannot move the cursor.
+    """A console on which texts stand as they are: brackets and colons have no meaning, and non-printable characters are
+    spelled out and cannot move the cursor.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments of what is shown, with what is not printable written out."""
+        """Yield the segments of the output, with non-printable characters spelled out."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text == "\n" or text.isprintable():
@@ -54,7 +54,7 @@ class PlainLines(logging.Filter):
     """Makes one line of a record, whatever names are in it; a traceback has lines of its own."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let the record pass, with what is not printable in it written out."""
+        """Let the record pass, with its non-printable characters spelled out."""
         record.msg, record.args = printable(record.getMessage()), ()
         if record.exc_info and not record.exc_text:
             record.exc_text = _PLAIN.formatException(record.exc_info)
@@ -98,22 +98,22 @@ class Terminal:
         sys.stdout.flush()
 
     def say(self, text: str) -> None:
-        """A line about the work, on stderr; --quiet drops it."""
+        """Print a line about the work on stderr; --quiet drops it."""
         if not self.quiet:
             self.err.print(printable(text), markup=False)
 
     def error(self, text: str) -> None:
-        """Input that could not be used while the rest goes on; --quiet does not drop it."""
+        """Report input that could not be used while the rest goes on; --quiet does not drop it."""
         self.errors += 1
         self.err.print(printable(f"error: {text}"), markup=False)
 
     def warn(self, text: str) -> None:
-        """Something the user should know and the work survived."""
+        """Warn of a problem that the work survived."""
         self.say(f"warning: {text}")
 
     @contextmanager
     def progress(self, what: str, total: int) -> Generator[Advance]:
-        """A progress bar on stderr when that is a terminal; gives the function that advances it."""
+        """Yield a progress bar on stderr when that is a terminal, as the function that advances it."""
         if self.quiet or not sys.stderr.isatty():
             yield _ignore
             return
@@ -129,7 +129,7 @@ class Terminal:
 
 
 def _ignore(step: int) -> None:
-    """The advance of a bar that is not shown."""
+    """Ignore the advance of a hidden bar."""
 
 
 def _configure_log(level: LogLevel, quiet: bool) -> None:
@@ -144,8 +144,8 @@ _TAKEN: Final = (("quiet", Quiet, False), ("log_level", Level, LogLevel.WARNING)
 
 
 def speaking(command: Callable[..., int]) -> Callable[..., None]:
-    """Return a guarded command that has a `terminal`: in its place it takes the options that say what goes there, and
-    --lenient. A command that writes a file to `-o` takes --format instead.
+    """Return a guarded command that has a `terminal`: in its place it takes the options of the output, and --lenient. A
+    command that writes a file to `-o` takes --format instead.
     """
     whole = inspect.signature(command, eval_str=True)
     said = ("printed", Printed, None) if "output" in whole.parameters else ("output", Output, None)

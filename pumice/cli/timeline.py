@@ -19,7 +19,7 @@ from pumice.storage.sqlite import SqliteJournal
 
 
 class TimelineResult(Result, kw_only=True, tag="timeline/1"):
-    """The file that was written, its size, and how many jobs are in it."""
+    """The file that was written, its size, and the number of its jobs."""
 
     timeline: str
     bytes: int
@@ -36,7 +36,9 @@ def timeline(
     *,
     terminal: Terminal,
 ) -> int:
-    """Nodes, queues, cycles and actors as tracks, pods as slices, evictions as arrows. Open it in ui.perfetto.dev."""
+    """Draw nodes, queues, cycles and actors as tracks, pods as slices, evictions as arrows. Open the file in
+    ui.perfetto.dev.
+    """
     target = output or file.with_name(f"{file.name}.perfetto-trace")
     note_inputs(file)
     demand_output(target)

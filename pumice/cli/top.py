@@ -1,4 +1,4 @@
-"""`pumice top`: a run on the terminal, as it goes on or as a journal has it."""
+"""`pumice top`: a run on the terminal, live or from a journal."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ LONGEST: Final = 16
 
 @contextmanager
 def pressing() -> Generator[Callable[[float], str]]:
-    """Gives a function that waits so many seconds or for a key, and returns what a terminal sends for it, "" for none.
-    Without a terminal to read from it only waits. Ctrl-C stays an interrupt; a terminal that is gone has pressed q.
+    """Yield a function that waits so many seconds or for a key, and returns the terminal's code for it, "" for none.
+    Without an input terminal it only waits. Ctrl-C stays an interrupt; a closed terminal counts as q.
     """
     if not sys.stdin.isatty():
         yield _wait
@@ -109,7 +109,7 @@ def top(
 
 
 def _follow(look: Callable[[], Frame], every: float, screen: ScreenPart, terminal: Terminal) -> None:
-    """Until q. Who cannot be asked for a while is asked again; the last frame stays, with the reason below it."""
+    """Follow until q. A source that does not answer is asked again; the last frame stays, with the reason below it."""
     frame = look()
     with pressing() as pressed, Live(frame, console=terminal.out, screen=True, auto_refresh=False) as live:
         live.refresh()
@@ -127,7 +127,7 @@ def _follow(look: Callable[[], Frame], every: float, screen: ScreenPart, termina
 def _ends(
     pressed: Callable[[float], str], seconds: float, redraw: Callable[[], None], screen: ScreenPart, height: int
 ) -> bool:
-    """Scroll for so long; whether q was pressed meanwhile."""
+    """Scroll for so long, and return whether q was pressed."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         key = pressed(left)
@@ -145,7 +145,7 @@ def _of_server(server: Server) -> Callable[[], Frame]:
 
 
 def _of_journal(db: Path, plugins_dir: Path | None) -> Callable[[], Frame]:
-    """Raises ConfigError at once without a journal, or for one without a cycle."""
+    """Return a source over a journal. Raises ConfigError without one, or for one without a cycle."""
     anyio.run(newest_cycle, db)
 
     def asking(what: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How a command is called: its help, and one line for a mistake, worded like every other error of Pumice."""
+"""The usage of a command: its help, and one line for a mistake, worded like every other error of Pumice."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class HelpfulCommand(TyperCommand):
-    """A command whose help has a line for each argument and option, wrapped at the width of the terminal; the variable
-    of the environment and the default stand in brackets.
+    """A command whose help has a line for each argument and option, wrapped at the width of the terminal; the
+    environment variable and the default stand in brackets.
     """
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -41,7 +41,7 @@ class HelpfulCommand(TyperCommand):
 
 
 def _row(parameter: Any) -> tuple[str, str]:
-    """Return how a parameter is written, and what it does."""
+    """Return a parameter's form, and its purpose."""
     metavar = parameter.metavar or ""
     if parameter.param_type_name == "argument":
         return metavar, parameter.help or ""
@@ -74,7 +74,7 @@ EXPECTED: Final = (
 
 
 def mistake_of(error: Any, arguments: Sequence[str], commands: Iterable[str]) -> str:
-    """Return what is wrong with which option, what was expected, and where the options are listed."""
+    """Return the problem of an option, the expected value, and where the options are listed."""
     command = error.ctx.command_path if error.ctx is not None else "pumice"
     listed = f"{command} --help lists the options"
     option, parameter, message = getattr(error, "option_name", ""), getattr(error, "param", None), str(error.message)
@@ -102,7 +102,7 @@ def mistake_of(error: Any, arguments: Sequence[str], commands: Iterable[str]) ->
 
 
 def _given(options: Sequence[str], arguments: Sequence[str]) -> str:
-    """Return ", was 'x'" for the value that was given to an option; "" if it came from elsewhere."""
+    """Return ", was 'x'" for the value of an option; "" if it came from elsewhere."""
     for at, argument in enumerate(arguments):
         name, has_value, value = argument.partition("=")
         if name in options and (has_value or at + 1 < len(arguments)):

@@ -38,7 +38,7 @@ def view(
     *,
     terminal: Terminal,
 ) -> int:
-    """Prints the address, and serves until Ctrl-C. Every cycle of the journal is a stop of the slider."""
+    """Print the address, and serve until Ctrl-C. Every cycle of the journal is a stop of the slider."""
     newest = anyio.run(newest_cycle, file)
 
     def tell(url: str) -> None:

@@ -82,7 +82,7 @@ def whatif(
     terminal: Terminal,
     lenient: bool = False,
 ) -> int:
-    """Exit code 1 when something differs, 2 when an object could not be used."""
+    """Compare two futures. Exit code 1 when they differ, 2 when an object could not be used."""
     to_be_made(save_as)
     refuse_beside_search(until_starts, (save_as, against, horizon), like, within, budget, (workers, dask))
     horizon_s = seconds_of(horizon or HORIZON, "--horizon")
@@ -112,7 +112,7 @@ def whatif(
 
 
 def spread(workers: int, dask: str | None, plugins_dir: Path | None) -> Executors | None:
-    """Return executors for the futures that a search will probably ask about; None: this process alone."""
+    """Return executors for the futures that a search will probably need; None for this process alone."""
     return None if workers == 1 and dask is None else executors(workers, dask, partial(prepare, plugins_dir))
 
 
@@ -123,13 +123,13 @@ def tell_left_out(found: FutureDifference, terminal: Terminal) -> None:
 
 
 def keep(file: Path | None, fork: Fork, horizon_s: float, seed: int) -> None:
-    """The changed future as a journal, where that is wanted."""
+    """Save the changed future as a journal, if requested."""
     if file is not None:
         save(fork, horizon_s, seed, file)
 
 
 class WholeSeconds:
-    """A bar that goes on in whole seconds; each future begins at none."""
+    """A bar that advances in whole seconds; each future begins at 0."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance, self._last = advance, 0

@@ -1,4 +1,4 @@
-"""Objects in a line: nodes, queues, gangs. Each is a plain manifest that may be changed before it is handed in."""
+"""Objects in a line: nodes, queues, gangs. Each is a plain manifest that may be changed before it is submitted."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def gang(
 
 def trace(rows: Iterable[Mapping[str, Any]]) -> list[Object]:
     """Return jobs that come at their times, and the queues and priority classes that they name: a row for each job,
-    with the columns of a table of one's own (docs/reference/traces.md): `arrival` and `duration` in seconds, `pods`,
-    `cpu`, `gpu`, `queue` and the rest. Raises InputError, which names the row and the column. `pumice.read` reads the
-    same from files.
+    with the columns of a table of jobs (docs/reference/traces.md): `arrival` and `duration` in seconds, `pods`, `cpu`,
+    `gpu`, `queue` and the rest. Raises InputError, which names the row and the column. `pumice.read` reads the same
+    from files.
     """
     return list(objects_of(read_rows(rows, "rows")))
 

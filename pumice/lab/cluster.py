@@ -1,4 +1,5 @@
-"""A cluster in a program or a notebook: hand objects in, decide a cycle, let time go by, look, fork, ask what if.
+"""A cluster in a program or a notebook: submit objects, decide a cycle, let time pass, inspect, fork, and compare
+futures.
 
 It decides what `pumice run --time virtual` would decide, in the caller's own thread and without an event loop, so it
 works under trio, asyncio or neither. Time is virtual and begins in November 2023 unless said otherwise.
@@ -53,7 +54,7 @@ FAR_S: Final = 10 * 365 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class DecidedCycle:
-    """One cycle, `at` so many seconds after the beginning. `pending`: pod -> why it waits, where that is news."""
+    """One cycle, `at` so many seconds after the beginning. `pending`: pod -> the new reason why it waits."""
 
     cycle: int
     at: float
@@ -101,7 +102,9 @@ class Cluster:
 
     @classmethod
     def of_files(cls, *paths: str | Path, **options: Any) -> Cluster:
-        """Of manifests, folders, `kubectl` dumps and traces, as `-f` takes them. InputError for what cannot be used."""
+        """Return a cluster of manifests, folders, `kubectl` dumps and traces, as `-f` takes them. InputError for
+        unusable input.
+        """
         return cls(read(*paths), **options)
 
     @classmethod
@@ -117,7 +120,7 @@ class Cluster:
         return made
 
     def fork(self) -> Cluster:
-        """Return another cluster that is as this one is now; what becomes of one does not touch the other."""
+        """Return an independent copy of this cluster in its present state."""
         return self._of(self._life.fork(), self._seed)
 
     # --- what it does
@@ -128,7 +131,7 @@ class Cluster:
         return round(self._life.now - self._from.now, 3)
 
     def submit(self, *objects: Given) -> None:
-        """Hand objects in, each now or at its `pumice.dev/arrival`. Raises InputError for one that the API refuses."""
+        """Submit objects, each now or at its `pumice.dev/arrival`. Raises InputError for one that the API refuses."""
         now, later = self._parted(objects)
         before = len(self._life.refused)
         self._life.submit(now)
@@ -146,7 +149,7 @@ class Cluster:
         return [*now, *come], [each for each in later if each[0] > self.time]
 
     def step(self) -> DecidedCycle:
-        """Go on until the scheduler has decided something, or nothing more will happen; its newest cycle."""
+        """Go on until the scheduler has decided something, or nothing more will happen, and return its newest cycle."""
         count = len(self.cycles)
         for _ in self._life.moments(self._life.elapsed + FAR_S):
             if len(self.cycles) > count and (self.cycles[-1].binds or self.cycles[-1].evictions):
@@ -154,7 +157,9 @@ class Cluster:
         return self.cycles[-1] if self.cycles else DecidedCycle(0, self.time, {})
 
     def run(self, until: str | float) -> LivedRun:
-        """Let time go by: `"idle"`, so many seconds more, or a duration such as `"2h"`. What came of it so far."""
+        """Let time pass, `"idle"`, so many seconds more, or a duration such as `"2h"`, and return the results
+        so far.
+        """
         with rarely():
             if until == "idle":
                 for _ in self._life.moments(self._life.elapsed + FAR_S):
@@ -179,7 +184,7 @@ class Cluster:
         return [tables.seen(record) for _, record in tables.of_kind(kind)]
 
     def pods(self) -> dict[str, tuple[str, str]]:
-        """Pod -> (phase, node), "" for none."""
+        """Return pod -> (phase, node), "" for none."""
         return {
             f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": (
                 pod.get("status", {}).get("phase", "Pending"),
@@ -189,7 +194,7 @@ class Cluster:
         }
 
     def explain(self, name: str, kind: str = "job") -> Account:
-        """Explain why a job (or pod) waits, as the next cycle would say it; or where it is. Raises NotFoundError."""
+        """Explain why a job (or pod) waits, as the next cycle would, or where it is. Raises NotFoundError."""
         kernel = self._life.kernel
         clock = CycleClock(kernel.cycle + 1, self._life.now, self._seed)
         carry = Carry.from_dict(kernel.carry.to_dict())
@@ -224,7 +229,9 @@ class Cluster:
 
 
 def install(plugins: Mapping[str, PluginBuilder]) -> None:
-    """Plugins of one's own, by the names that configurations may use. InputError for a name of a built-in one."""
+    """Install plugins of one's own, by the names that configurations may use. InputError for a name of a
+    built-in one.
+    """
     for name, builder in plugins.items():
         if name in PLUGINS and PLUGINS[name] is not builder and name not in _OWN:
             raise InputError(f"{name!r} is the name of a built-in plugin")
@@ -277,7 +284,7 @@ def _flat(given: Any) -> Iterator[Object]:
 
 
 def _checked(obj: Object) -> Object:
-    """With the namespace that kubectl would have filled in. InputError for a value that is not an object."""
+    """Return the object with the namespace that kubectl would fill in. InputError for a value that is not an object."""
     kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
     if kind is None or not is_mapping(obj.get("metadata")):
         what = f"{obj.get('apiVersion')} {obj.get('kind')}"

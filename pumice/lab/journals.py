@@ -1,4 +1,4 @@
-"""Journals in and out."""
+"""Clusters from journals, and futures saved as journals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def load_fork(file: Path, cycle: int | None) -> Fork:
 
 
 def save_run(fork: Fork, seconds: float, seed: int, file: Path) -> None:
-    """Save so many seconds of a future as a journal. Raises InputError when there is a file already."""
+    """Save so many seconds of a future as a journal. Raises InputError when the file exists."""
     if file.exists():
         raise InputError("there is a file already; name one that is to be made", source=str(file))
     in_thread(save, fork, seconds, seed, file)

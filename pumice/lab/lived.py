@@ -1,4 +1,4 @@
-"""Results of a stretch of time: rows and measures, also as arrays and as an Arrow table."""
+"""Results of a span of time: rows and measures, also as arrays and as an Arrow table."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResour
 
 @dataclass(frozen=True, slots=True)
 class LivedRun:
-    """Results of a stretch of time: a row for each job, and measures (see docs/reference/measures.md)."""
+    """Results of a span of time: a row for each job, and measures (see docs/reference/measures.md)."""
 
     jobs: list[JobRow]
     measures: Measures
 
     @property
     def summary(self) -> MeasuresSummary:
-        """Figures about the whole."""
+        """Return figures about the whole span."""
         return self.measures.summary
 
     def job(self, name: str) -> JobRow:
@@ -34,7 +34,7 @@ class LivedRun:
         return next((row for row in self.jobs if row.job == full), None) or _none_of(full)
 
     def rows(self, table: TableName = "jobs") -> list[Any]:
-        """Return the rows that `pumice measures --table` writes. KeyError for a table that there is not."""
+        """Return the rows that `pumice measures --table` writes. KeyError for an unknown table."""
         match table:
             case "jobs":
                 return list(self.jobs)
@@ -46,7 +46,7 @@ class LivedRun:
                 return _none_of(table)
 
     def arrays(self, table: TableName = "jobs") -> dict[str, npt.NDArray[Any]]:
-        """Column -> array of as many texts, int64 or float64 as there are rows; what is not (yet) is not-a-number."""
+        """Return column -> array of texts, int64 or float64, one for each row; missing values are not-a-number."""
         rows = self.rows(table)
         kinds: dict[type[Any], Any] = {str: np.str_, int: np.int64, float: np.float64}
         return {

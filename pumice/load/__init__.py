@@ -1,1 +1,1 @@
-"""Readers of what people hand in: manifests, `kubectl` dumps, traces."""
+"""Readers of input files: manifests, `kubectl` dumps, traces."""

@@ -28,7 +28,7 @@ Usage = dict[str, dict[str, dict[str, float]]]
 
 
 def usage_of(objects: Iterable[Object]) -> Usage:
-    """Usage ÷ allocatable × 100 by node, resource (cpu, memory) and period; only nodes with metrics."""
+    """Return usage ÷ allocatable × 100 by node, resource (cpu, memory) and period; only nodes with metrics."""
     allocatable: dict[str, Object] = {}
     sampled: dict[str, Object] = {}
     for obj in objects:
@@ -79,7 +79,7 @@ class DocumentError(Exception):
 
 @dataclass(slots=True)
 class ManifestDocument:
-    """One document; `line` is where its content starts, `item_lines` where its `items` do; of JSON `lines` say it.
+    """One document; `line` is where its content starts, `item_lines` where its `items` do; for JSON `lines` finds them.
 
     `remarks` name what was read otherwise than its writer may think, with the line of each.
     """
@@ -126,7 +126,7 @@ def _start_of(text: str, line: int) -> int:
 
 
 class _Stream:
-    """Rest of a stream after document `number` and line `line`."""
+    """The rest of a stream after document `number` and line `line`."""
 
     def __init__(self, text: str, number: int, line: int) -> None:
         self._text = text

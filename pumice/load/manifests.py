@@ -31,7 +31,7 @@ from pumice.load.traces.read import is_trace, read_trace
 
 
 def still_running(objects: Sequence[Object]) -> list[Object]:
-    """Pods that were running run for ever, unless they say for how long: their remaining time is unknown."""
+    """Return running pods that run for ever, unless they have a duration: their remaining time is unknown."""
     return [_for_ever(obj) if _was_running(obj) else obj for obj in objects]
 
 
@@ -51,8 +51,7 @@ JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 
 @dataclass(slots=True)
 class Loaded:
-    """Objects that were loaded: objects in order of arrival, problems (input that was not used), and kinds that were
-    skipped.
+    """Loaded objects in order of arrival, problems (unused input), and skipped kinds.
 
     `older`: versions of objects that a newer one was given of.
     """
@@ -65,8 +64,8 @@ class Loaded:
     _at: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
 
     def put(self, key: tuple[str, str, str], obj: Object, place: ManifestPlace) -> InputError | None:
-        """Take an object, or say why not. Backups hold some objects twice, and several versions of others: the newest
-        one counts. Where nothing says which one that is, the first stays and the other is a problem.
+        """Take an object, or record why not. Backups hold some objects twice, and several versions of others: the
+        newest one counts. Where the newest is unknown, the first stays and the other is a problem.
         """
         at = self._at.get(key) if key[2] else None
         if at is None:
@@ -87,19 +86,19 @@ class Loaded:
         return None
 
     def place_of(self, obj: Object) -> str:
-        """Return the place where an object was given, for an error about it; empty when unknown."""
+        """Return the place of an object in the input, for an error; empty when unknown."""
         kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
         place = self.places.get(_identity(kind, obj)) if kind else None
         return "" if place is None else str(place)
 
     def source_of(self, obj: Object) -> str:
-        """Return the file that an object was given in; empty when unknown."""
+        """Return the input file of an object; empty when unknown."""
         kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
         place = self.places.get(_identity(kind, obj)) if kind else None
         return "" if place is None else place.source
 
     def name(self, obj: Object, name: str) -> None:
-        """Call an object so that had no name; where it was given stays known."""
+        """Name an unnamed object; its place in the input stays known."""
         kind = kind_of(obj.get("apiVersion"), obj.get("kind"))
         place = self.places.get(_identity(kind, obj)) if kind else None
         obj["metadata"]["name"] = name
@@ -108,7 +107,7 @@ class Loaded:
 
 
 def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
-    """Everything behind the paths, in order. InputError for a path that does not exist."""
+    """Load everything behind the paths, in order. InputError for a path that does not exist."""
     loaded = Loaded()
     for path in paths:
         if path.startswith(PREFIX):
@@ -137,7 +136,7 @@ def _has(loaded: Loaded, obj: Object) -> bool:
 
 
 def load_text(text: str, source: str, loaded: Loaded) -> None:
-    """Add the objects of one text (YAML or JSON, several documents, List kinds) to what is loaded."""
+    """Add the objects of one text (YAML or JSON, several documents, List kinds) to the loaded ones."""
     for document in _documents(text, source):
         if isinstance(document, DocumentError):
             problem = f"{document.problem} (column {document.column})"
@@ -150,7 +149,7 @@ def load_text(text: str, source: str, loaded: Loaded) -> None:
 
 
 def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentError]:
-    """Give the documents of JSON, JSON lines or YAML; after JSON documents YAML may follow, as kubectl has it."""
+    """Yield the documents of JSON, JSON lines or YAML; after JSON documents YAML may follow, as in kubectl."""
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] not in ("{", "["):
         return map(_about_json, read_documents(text)) if source.endswith(JSON_SUFFIXES) else read_documents(text)
@@ -161,14 +160,14 @@ def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentEr
 
 
 def _about_json(found: ManifestDocument | DocumentError) -> ManifestDocument | DocumentError:
-    """Speak of JSON to a reader who wrote JSON."""
+    """Word an error about JSON for a reader who wrote JSON."""
     if isinstance(found, ManifestDocument):
         return found
     return DocumentError(found.problem.replace("YAML", "JSON"), found.line, found.column, found.document)
 
 
 def _json_stream(text: str, *, is_json: bool) -> Iterator[ManifestDocument | DocumentError]:
-    """Give JSON documents one after another, as some tools print them, then what follows them as YAML."""
+    """Yield JSON documents one after another, as some tools print them, then the rest as YAML."""
     decoder, number, position = json.JSONDecoder(), 0, _after_space(text, 0)
     problem: DocumentError | None = None
     while problem is None and text[position : position + 1] in ("{", "["):
@@ -217,7 +216,7 @@ def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, Man
 
 
 def _typed_item(item: Any, listing: Object) -> Any:
-    """Items of a PodList need not say that they are Pods."""
+    """Return an item with its type: items of a PodList need not say that they are Pods."""
     kind: str = listing["kind"]
     if not is_mapping(item) or "kind" in item or kind == "List":
         return item
@@ -289,7 +288,7 @@ def _unknown(obj: Object) -> str:
 
 
 def _named(obj: Object, kind: Kind) -> Object:
-    """With the namespace that kubectl would have filled in."""
+    """Return the object with the namespace that kubectl would fill in."""
     metadata: Object = obj["metadata"]
     if not kind.namespaced or metadata.get("namespace"):
         return obj

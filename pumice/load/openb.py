@@ -45,7 +45,7 @@ QUEUE: Final[Object] = {
 
 
 def read_openb(argument: str) -> Iterator[Object]:
-    """Nodes, then pods, in the order of the files. InputError names file, line and column of what is wrong."""
+    """Yield nodes, then pods, in the order of the files. InputError names file, line and column of the problem."""
     nodes, pods, times = _named(argument)
     for row in rows_of(nodes, NODE_COLUMNS):
         yield _node(row)
@@ -54,7 +54,7 @@ def read_openb(argument: str) -> Iterator[Object]:
 
 
 def _named(argument: str) -> tuple[Path, Path, bool]:
-    """Nodes, pods, and whether pods come and end when they did."""
+    """Return nodes, pods, and whether pods come and end at their recorded times."""
     names = argument.removeprefix(PREFIX).split(",")
     if not 2 <= len(names) <= 3 or names[2:] not in ([], [TIMES]):
         raise InputError(f"expected {PREFIX}NODES.csv,PODS.csv or {PREFIX}NODES.csv,PODS.csv,{TIMES}", source=argument)
@@ -97,7 +97,7 @@ def pod_group_of(pod: Object) -> tuple[Object, Object]:
 
 
 class OpenbRow:
-    """One row of a CSV file, and where it stands."""
+    """One row of a CSV file, and its place."""
 
     def __init__(self, row: Row, path: Path, line: int) -> None:
         self.row = row
@@ -105,11 +105,11 @@ class OpenbRow:
         self.line = line
 
     def text(self, column: str) -> str:
-        """Return a column's text, "" where there is none."""
+        """Return a column's text, "" without one."""
         return self.row.get(column) or ""
 
     def number(self, column: str) -> int:
-        """Return a column's whole number. Raises InputError for what is none or negative."""
+        """Return a column's whole number. Raises InputError for another text or a negative number."""
         text = self.text(column)
         try:
             value = int(float(text))
@@ -187,7 +187,7 @@ def pod_of_trace(name: str, created_s: int, container: Object, annotations: dict
 
 
 def _limits(requests: Row) -> Row:
-    """Extended resources cannot be overcommitted: their limit is their request."""
+    """Return the limits: extended resources cannot be overcommitted, so their limit is their request."""
     return {GPU: requests[GPU]} if GPU in requests else {}
 
 

@@ -1,4 +1,4 @@
-"""The openb trace on deviceshare's cards: nodes that registered virtual GPUs, and pods that ask for shares of them.
+"""The openb trace on deviceshare's cards: nodes that registered virtual GPUs, and pods that request shares of them.
 
 A card has 1,000 MiB, so that a MiB is a thousandth of a card (`gpu_milli`) and nothing is rounded; any number of pods
 may share it. A pod's `gpu_spec` ("A|B") becomes the annotation with the types of cards that it may use. What "Beware of
@@ -70,5 +70,5 @@ def class_of(row: OpenbRow) -> CardClass:
 
 
 def typical_pods(classes: dict[CardClass, int]) -> list[Object]:
-    """Classes of pods, with how many there are of each, as the argument `fgd.typicalPods`."""
+    """Return classes of pods, with their numbers, as the argument `fgd.typicalPods`."""
     return [{**pod._asdict(), "pods": count} for pod, count in classes.items()]

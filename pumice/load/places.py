@@ -15,8 +15,8 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 class JsonLines:
-    """The lines of one JSON document in `text`, which begins at or after `begin`: found on demand, for the
-    readers of JSON, quick as they are, count none.
+    """The lines of one JSON document in `text`, which begins at or after `begin`: found on demand, since the fast
+    readers of JSON count none.
     """
 
     def __init__(self, text: str, begin: int) -> None:
@@ -24,7 +24,9 @@ class JsonLines:
         self._begin = _after_space(text, begin)
 
     def of(self, index: int) -> int:
-        """Of the item of the document's `items` (from 0), from 1; of the document itself where there is none such."""
+        """Return the line, from 1, of the item of the document's `items` (from 0); of the document itself without such
+        an item.
+        """
         return self._items[index] if 0 <= index < len(self._items) else self._own
 
     @cached_property
@@ -81,7 +83,7 @@ def _item_starts(text: str, begin: int) -> Iterator[int]:
 
 
 def _next(text: str, at: int) -> int:
-    """Behind a comma, if there is one."""
+    """Return the position behind a comma, if there is one."""
     at = _after_space(text, at)
     return _after_space(text, at + 1) if text[at] == "," else at
 

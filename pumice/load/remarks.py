@@ -1,4 +1,4 @@
-"""Parts of the input that have no effect, and would otherwise be ignored without a word."""
+"""Parts of the input that have no effect, and would otherwise be ignored silently."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ READ_AS: Final[Mapping[str, str]] = {
 
 
 class InputCounts(TypedDict, total=False):
-    """Number of objects of the input that are judged as new ones, were read leniently as recorded ones, and were
-    refused; nothing without input.
+    """Number of objects of the input that are checked as new ones, were read leniently as recorded ones, and were
+    refused; None without input.
     """
 
     new: int
@@ -34,13 +34,15 @@ class InputCounts(TypedDict, total=False):
 
 
 def read_as(loaded: Loaded) -> InputCounts:
-    """Return how many objects are judged as new ones ("new"), and how many are read leniently ("recorded")."""
+    """Return how many objects are checked as new ones ("new"), and how many are read leniently ("recorded")."""
     recorded = sum(map(is_recorded, loaded.objects))
     return {"new": len(loaded.objects) - recorded, "recorded": recorded}
 
 
 def told_as(loaded: Loaded) -> list[str]:
-    """Say how many objects are judged as new ones and how many are read leniently, and name their files."""
+    """Return sentences on the objects that are checked as new ones and those that are read leniently, with
+    their files.
+    """
     files: dict[str, dict[str, None]] = {mode: {} for mode in READ_AS}
     for obj in loaded.objects:
         files["recorded" if is_recorded(obj) else "new"].setdefault(loaded.source_of(obj))
@@ -54,8 +56,9 @@ def _named(files: Sequence[str]) -> str:
 
 
 def remarks(loaded: Loaded, *, controllers: bool = True) -> list[str]:
-    """Fields that a kind does not have, and kinds that no controller serves; `controllers`: whether Volcano's own are
-    here."""
+    """Return fields that a kind does not have, and kinds that no controller serves; `controllers`: whether Volcano's
+    own run here.
+    """
     fields = list(_fields(loaded))
     more = [f"and {len(fields) - MOST} more unknown fields"] if len(fields) > MOST else []
     unserved = _counted(loaded, UNSERVED, NO_CONTROLLER)

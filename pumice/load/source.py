@@ -1,4 +1,4 @@
-"""From what stands on the command line to texts: files, folders walked in order, stdin."""
+"""From words of the command line to texts: files, folders walked in order, stdin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_BYTES: Final = 2**31
 
 
 def find_files(path: str) -> list[Path]:
-    """Return the file itself, or every manifest under a folder, sorted. InputError when there is none."""
+    """Return the file itself, or every manifest under a folder, sorted. InputError without any."""
     root = Path(path)
     if not root.exists():
         raise InputError("does not exist", source=path)
@@ -35,7 +35,9 @@ def find_files(path: str) -> list[Path]:
 
 
 def read_texts(path: str, stdin: TextIO) -> Iterator[tuple[str, str | InputError]]:
-    """(name, text) of every file behind `path`, in order; an InputError in place of a text that cannot be read."""
+    """Yield (name, text) of every file behind `path`, in order; an InputError in place of a text that cannot be
+    read.
+    """
     if path == STDIN:
         yield "stdin", _read_stdin(stdin)
         return
@@ -47,8 +49,9 @@ def read_texts(path: str, stdin: TextIO) -> Iterator[tuple[str, str | InputError
 
 
 def _read_stdin(stdin: TextIO) -> str | InputError:
-    """By its bytes, where it has them: in some locales Python reads any bytes as a text that cannot be written
-    again."""
+    """Read stdin by its bytes, where it has them: in some locales Python reads any bytes as a text that cannot be
+    written again.
+    """
     buffer: BinaryIO | None = getattr(stdin, "buffer", None)
     if buffer is None:
         return stdin.read()
@@ -70,7 +73,7 @@ def _decoded(data: bytes, source: str) -> str:
 
 
 def read_text(file: Path) -> str:
-    """UTF-8 text of a file, unzipped when its name ends in .gz. InputError says why it cannot be read."""
+    """Return the UTF-8 text of a file, unzipped when its name ends in .gz. InputError says why it cannot be read."""
     try:
         with open_input(file) as plain, gzip.open(plain) if file.suffix == ".gz" else plain as stream:
             data = stream.read(MOST_BYTES + 1)

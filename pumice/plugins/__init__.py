@@ -92,7 +92,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A form of node rules of earlier versions, with a warning; what is prepared in one still works."""
+    """Return a form of node rules of earlier versions, with a warning; rules of such a form still work."""
     if name not in FORMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     form, instead = FORMS[name]

@@ -1,4 +1,4 @@
-"""Finds users' plugins: modules in a folder, and entry points of installed packages.
+"""Loader of users' plugins: modules in a folder, and entry points of installed packages.
 
 A module says what it has in a table of its own, `PLUGINS: dict[str, PluginBuilder]`, by the names the configuration is
 to use. An entry point of the group `pumice.plugins` has the plugin's name and points at its builder.
@@ -29,7 +29,7 @@ DIGITS = 16
 
 
 def of_module(path: Path) -> str:
-    """Name and digest of a module's source, of all of a package's."""
+    """Return name and digest of a module's source, or of all of a package's."""
     root = path.parent if path.name == "__init__.py" else path
     files = sorted(root.rglob("*.py")) if root.is_dir() else [root]
     digest = hashlib.sha256()
@@ -79,7 +79,7 @@ def identities() -> dict[str, str]:
 
 
 class FoundPlugin(NamedTuple):
-    """A plugin and where it comes from."""
+    """A plugin and its source."""
 
     name: str
     builder: PluginBuilder
@@ -89,7 +89,7 @@ class FoundPlugin(NamedTuple):
 
 
 def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
-    """Put what is found beside the built-in plugins, guarded; their names, in order. To be called before a
+    """Add the found plugins to the built-in ones, guarded, and return their names, in order. To be called before a
     configuration is read.
 
     Raises ConfigError for a folder that is none, a module or entry point that cannot be loaded, and ConflictError for
@@ -115,7 +115,7 @@ def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
 
 
 def changed_plugins() -> list[str]:
-    """Return the plugins of the folder whose files are not what was loaded any more, by name."""
+    """Return the plugins of the folder whose files have changed since loading, by name."""
     return [name for name, file in sorted(_files.items()) if _identity(file) != _identities[name]]
 
 

@@ -1,4 +1,4 @@
-"""Looks on while users' plugins work, from a thread of its own: one that does not come back would hold everything.
+"""The watchdog of users' plugins, in a thread of its own: a plugin that does not return would block everything.
 
 A function cannot be stopped from outside. So the process ends, and says whose doing it is: what has been acknowledged
 is in the journal, the cycle that hangs is not, and the next start goes on from there.
@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 def watched(
     asked: PluginQuestion, patience_s: float = PATIENCE_S, end: Callable[[], object] = lambda: os._exit(HUNG)
 ) -> Generator[None]:
-    """While the block runs, `end` is called once a plugin has been at one answer for too long, after saying which."""
+    """Watch while the block runs: `end` is called once a plugin has been at one answer for too long, after a message
+    that names it.
+    """
     stop = threading.Event()
     thread = threading.Thread(target=_watch, args=(asked, patience_s, end, stop), name="plugins", daemon=True)
     thread.start()

@@ -34,7 +34,7 @@ def view_journal(
     tell: Callable[[str], None],
     warn: Callable[[str], None],
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; `tell` receives the address, `warn` what is damaged. Raises ConflictError,
+    """Serve until Ctrl-C or SIGTERM; `tell` receives the address, `warn` the damage. Raises ConflictError,
     ListenError.
     """
     if not is_loopback(host):
@@ -47,7 +47,7 @@ def view_journal(
 
 
 class JournalLook:
-    """Looks through the whole journal beside the page, which is served meanwhile: a large one takes seconds."""
+    """Verifies the whole journal beside the page, which is served meanwhile: a large one takes seconds."""
 
     def __init__(self, db: Path, warn: Callable[[str], None]) -> None:
         self.db = db
@@ -56,7 +56,7 @@ class JournalLook:
         self._damage = ""
 
     async def look(self) -> None:
-        """Verify every record; `warn` hears of the first that is damaged."""
+        """Verify every record; `warn` is called with the first damaged one."""
         try:
             async with await SqliteJournal.open(self.db, read_only=True) as journal:
                 bad = (await journal.check()).first_bad
@@ -68,7 +68,7 @@ class JournalLook:
         self._done.set()
 
     async def damage(self) -> str:
-        """Return what is damaged, once all has been looked at; empty for a whole journal."""
+        """Return the damage, once all has been verified; empty for a whole journal."""
         await self._done.wait()
         return self._damage
 

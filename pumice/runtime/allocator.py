@@ -35,7 +35,7 @@ in the environment nothing is changed.
 
 
 def live_long() -> bool:
-    """Set it. False where the allocator does not exist: then nothing needs to be done."""
+    """Set the allocator. False where it does not exist: then nothing needs to be done."""
     mallopt = _function("mallopt")
     if mallopt is None:
         return False

@@ -18,7 +18,9 @@ ARRIVAL: Final = "pumice.dev/arrival"
 
 @dataclass(slots=True)
 class Arriving:
-    """Objects parted by when they come. `problems`: objects whose annotations say no time, which never do, and why."""
+    """Objects divided by their arrival. `problems`: objects whose annotations are not a time, which never come, and
+    why.
+    """
 
     now: list[Object] = field(default_factory=list[Object])
     later: list[Announced] = field(default_factory=list[Announced])
@@ -26,7 +28,9 @@ class Arriving:
 
 
 def part(objects: Sequence[Object], began: float) -> Arriving:
-    """`began`: seconds since the epoch. What has no arrival, or one that is over, comes at once."""
+    """Divide objects by their arrival. `began`: seconds since the epoch. Objects without an arrival, or with a past
+    one, come immediately.
+    """
     found = Arriving()
     for obj in objects:
         said = arriving(obj)
@@ -42,14 +46,14 @@ def part(objects: Sequence[Object], began: float) -> Arriving:
 
 
 def arriving(obj: Object) -> str | None:
-    """Return what an object says of its arrival, None for nothing; what a server has stored has arrived."""
+    """Return an object's arrival annotation, None for none; objects that a server has stored have arrived."""
     if obj["metadata"].get("resourceVersion"):
         return None
     return text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
 
 
 def arrival_at(said: str, began: float) -> float | None:
-    """Return the arrival in seconds since the epoch; None: it says no time."""
+    """Return the arrival in seconds since the epoch; None for a text that is not a time."""
     after = duration_s(said)
     if after is not None:
         return began + after

@@ -1,4 +1,4 @@
-"""A certificate and its key, tried before anything is served: later the gateway would crash of them time and again."""
+"""A certificate and its key, tried before anything is served: otherwise the gateway would crash of them repeatedly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MISMATCH: Final = "KEY_VALUES_MISMATCH"
 
 
 class _HasPasswordError(Exception):
-    """OpenSSL has asked for the password of a key. Without an answer of ours it would ask the terminal."""
+    """OpenSSL has asked for the password of a key. Without this error it would ask the terminal."""
 
 
 def demand_pair(certificate: Path, key: Path) -> None:

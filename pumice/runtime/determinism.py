@@ -1,4 +1,4 @@
-"""The order in which trio runs what is ready, from a seed: the one module that touches trio's private names.
+"""The order in which trio runs ready tasks, from a seed: the one module that touches trio's private names.
 
 trio shuffles ready tasks on purpose. With its random source seeded and its switch on (what Hypothesis does), a program
 that waits for nothing outside runs the same way every time, in every process. Nor need it ask at every turn of its loop
@@ -30,13 +30,13 @@ TURNS: Final = 32
 
 
 def source() -> random.Random:
-    """trio's random source. AttributeError when trio keeps it elsewhere."""
+    """Return trio's random source. AttributeError when trio keeps it elsewhere."""
     return cast("random.Random", getattr(trio_run, SOURCE))
 
 
 @contextmanager
 def deterministic(seed: int) -> Generator[None]:
-    """Within the block a loop's order is a function of the seed; afterwards everything is as it was.
+    """Make a loop's order a function of the seed within the block; afterwards everything is as it was.
 
     One block at a time, for all threads: trio has one random source for them all.
     """
@@ -57,8 +57,8 @@ def deterministic(seed: int) -> Generator[None]:
 
 @contextmanager
 def held(strike: Callable[[str], int]) -> Generator[None]:
-    """In a running loop, within the block: who could go on is asked about by name, and passed over for as many turns as
-    `strike` says. Only named tasks are: those of trio and of helpers go by their functions' dotted names.
+    """Hold ready tasks in a running loop, within the block, for as many turns as `strike` returns for each name. Only
+    named tasks are held: those of trio and of helpers have their functions' dotted names.
     """
     runner: Any = getattr(trio_run.GLOBAL_RUN_CONTEXT, RUNNER)
     before = getattr(runner, READY)
@@ -72,7 +72,7 @@ def held(strike: Callable[[str], int]) -> Generator[None]:
 
 
 class _Ready(deque[Any]):
-    """The tasks that could go on. A loop lists them, which is where some are passed over, and takes them out."""
+    """The ready tasks. A loop lists them, where some are skipped, and takes them out."""
 
     def __init__(self, tasks: Iterable[Any], strike: Callable[[str], int]) -> None:
         super().__init__(tasks)

@@ -1,4 +1,4 @@
-"""Journals in files: whether a file is one, opening it, and making one of what memory holds."""
+"""Journals in files: recognising one, opening it, and writing one from memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def looks_like_journal(path: Path) -> bool:
 
 @asynccontextmanager
 async def file_journal(path: Path, *, mirror: bool = False) -> AsyncGenerator[Journal]:
-    """The journal in a file, made or continued, by a mirror or by who decides. Raises OpenError; ConfigError for
+    """Yield the journal in a file, made or continued, by a mirror or by a scheduler. Raises OpenError; ConfigError for
     one of the other sort.
     """
     journal = await SqliteJournal.open(path)

@@ -1,4 +1,4 @@
-"""Virtual time: the event loop's clock leaps from one deadline to the next, and rings for those who sleep."""
+"""Virtual time: the event loop's clock leaps from one deadline to the next, and wakes its sleepers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW: Final = 1000
 
 
 class LeapingClock(trio.abc.Clock):
-    """It stands still while any task can run, and leaps to the next deadline when all tasks wait.
+    """A clock that stands still while any task can run, and leaps to the next deadline when all tasks wait.
 
     So does trio's MockClock with an `autojump_threshold` of 0, but it lets the loop turn once more before, in case that
     something comes from outside. `stuck_s`: how long the loop may sleep where no task has a deadline (seconds).
@@ -37,14 +37,14 @@ class LeapingClock(trio.abc.Clock):
         self._most = FEW
 
     def start_clock(self) -> None:
-        """It stands."""
+        """Start the clock, which stands still."""
 
     def current_time(self) -> float:
-        """Virtual seconds since the beginning."""
+        """Return virtual seconds since the beginning."""
         return self._now
 
     def ring(self, bell: trio.Event | anyio.Event, time: float) -> None:
-        """Set `bell` at that time; one that was set before counts no more."""
+        """Set `bell` for that time, in place of an earlier time."""
         if time <= self._now:
             bell.set()
         elif time < inf:
@@ -53,13 +53,13 @@ class LeapingClock(trio.abc.Clock):
                 self._forget_rung()
 
     def _forget_rung(self) -> None:
-        """Most bells are set long before their time."""
+        """Forget rung bells: most bells are set long before their time."""
         self._bells = [each for each in self._bells if not each[2].is_set()]
         heapify(self._bells)
         self._most = max(FEW, 2 * len(self._bells))
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Advance the clock to the next bell or deadline, for no task can run; return 0: the loop need not sleep."""
+        """Advance the clock to the next bell or deadline, since no task can run; return 0: the loop need not sleep."""
         bells = self._bells
         while bells and bells[0][2].is_set():
             heappop(bells)
@@ -91,7 +91,7 @@ class Bell(Alarm):
         return self._clock.current_time()
 
     async def sleep_until(self, time: float) -> float:
-        """Sleep until then, or until an earlier time that is set meanwhile. Returns the one that has come."""
+        """Sleep until then, or until an earlier time that is set meanwhile, and return the time that has come."""
         bell = self._bell = trio.Event()
         self._due = time
         self._clock.ring(bell, time)
@@ -107,7 +107,7 @@ class Bell(Alarm):
         await event.wait()
 
     def no_later_than(self, time: float) -> None:
-        """Have the sleeper wake then, unless it does so before."""
+        """Wake the sleeper then, unless it wakes earlier."""
         if self._bell is not None and time < self._due:
             self._due = time
             self._clock.ring(self._bell, time)

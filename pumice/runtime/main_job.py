@@ -1,4 +1,4 @@
-"""From a plan to its end: start the system, hand in the manifests, wait, stop in order, sum up."""
+"""From a plan to its end: start the system, submit the manifests, wait, stop in order, sum up."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLATFORM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
 def builtin_nodes() -> list[Object]:
-    """Three nodes with cpu 8, memory 16Gi and room for 110 pods each."""
+    """Return three nodes with cpu 8, memory 16Gi and room for 110 pods each."""
     quantities = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     return [
         {
@@ -97,7 +97,7 @@ LATENCY: Final = "volcano_e2e_scheduling_latency_milliseconds"
 
 
 def mean_cycle_s(exposition: bytes) -> float:
-    """Mean seconds of a cycle from snapshot to written statuses; 0.0 before the first one."""
+    """Return the mean seconds of a cycle from snapshot to written statuses; 0.0 before the first one."""
     values = {name: float(value) for name, _, value in map(_split, exposition.decode().splitlines())}
     count = values.get(f"{LATENCY}_count", 0.0)
     return values.get(f"{LATENCY}_sum", 0.0) / count / 1000 if count else 0.0
@@ -121,7 +121,7 @@ BATCH = 500
 class RunPlan:
     """Plan of a run. `bare`: no manifests were named at all, so an example may be added; `start`: when virtual time
     begins (seconds since the epoch), None: where the journal ends, and not before the moment `shown` by the objects; at
-    a time of its own where there is neither (`shown` 0.0).
+    a fixed time without either (`shown` 0.0).
     """
 
     objects: Sequence[Object]
@@ -136,7 +136,7 @@ class RunPlan:
     storm: LiveStorm | None = None
 
     def close(self) -> None:
-        """Listen no longer; the other descriptors of a run are its system's."""
+        """Stop listening; the system closes the other descriptors of a run."""
         if self.settings.gateway is not None:
             self.settings.gateway.listener.close()
 
@@ -148,9 +148,8 @@ def nothing_yet() -> RunResult:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """Outcome of a run. `refused`: objects that the API would not have, with its answer; `known`: objects it had
-    already, `differing`: those among them ("Queue q") that have another spec there. `continued`: the journal held a
-    cluster.
+    """Outcome of a run. `refused`: objects that the API refused, with its answer; `known`: existing objects,
+    `differing`: those among them ("Queue q") that have another spec there. `continued`: the journal held a cluster.
     """
 
     summary: RunResult = field(default_factory=nothing_yet)
@@ -167,16 +166,16 @@ class Watching:
     """Events that a run reports while it runs; the default does nothing."""
 
     def refused(self, obj: Object, answer: Refused) -> None:
-        """The API would not have an object."""
+        """Note that the API refused an object."""
 
     def serving(self, gateway: GatewaySettings, kubeconfig: Path) -> None:
-        """Clients may come; the file tells them where to."""
+        """Note that clients may come; the file is their kubeconfig."""
 
     def submitted(self, outcome: RunOutcome) -> None:
-        """Everything has been handed in."""
+        """Note that all objects have been submitted."""
 
     async def follow(self, system: System) -> None:
-        """Runs beside the system until it ends."""
+        """Run beside the system until it ends."""
         await anyio.sleep_forever()
 
 
@@ -205,7 +204,7 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
 
 
 def _clock(plan: RunPlan, last: float, elapsed: Callable[[], float]) -> VirtualClock:
-    """Time does not go back in a journal, whose last record is of `last` (0.0: there is none)."""
+    """Return a clock that does not go back in a journal, whose last record is of `last` (0.0 without one)."""
     start = plan.start
     if start is not None and start <= last:
         raise ConflictError(f"the journal goes on until {timestamp(last)}: expected a later time", path="--start")
@@ -269,7 +268,9 @@ def _kubeconfig(plan: RunPlan) -> Path:
 
 
 async def _until_signal(scope: anyio.CancelScope, outcome: RunOutcome) -> None:
-    """The first Ctrl-C or SIGTERM ends the run in order; after it the usual handlers are back, for a second one."""
+    """Wait for the first Ctrl-C or SIGTERM, which ends the run in order; after it the usual handlers are back, for a
+    second one.
+    """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             outcome.interrupted = True

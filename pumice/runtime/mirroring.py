@@ -1,4 +1,4 @@
-"""A mirror from its plan to its end: start the system, say when the cluster is here, wait, stop in order, sum up."""
+"""A mirror from its plan to its end: start the system, report when the cluster is here, wait, stop in order, sum up."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MirrorOutcome:
     seen: bool
 
     def demand_seen(self) -> None:
-        """Raises RemoteError when it was not interrupted and has seen nothing."""
+        """Check that an uninterrupted mirror has seen the cluster. Raises RemoteError."""
         if not self.interrupted and not self.seen:
             raise RemoteError(f"the cluster was not seen as a whole in that time: {self.db} has nothing new of it")
 

@@ -35,7 +35,7 @@ BATCH: Final = 10_000
 
 class PieceJournal(MemoryJournal):
     """A `storage.journal.Journal` of pieces; durable once it is `settled`. `last_at`: when the newest record of the
-    file was written, in seconds since the epoch (0.0: there is none).
+    file was written, in seconds since the epoch (0.0 without one).
     """
 
     def __init__(self, portal: BlockingPortal, file: SqliteJournal, held: int = HELD) -> None:
@@ -48,7 +48,7 @@ class PieceJournal(MemoryJournal):
         self.last_at = newest[0].at if newest else 0.0
 
     def _begin_after_file(self) -> Head:
-        """Nothing is held; returns both ends of the file."""
+        """Begin without held records, and return both ends of the file."""
         head = self._portal.call(self._file.head)
         self._records, self._unchained, self._bytes = [], [], 0
         self._begins = head
@@ -64,7 +64,7 @@ class PieceJournal(MemoryJournal):
         return last
 
     def settle(self) -> None:
-        """Bring what is held to the file. Raises a StorageError; after one nothing is brought any more."""
+        """Write the held records to the file. Raises a StorageError; after one nothing is written any more."""
         records = [*map(_record, self._records), *self._unchained]
         if not records or self._failed:
             return
@@ -94,7 +94,7 @@ class PieceJournal(MemoryJournal):
         return replace(await super().head(), cut=self._begins.cut, cut_hash=self._begins.cut_hash)
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """Keep it and the one before in the file; the number of the newest record."""
+        """Keep this checkpoint and the one before in the file, and return the number of the newest record."""
         self._ready()
         self.settle()
         last = self._portal.call(self._file.save_checkpoint, checkpoint)
@@ -102,7 +102,7 @@ class PieceJournal(MemoryJournal):
         return last
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
-        """Newest first."""
+        """Return the checkpoints, newest first."""
         self._ready()
         return self._portal.call(self._file.checkpoints)
 
@@ -115,13 +115,13 @@ class PieceJournal(MemoryJournal):
         return cut
 
     async def confirm(self) -> None:
-        """Raises GoneError when the file has left the place where it was opened."""
+        """Check that the file is in its place. Raises GoneError."""
         self._portal.call(self._file.confirm)
 
 
 @contextmanager
 def file_in_pieces(path: Path, retention: Retention | None = None, held: int = HELD) -> Generator[PieceJournal]:
-    """The journal in a file, made or continued; at the end all of it is there, except records that are not kept.
+    """Yield the journal in a file, made or continued; at the end all of it is there, except records that are not kept.
 
     Raises OpenError.
     """

@@ -1,4 +1,4 @@
-"""The settings of the gateway out of the process settings, its socket, and a kubeconfig for it."""
+"""The settings of the gateway from the process settings, its socket, and a kubeconfig for it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def text_of(config: Object) -> str:
 
 
 def write(config: Object, path: Path) -> None:
-    """Into a file that only its owner may read, for it may hold a token. Raises OSError."""
+    """Write a file that only its owner may read, since it may hold a token. Raises OSError."""
     path.touch(mode=0o600)
     path.chmod(0o600)
     path.write_text(text_of(config))
@@ -63,8 +63,9 @@ MOST_PORT = 65_535
 
 
 def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
-    """Return the gateway's settings; None without `http`. Raises ConfigError for what does not go together, ListenError
-    when the port is taken."""
+    """Return the gateway's settings; None without `http`. Raises ConfigError for conflicting ones, ListenError when the
+    port is taken.
+    """
     if settings.http is None:
         _nothing_for_http(settings)
         return None
@@ -89,7 +90,7 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
 
 
 def _nothing_for_http(settings: ProcessSettings) -> None:
-    """Refuse options that would do nothing. What the environment says may be meant for other commands."""
+    """Refuse options that would do nothing. Settings of the environment may be meant for other commands."""
     for name in ("token", "token_file", "tls_cert", "tls_key"):
         given = getattr(settings, name)
         if given is not None and given != os.environ.get(f"PUMICE_{name.upper()}"):
@@ -98,13 +99,13 @@ def _nothing_for_http(settings: ProcessSettings) -> None:
 
 
 def token_of(settings: ProcessSettings) -> str:
-    """Return the token, or what the file of it holds. Raises ConflictError, OSError."""
+    """Return the token, or the content of its file. Raises ConflictError, OSError."""
     return token_given(settings.token, settings.token_file)
 
 
 def token_given(token: str | None, token_file: str | None) -> str:
-    """Return the token that a command is given, "" for none. A file that is named on the command line wins over a token
-    in the environment. Raises ConflictError, OSError.
+    """Return the token of a command, "" for none. A file that is named on the command line wins over a token in the
+    environment. Raises ConflictError, OSError.
     """
     of_environment = token == os.environ.get("PUMICE_TOKEN")
     if token_file is None:

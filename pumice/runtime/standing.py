@@ -1,4 +1,6 @@
-"""Objects handed in that are there already: Volcano's own queues of a new journal take what was said, others stay."""
+"""Submitted objects that exist already: Volcano's own queues of a new journal take the submitted fields, others
+stay.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def is_fresh(system: System) -> bool:
 
 
 def apart(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
-    """Return the system queues among them; the others."""
+    """Return the system queues among them, and the others."""
     own, others = list[Object](), list[Object]()
     for obj in objects:
         is_own = _stored_as(obj) == "Queue" and obj["metadata"]["name"] in _OWN
@@ -35,7 +37,7 @@ def apart(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
 
 
 async def lay_over(system: System, queue: Object) -> ApiReply:
-    """Give the system queue that is there what was said of it, as `kubectl apply` would."""
+    """Give the existing system queue the submitted fields, as `kubectl apply` would."""
     metadata = queue["metadata"]
     said = {part: metadata[part] for part in _SAID if metadata.get(part)}
     patch = {"spec": section(queue, "spec"), "metadata": said}
@@ -43,8 +45,7 @@ async def lay_over(system: System, queue: Object) -> ApiReply:
 
 
 def named(obj: Object) -> str:
-    """Name an object for a person: "Queue q", "Job ns/name"; one that is still to get its name goes by what that begins
-    with."""
+    """Name an object for a person: "Queue q", "Job ns/name"; one without a name has the beginning of its future one."""
     metadata = obj["metadata"]
     name = metadata.get("name") or metadata.get("generateName")
     return f"{obj['kind']} {'/'.join(part for part in (metadata.get('namespace'), name) if part)}"

@@ -11,22 +11,22 @@ from pumice.results import Result
 
 
 class BrokenInvariant(Struct, frozen=True):
-    """Something that did not hold under `--faults`, and how that showed."""
+    """A broken invariant under `--faults`, and its evidence."""
 
     invariant: str
     message: str
 
 
 class FaultsFound(Result, tag="run/1"):
-    """A run under `--faults` that died: which faults struck how often, and what did not hold before."""
+    """A run under `--faults` that died: its faults by kind, and the invariants that were broken before."""
 
     faults_injected: dict[str, int]
     violations: list[BrokenInvariant]
 
 
 class RunResult(RunSummary, Result, kw_only=True, tag="run/1"):
-    """A run at its end: see `RunSummary`. `db`: the journal; `mean_cycle_s`: how long a cycle took; of a storm
-    (`--faults`) which faults struck how often, and what did not hold; `input`: how many objects were read as what;
+    """A run at its end: see `RunSummary`. `db`: the journal; `mean_cycle_s`: duration of a cycle; of a storm
+    (`--faults`) its faults by kind, and the broken invariants; `input`: the number of objects read in each way;
     `waiting`: the jobs that are left waiting, by "namespace/name".
     """
 

@@ -1,4 +1,4 @@
-"""The end of a run: when it comes, and what is left pending, and why."""
+"""The end of a run: when it comes, and which pods are left pending, and why."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from pumice.core.objects.pod import GROUP_NAME
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """`amount`: seconds or cycles."""
+    """The end condition. `amount`: seconds or cycles."""
 
     kind: Literal["forever", "idle", "seconds", "cycles"]
     amount: float = 0.0
 
 
 def parse_until(text: str | None) -> Until:
-    """`idle`, `30s`, `cycles=5`, or None for ever. ValueError for anything else (settings check the form before)."""
+    """Read `idle`, `30s`, `cycles=5`, or None for ever. ValueError for another text (settings check the form
+    before).
+    """
     if text is None:
         return Until("forever")
     if text == "idle":
@@ -71,8 +73,8 @@ UNGROUPED: Final = "it names no PodGroup, and no controller made one"
 
 @dataclass(slots=True)
 class LeftWaiting:
-    """`why`: reason by "ns/pod", and by "PodGroup ns/name" of groups that wait without any pod; `strangers`: how many
-    pods wait for each scheduler that does not run here.
+    """What is left waiting. `why`: reason by "ns/pod", and by "PodGroup ns/name" of groups that wait without any pod;
+    `strangers`: how many pods wait for each scheduler that does not run here.
     """
 
     why: dict[str, str] = field(default_factory=dict[str, str])
@@ -82,7 +84,7 @@ class LeftWaiting:
 async def left_waiting(
     each: Callable[[str], Awaitable[Iterable[Object]]], served: Collection[str] = SERVED
 ) -> LeftWaiting:
-    """Look through each object of a kind, kind by kind; pods in name order, then groups without pods. `served`: the
+    """Return the waiting pods, in name order, then groups without pods, from a look at every object. `served`: the
     schedulers that run here.
     """
     found, peopled = LeftWaiting(), set[str]()

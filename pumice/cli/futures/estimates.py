@@ -1,4 +1,4 @@
-"""Estimates for a source that a command line names, and how good they were over a run."""
+"""Estimates for the source of a command line, and their accuracy over a run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def estimated(
 
 
 def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
-    """Raises InputError for a job that does not exist, with those of near names."""
+    """Refuse a job that does not exist, and name those with near names. Raises InputError."""
     known = belongings(fork.objects)
     for job in sorted(set(asked or ()) - known.keys()):
         near = nearest_keys(job, known)
@@ -72,8 +72,8 @@ def range_of(estimate: Estimate | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunScoring:
-    """`moments` at which estimates are made. Of a workload: the `first` jobs (None: all), which come `denser`
-    times as fast.
+    """A run to score. `moments` at which estimates are made. Of a workload: the `first` jobs (None: all), which come
+    `denser` times as fast.
     """
 
     moments: int | None = None

@@ -1,4 +1,4 @@
-"""Options of questions about the future: a source, changes, and which of them exclude each other."""
+"""Options of questions about the future: a source, changes, and the options that exclude each other."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def refuse_beside_search(
     budget_s: float,
     works: tuple[int, str | None],
 ) -> None:
-    """`kept`: --save, --against and --horizon, which a search for `job` does not have; the others are of it alone
-    (`works`: --workers and --dask). Raises UsageError.
+    """Refuse options that a search for `job` does not have (`kept`: --save, --against and --horizon); `works`
+    (--workers and --dask) belong to a search alone. Raises UsageError.
     """
     unknown = {"--save": kept[0] is not None, "--against": kept[1] is not None, "--horizon": kept[2] is not None}
     alone = {"--like": bool(like), "--within": within != WITHIN, "--budget": budget_s != BUDGET_S}
@@ -59,13 +59,13 @@ def refuse_beside_search(
 
 
 def to_be_made(file: Path | None) -> None:
-    """Raises UsageError where it is there."""
+    """Refuse a file that exists. Raises UsageError."""
     if file is not None and file.exists():
         raise UsageError("there is a file already; name one that is to be made", path=f"--save {file}")
 
 
 def refuse_repetition(given: Mapping[str, Sequence[str] | None]) -> None:
-    """A change that is said twice, or a place that is given two values. Raises UsageError."""
+    """Refuse a repeated change, or two values for one place. Raises UsageError."""
     for option, values in given.items():
         seen: dict[str, str] = {}
         for value in values or ():
@@ -76,8 +76,9 @@ def refuse_repetition(given: Mapping[str, Sequence[str] | None]) -> None:
 
 
 def place_of(assigned: str) -> str:
-    """Return the path that a value is assigned to: `queue/q1:spec.weight` of `queue/q1:spec.weight=3`. In brackets = is
-    no assignment."""
+    """Return the path of an assignment: `queue/q1:spec.weight` of `queue/q1:spec.weight=3`. A = in brackets is not an
+    assignment.
+    """
     depth = 0
     for at, letter in enumerate(assigned):
         depth += (letter == "[") - (letter == "]")
@@ -245,7 +246,7 @@ CHANGES: Final[Mapping[str, Callable[[str], ForkChange]]] = {
 def asked_for(
     values: Mapping[str, Sequence[str] | None], lenient: bool, warn: Callable[[str], None]
 ) -> list[ForkChange]:
-    """Return the changes behind the options; `lenient`: a configuration's unknown names are left out, and warned of.
+    """Return the changes of the options; `lenient`: a configuration's unknown names are left out, with a warning.
     Raises InputError, ConfigError.
     """
     refuse_repetition(values)

@@ -1,4 +1,4 @@
-"""`pumice whatif --until-starts`: the searches, one after the other, and what they found."""
+"""`pumice whatif --until-starts`: the searches, one after the other, and their results."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ GUESS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Job that is to start within so many seconds. `seconds`: time for trying; `works`: the executors, None: this
-    process."""
+    """Options of a search: the job that must start within so many seconds. `seconds`: time for trying; `works`: the
+    executors, None for this process.
+    """
 
     job: str
     within_s: float
@@ -42,9 +43,9 @@ class SearchOptions:
 
 
 class StartsWith(Result, kw_only=True, tag="whatif/1"):
-    """With which changes a job starts within so many seconds. `whole`: it runs with some of its pods, and starts in
-    full when all of them are on nodes. `starts_s`: when it does as it is, null: it does not.
-    `tried`: so many futures; `complete`: the work for trying was not over before everything was tried.
+    """Changes with which a job starts within so many seconds. `whole`: it runs with some of its pods, and starts in
+    full when all of them are on nodes. `starts_s`: its start without changes, null when it does not start. `tried`: the
+    number of futures; `complete`: everything was tried before the budget was spent.
     """
 
     job: str
@@ -58,7 +59,7 @@ class StartsWith(Result, kw_only=True, tag="whatif/1"):
 
 
 def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
-    """Exit code 0 when the job starts as it is, else 1; 2 when an object could not be used."""
+    """Search. Exit code 0 when the job starts without changes, else 1; 2 when an object could not be used."""
     work = WorkBudget.of_seconds(asked.seconds)
     work.add(len(fork.objects) * (OBJECT + CHANGE))
     job = known_job(fork, asked.job)
@@ -106,7 +107,7 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
 def show_answers(
     console: Console, question: StartQuestion, starts_s: float | None, answers: Sequence[StartAnswer], *, complete: bool
 ) -> None:
-    """A sentence each, with when the job starts then."""
+    """Print a sentence for each answer, with the start of the job."""
     for sentence in unasked(question.fork.config):
         console.print(sentence)
     does, not_done = (

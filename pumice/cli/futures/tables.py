@@ -122,7 +122,7 @@ LOSSES: Final[dict[str, Told]] = {
 
 
 def _show_moved(console: Console, found: FutureDifference) -> None:
-    """Pods that are placed on other nodes, though nothing else may change by that."""
+    """Print pods that are placed on other nodes, though nothing else may change by that."""
     moved = found.moved_pods
     if not moved:
         return

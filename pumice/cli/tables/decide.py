@@ -1,4 +1,4 @@
-"""Tables of `pumice decide`: a line a gang, then evictions, then queues, in units that people write."""
+"""Tables of `pumice decide`: a line for each gang, then evictions, then queues, in units that people write."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "
 
 @dataclass(slots=True)
 class GangRow:
-    """Outcome of a PodGroup's pods. `bound`, `volumes` (bound once their volumes are), `promised`: pods by node;
-    `waits`: pods by reason; `absent`: why there are none.
+    """Outcome of a PodGroup's pods. `bound`, `volumes` (bound after their volumes), `promised`: pods by node; `waits`:
+    pods by reason; `absent`: why there are none.
     """
 
     bound: Counter[str] = field(default_factory=Counter[str])
@@ -40,7 +40,7 @@ class GangRow:
 
 
 def show(console: Console, decided: Sequence[Cycle], result: DecideResult) -> None:
-    """Every cycle's gangs and evictions, then what each queue has; what nothing happened to is only counted."""
+    """Print every cycle's gangs and evictions, then each queue's amounts; unchanged gangs are only counted."""
     for cycle in decided:
         if len(decided) > 1:
             console.print(f"cycle {cycle.result.cycle}:")
@@ -111,7 +111,7 @@ def _job_of(pod: Object) -> str:
 
 
 def _title(job: str, group: Object | None) -> str:
-    """Return what the PodGroup was made for, the PodGroup itself where that is nothing."""
+    """Return the owner of the PodGroup, or the PodGroup itself without one."""
     return job if group is None else owner_of(group)
 
 
@@ -154,7 +154,7 @@ def _show_evictions(console: Console, cycle: Cycle) -> None:
 
 
 def _show_queues(console: Console, queues: Mapping[str, Mapping[str, float]]) -> None:
-    """Shares and amounts at the opening of the last cycle; columns in which no queue has anything are left out."""
+    """Print shares and amounts at the opening of the last cycle, without empty columns."""
     rows = {name: {column: amounts_of(figures, column) for column in QUEUE_COLUMNS} for name, figures in queues.items()}
     columns = [column for column in QUEUE_COLUMNS if any(row[column] for row in rows.values())]
     table = WholeTable(

@@ -1,4 +1,4 @@
-"""One frame of `pumice top`: queues, jobs that wait, nodes and cycles as the adviser tells of them."""
+"""One frame of `pumice top`: queues, waiting jobs, nodes and cycles from the adviser's answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sparkline(values: Sequence[float], most: float | None = None) -> str:
 
 
 def bar(part: float, width: int) -> str:
-    """Return a part from 0 to 1 (more counts as 1) of so many characters; anything at all is shown."""
+    """Return a bar for a part from 0 to 1 (more counts as 1) of so many characters; any part above 0 is shown."""
     filled = min(max(round(part * width), 1 if part > 0 else 0), width)
     return FULL * filled + EMPTY * (width - filled)
 
@@ -67,8 +67,8 @@ WIDE: Final = 120
 
 class TopResult(Result, kw_only=True, tag="top/1"):
     """The newest cycle as the page shows it: its `standings` (as of `pumice queue`), its `board` of nodes, and of the
-    last `cycles` each number, moment (seconds since the epoch) and count of decisions. `cycle_ms`: how long a cycle
-    takes on average; null: not measured.
+    last `cycles` each number, moment (seconds since the epoch) and count of decisions. `cycle_ms`: mean duration of a
+    cycle; null: not measured.
     """
 
     standings: Plain
@@ -80,8 +80,8 @@ class TopResult(Result, kw_only=True, tag="top/1"):
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Answers of the adviser about the newest cycle: `standings`, its `board`, and the `course` of all cycles.
-    `cycle_ms`: how long a cycle takes on average, None where it is not measured. `screen`: which part of it a terminal
-    shows, None for all of it.
+    `cycle_ms`: mean duration of a cycle, None where it is not measured. `screen`: the part that a terminal shows, None
+    for all of it.
     """
 
     standings: Plain
@@ -100,7 +100,7 @@ class Frame:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the parts of the frame, as many lines of each as there is room for on a screen."""
+        """Yield the parts of the frame, cut to the lines of the screen."""
         if self.screen is None:
             yield Group(*self._head(), self._jobs(SHOWN), *self._nodes(SHOWN, options), self._queues())
         elif self.screen.first:
@@ -110,7 +110,7 @@ class Frame:
             yield from self._fitted(console, options)
 
     def _fitted(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Something of everything: nodes give way first, then jobs, then queues, which keep a third of the lines."""
+        """Fit all parts: nodes lose lines first, then jobs, then queues, which keep a third."""
 
         def lines(*parts: RenderableType) -> int:
             return len(console.render_lines(Group(*parts), options))
@@ -154,7 +154,7 @@ class ScreenPart:
     first: int = 0
 
     def move(self, by: int) -> None:
-        """Down, or up when `by` is negative."""
+        """Scroll down, or up when `by` is negative."""
         self.first = max(0, self.first + by)
 
     def part(self, lines: list[list[Segment]], height: int) -> RenderableType:
@@ -166,7 +166,7 @@ class ScreenPart:
 
 
 def _cut(lines: list[list[Segment]], room: int) -> RenderableType:
-    """Return what there is room for; the last line says how many are left out."""
+    """Return the lines that fit; the last one tells how many are left out."""
     if len(lines) <= room:
         return SegmentLines(lines, new_lines=True)
     return Group(
@@ -191,7 +191,7 @@ def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
 
 
 def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> WholeTable:
-    """`whole`: a reason takes as many lines as it needs, else its beginning is shown."""
+    """Return the jobs' lines. `whole`: a reason takes as many lines as it needs, else its beginning is shown."""
     title = _title("jobs that wait", len(waiting), shown)
     table = WholeTable("#", "job", "queue", "placed", "reason", "waits for", title=title, sentences=whole)
     for job in waiting[:shown]:

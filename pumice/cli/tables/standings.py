@@ -1,4 +1,4 @@
-"""The tree of queues with what each has."""
+"""The tree of queues with each queue's amounts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LEAST: Final = ("capability", "guarantee", "pending", "borrowed")
 
 @dataclass
 class QueueTree:
-    """A line a queue and resource, those below another one set in; amounts that no queue has are left out, and what
-    does not fit is named below.
+    """A line for each queue and resource, child queues indented; amounts that no queue has are left out, and those that
+    do not fit are named below.
     """
 
     title: str
@@ -34,7 +34,7 @@ class QueueTree:
     amounts: Sequence[str] = AMOUNTS
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the tree as a table of the width that there is."""
+        """Yield the tree as a table of the available width."""
         columns = [what for what in self.amounts if any(getattr(one, what) for one in self.queues.values())]
         left_out = list[str]()
         table = self._table(columns)

@@ -1,4 +1,4 @@
-"""The summary of a run: pods by state, jobs with their phases, what a storm or a mirror did."""
+"""The summary of a run: pods by state, jobs with their phases, results of a storm or a mirror."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def show_agreement(console: Console, agreement: Agreement) -> None:
 
 
 def said(decision: dict[str, Any] | None) -> str:
-    """Return a decision in words; None: there was none."""
+    """Return a decision in words; None without one."""
     if decision is None:
         return "left alone"
     why = f" ({decision['why']})" if decision.get("why") else ""
@@ -59,14 +59,14 @@ def show_faults(console: Console, injected: dict[str, int], title: str = "") -> 
 
 
 def show_summary(summary: RunResult, console: Console) -> None:
-    """The table of a run; after a storm, what struck and what did not hold."""
+    """Print the table of a run; after a storm, its faults and the broken invariants."""
     console.print(summary_table(summary))
     if summary.faults_injected is not UNSET and summary.violations is not UNSET:
         show_storm(summary.faults_injected, summary.violations, console)
 
 
 def show_storm(faults: dict[str, int], violations: Sequence[BrokenInvariant], console: Console) -> None:
-    """Faults by kind, then what did not hold."""
+    """Print faults by kind, then the broken invariants."""
     show_faults(console, faults)
     if not violations:
         console.print("everything held")
@@ -94,7 +94,7 @@ SHOWN: Final = 20
 
 
 def show_mirrored(summary: MirrorResult, console: Console) -> None:
-    """The table of a run, and what was compared."""
+    """Print the table of a run, and the comparison."""
     console.print(summary_table(summary))
     if summary.shadow is not UNSET:
         show_shadow(summary.shadow, console)

@@ -26,9 +26,9 @@ FIGURE: Final = re.compile(r"([+-]?[\d,.]+(e[+-]?\d+)?( ?%|m|[KMGT]i)?|([\d.]+[d
 
 
 class WholeTable:
-    """Rows below a heading, each in one line where the terminal is wide enough. Else what is too wide goes on in the
-    next line: names of resources, nodes and jobs differ at their ends, so nothing is cut. `sentences`: the last column
-    holds such, and stands below its row where the others leave no room for it.
+    """Rows below a heading, each in one line where the terminal is wide enough. A wider cell continues in the next
+    line: names of resources, nodes and jobs differ at their ends, so nothing is cut. `sentences`: the last column holds
+    these, and stands below its row where the others leave no room for it.
     """
 
     def __init__(self, *heads: str, title: str = "", sentences: bool = False) -> None:
@@ -119,8 +119,9 @@ def _sum(widths: Sequence[int], gap: int) -> int:
 
 
 def _fitted(rows: Sequence[Sequence[str]], widths: Sequence[int], room: int) -> list[int]:
-    """Return widths whose sum fits: the widest give way first, down to their longest words, which are broken only when
-    nothing else is left."""
+    """Return widths whose sum fits: the widest shrink first, down to their longest words, which are broken only as a
+    last resort.
+    """
     found = [*widths]
     for least in (_unbroken(rows), [1] * len(found)):
         while sum(found) > room:

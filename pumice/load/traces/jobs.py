@@ -1,4 +1,4 @@
-"""A job of a trace, whatever its format, and the objects that it becomes."""
+"""A job of a trace, whatever its format, and the objects made of it."""
 
 from __future__ import annotations
 

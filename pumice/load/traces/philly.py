@@ -1,4 +1,4 @@
-"""Microsoft's Philly trace as Gavel gives it, and Gavel's own traces: `philly:FILE[,nodes=COUNTxGPUS]`.
+"""Microsoft's Philly trace in Gavel's form, and Gavel's own traces: `philly:FILE[,nodes=COUNTxGPUS]`.
 
 Columns vc, idx, arrival_s, gpus, job_type, duration_s_on_v100: each virtual cluster becomes a queue, and a job of more
 cards than a node has a gang of pods with whole nodes' cards each. A job without a duration is left out. Gavel's own

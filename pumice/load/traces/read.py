@@ -66,7 +66,7 @@ class Arrived:
     _ran: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
 
     def note(self, mutation: Mutation, at: float, *, outside: bool) -> None:
-        """The next change, so many seconds after the beginning."""
+        """Take the next change, so many seconds after the beginning."""
         obj: Object = codec.unpack(mutation.blob)
         metadata = section(obj, "metadata")
         owners: list[Object] = metadata.get("ownerReferences") or []
@@ -106,7 +106,7 @@ class Arrived:
         return uid
 
     def objects(self) -> Iterator[Object]:
-        """In the order in which they came."""
+        """Return the objects in order of arrival."""
         for _, whose in self._running.values():
             self._ran.setdefault(whose, 0.0)
         for obj in self.first.values():
@@ -137,7 +137,7 @@ def _annotations(obj: Object) -> Object:
 
 
 def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
-    """Return the object with a time, unless there is none or it says one of its own for how long it runs."""
+    """Return the object with a time, unless there is none or the object has a duration of its own."""
     there = _annotations(obj)
     if seconds is None or (name == DURATION and name in there):
         return obj
@@ -146,7 +146,7 @@ def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
 
 
 def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
-    """Return the objects of a journal, and what was left out of it. Raises InputError, OpenError, DamagedError."""
+    """Return the objects of a journal, and those that were left out. Raises InputError, OpenError, DamagedError."""
     if not file.exists():
         raise InputError("does not exist", source=str(file))
     arrived = waited(_arrived, file)
@@ -187,7 +187,7 @@ _SIZE: Final = re.compile(r"^;\s*(MaxNodes|MaxProcs)\s*:\s*([0-9]{1,9})", re.MUL
 
 def read_swf(text: str, source: str, node_cpus: int, left: Left, queues: str = "queue") -> Iterator[TraceJob]:
     """Read the jobs in the order of the file, which is that of arrival; `queues` names one of `QUEUE_COLUMNS`.
-    InputError names file, line and column of what is wrong.
+    InputError names file, line and column of the problem.
     """
     for line, words in enumerate((row.split() for row in text.splitlines()), 1):
         if not words or words[0].startswith(";"):

@@ -1,4 +1,4 @@
-"""A plain table of jobs, `csv:FILE` or `parquet:FILE`, and rows that know where they stand.
+"""A plain table of jobs, `csv:FILE` or `parquet:FILE`, and rows that know their place.
 
 Columns `arrival` and `duration` in seconds, and any of `name`, `pods` (how many, 1), `gang` (how many must start
 together, all), `cpu` (1), `memory` (a quantity, or bytes), `gpu`, `queue` (default), `user`, `priority` (a whole
@@ -35,13 +35,13 @@ BEYOND: Final = "\0"
 
 
 class TraceRow:
-    """One row; `line` counts from 1. A cell that is absent is an empty text."""
+    """One row; `line` counts from 1. An absent cell is an empty text."""
 
     def __init__(self, row: Mapping[str, Any], source: str, line: int) -> None:
         self.row, self.source, self.line = row, source, line
 
     def text(self, column: str) -> str:
-        """Return the cell of a column without blanks around it, "" where there is none."""
+        """Return the cell of a column without blanks around it, "" without one."""
         value = self.row.get(column)
         return "" if value is None else str(value).strip()
 
@@ -73,7 +73,7 @@ class TraceRow:
         return int(value)
 
     def quantity(self, column: str) -> str:
-        """Return one of Kubernetes' quantities, not negative; "" for nothing. InputError for anything else."""
+        """Return one of Kubernetes' quantities, not negative; "" for an empty cell. InputError for another text."""
         text = self.text(column)
         try:
             negative = bool(text) and parse_quantity(text).compare(NOTHING) < 0
@@ -84,7 +84,7 @@ class TraceRow:
         return text
 
     def called(self, column: str) -> str:
-        """Return a name as objects have them; "" for nothing. InputError for anything else."""
+        """Return a valid name of objects; "" for an empty cell. InputError for another text."""
         text = self.text(column)
         problem = subdomain_problem(text) if text else None
         if problem is not None:
@@ -112,7 +112,7 @@ def rows_of_csv(text: str, source: str, columns: Sequence[str]) -> Iterator[Trac
 
 
 def expect(columns: Sequence[str], found: Sequence[str], source: str) -> None:
-    """InputError that names the missing columns."""
+    """Check that the columns exist. InputError names the missing ones."""
     missing = [column for column in columns if column not in found]
     if missing:
         raise InputError(f"expected the columns {', '.join(missing)}; found {', '.join(found)}", source=source, line=1)
@@ -173,7 +173,7 @@ def _jobs(rows: Iterable[TraceRow]) -> Iterator[TraceJob]:
 
 
 def _look_for_slips(cells: TraceRow) -> None:
-    """Unknown columns do no harm, but a misspelt one that should be read would be missed."""
+    """Warn of unknown columns with a similar name: unknown ones do no harm, but a misspelt one would be missed."""
     for name in cells.row:
         near = None if name in COLUMNS or "/" in name else get_close_matches(name.lower(), COLUMNS, 1, CLOSE)
         if near:

@@ -26,7 +26,8 @@ FOLLOWERS: Final = 200
 
 
 def measure_searches(view: View, config: SchedulerConfig, samples: Samples) -> None:
-    """`search_s`: filter and score every node for one task (mean of 20, what is known of the nodes' specs kept).
+    """Measure `search_s`: filter and score every node for one task (mean of 20, derived columns of the nodes' specs
+    kept).
 
     `next_search_s`: the same for a task like the one just placed (mean of up to 200). The view stays as it is.
     """
@@ -61,7 +62,9 @@ DEFAULTS: Final = Parameters(nodes=5000, pods=2000, gang=8)
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Each run fills a fresh view (not measured) and runs one cycle on it; what single searches cost stands beside."""
+    """Measure runs: each fills a fresh view (not measured) and runs one cycle on it, and single searches are measured
+    beside.
+    """
     objects = [
         *cluster.nodes(parameters.nodes),
         *cluster.queues(),
@@ -73,7 +76,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 def run_on_fresh_views(
     objects: Sequence[dict[str, Any]], config: SchedulerConfig, runs: int, samples: Samples, advance: Advance
 ) -> None:
-    """One cycle on a view that has seen nothing but the objects, so many times."""
+    """Run one cycle on a view that has seen nothing but the objects, so many times."""
     for _ in range(runs):
         view = View()
         with samples.timed("load_s"):

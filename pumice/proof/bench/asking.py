@@ -1,4 +1,4 @@
-"""`asking`: what it costs to ask who waits and why, on a full house where gangs wait that fit nowhere."""
+"""`asking`: the cost of asking which jobs wait and why, on a full cluster where gangs wait that fit nowhere."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def with_cards(node: Object) -> Object:
 
 
 def sharing(objects: Iterator[Object]) -> Iterator[Object]:
-    """Yield the jobs, each of whose pods asks for shares of cards."""
+    """Yield the jobs, each of whose pods requests shares of cards."""
     jobs = 0
     for each in objects:
         if each["kind"] != "Pod":

@@ -57,7 +57,7 @@ def nodes(count: int) -> Iterator[Object]:
 
 
 def queues(count: int = len(QUEUES)) -> Iterator[Object]:
-    """q0, q1 and on, with the weights 1 to 4 in turn."""
+    """Return q0, q1 and so on, with the weights 1 to 4 in turn."""
     for index in range(count):
         name, weight = f"q{index}", 1 + index % len(QUEUES)
         yield {
@@ -70,7 +70,7 @@ def queues(count: int = len(QUEUES)) -> Iterator[Object]:
 
 
 def pod_group(job: int, gang: int, phase: str, queue_count: int = len(QUEUES)) -> Object:
-    """Job j's PodGroup, created j seconds after the first one's, in queue j mod the number of queues."""
+    """Return job j's PodGroup, created j seconds after the first one's, in queue j mod the number of queues."""
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -86,7 +86,7 @@ def pod_group(job: int, gang: int, phase: str, queue_count: int = len(QUEUES)) -
 
 
 def pod(job: int, index: int, node: str = "") -> Object:
-    """Pod k of job j: pending, or running on a node."""
+    """Return pod k of job j: pending, or running on a node."""
     cpu, memory = SHAPES[job % len(SHAPES)]
     created = format_moment(EPOCH + job)
     spec: Object = {
@@ -113,7 +113,7 @@ def pod(job: int, index: int, node: str = "") -> Object:
 
 
 def pending_jobs(first: int, pods: int, gang: int) -> Iterator[Object]:
-    """Gangs that wait: pods / gang of them, numbered from `first`."""
+    """Return waiting gangs: pods / gang of them, numbered from `first`."""
     for job in range(first, first + jobs_of(pods, gang)):
         yield pod_group(job, gang, "Pending")
         for index in range(gang):
@@ -123,7 +123,7 @@ def pending_jobs(first: int, pods: int, gang: int) -> Iterator[Object]:
 def running_jobs(
     pods: int, gang: int, node_count: int, *, first: int = 0, queue_count: int = len(QUEUES)
 ) -> Iterator[Object]:
-    """Gangs that run: the k-th pod of job j on node (j·gang + k) mod N."""
+    """Return running gangs: the k-th pod of job j on node (j·gang + k) mod N."""
     for job in range(first, first + jobs_of(pods, gang)):
         yield pod_group(job, gang, "Running", queue_count)
         for index in range(gang):

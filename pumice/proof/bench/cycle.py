@@ -14,7 +14,7 @@ from pumice.proof.bench.figures import Samples
 
 
 def stock_config() -> SchedulerConfig:
-    """Volcano's stock configuration with all nodes examined."""
+    """Return Volcano's stock configuration with all nodes examined."""
     return parse_scheduler_config(STOCK, source="bench")
 
 

@@ -1,4 +1,4 @@
-"""Samples and what is reported of them: median, least, greatest; the machine's speed and memory beside."""
+"""Samples and their reported figures: median, least, greatest; the machine's speed and memory beside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The size of a scenario. What a scenario does not use is 0 or empty, and is left out of the report."""
+    """The size of a scenario. Unused parameters are 0 or empty, and are left out of the report."""
 
     nodes: int = 0
     pods: int = 0
@@ -55,13 +55,13 @@ class Samples:
 
     @contextmanager
     def timed(self, figure: str) -> Generator[None]:
-        """Adds the seconds that the block took."""
+        """Add the seconds that the block took."""
         started = time.perf_counter()
         yield
         self.add(figure, time.perf_counter() - started, "s")
 
     def figures(self) -> dict[str, Figure]:
-        """Return what was measured, by name."""
+        """Return the measured figures, by name."""
         return {
             name: Figure(
                 value=statistics.median(values),
@@ -85,8 +85,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BenchResult(Result, kw_only=True, tag="bench/1"):
-    """Measurements of a scenario of one size. `calibration_s`: seconds of a fixed loop, which show how fast the machine
-    is; `peak_rss_bytes`: the most memory that the process has held.
+    """Measurements of a scenario of one size. `calibration_s`: seconds of a fixed loop, which show the speed of the
+    machine; `peak_rss_bytes`: the largest memory of the process.
     """
 
     scenario: str

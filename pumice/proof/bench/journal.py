@@ -29,7 +29,7 @@ SHARE: Final = 4
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """`pods` is the number of records (one bind each), `gang` how many are appended at a time."""
+    """Measure appends. `pods` is the number of records (one bind each), `gang` how many are appended at a time."""
     records = [
         Record(DECISION, codec.encode(Bind("default", f"p{number:06d}", f"u{number}", "n00000", "default/j")))
         for number in range(parameters.pods)

@@ -15,7 +15,7 @@ DEFAULTS: Final = Parameters(trace=UNNAMED)
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Each run fills a fresh view with the trace and runs one cycle."""
+    """Measure runs: each fills a fresh view with the trace and runs one cycle."""
     if parameters.trace == UNNAMED:
         raise InputError(f"name the trace's files with -f {UNNAMED}", path="openb")
     objects: list[dict[str, Any]] = [QUEUE]

@@ -1,4 +1,4 @@
-"""`open`: what it costs to open a session on running pods, the first time and after a hundredth of them changed."""
+"""`open`: the cost of opening a session on running pods, the first time and after a hundredth of them changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURNOVER: Final = 0.01
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """The view is filled once; `first_open_s` is the opening after that.
+    """Measure openings. The view is filled once; `first_open_s` is the opening after that.
 
     Then, run by run: `open_s` after a hundredth of the pods reported something, `turnover_open_s` after a hundredth of
     the gangs left and as many came, `node_open_s` after a node's labels changed. Each has the processor's seconds
@@ -43,7 +43,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def _open(view: View, config: SchedulerConfig, samples: Samples, number: int, figure: str) -> None:
-    """From the view to a session that actions can work on."""
+    """Open a session that actions can work on from the view."""
     cpu, started = time.process_time(), time.perf_counter()
     session = open_session(view.snapshot(), config, CycleClock(cycle=number, now=cluster.NOW), Carry())
     samples.add(f"{figure}_s", time.perf_counter() - started, "s")
@@ -52,7 +52,7 @@ def _open(view: View, config: SchedulerConfig, samples: Samples, number: int, fi
 
 
 def turn_over(view: View, parameters: Parameters, number: int) -> None:
-    """The oldest gangs have ended, new ones run in their place."""
+    """End the oldest gangs, and let new ones run in their place."""
     jobs = cluster.jobs_of(parameters.running, parameters.gang)
     count = max(1, int(jobs * TURNOVER))
     for obj in _gangs(parameters, (number - 1) * count, count):
@@ -67,7 +67,7 @@ def _gangs(parameters: Parameters, first: int, count: int) -> Iterator[Object]:
 
 
 def relabel(view: View, number: int) -> None:
-    """The first node has one label more."""
+    """Give the first node one label more."""
     node = next(cluster.nodes(1))
     node["metadata"]["labels"]["run"] = str(number)
     view.apply("MODIFIED", node)

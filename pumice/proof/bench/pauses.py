@@ -36,7 +36,7 @@ class Pauses:
 
 @asynccontextmanager
 async def pauses() -> AsyncGenerator[Pauses]:
-    """The pauses while the block runs."""
+    """Measure the pauses while the block runs."""
     found = Pauses()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(found.watch)

@@ -22,7 +22,7 @@ BATCH: Final = 500
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Every run has its own journal; the clock starts at the first job handed in and stops when all is idle.
+    """Measure runs: each has its own journal; the clock starts at the first submitted job and stops when all is idle.
 
     The pods never end, so idle means: every pod that fits is bound, runs, and its status is written.
     """
@@ -54,7 +54,7 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
 
 
 async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
-    """The submitter keeps no accepted objects: their memory would be measured as the system's."""
+    """Submit the objects without keeping accepted ones: their memory would be measured as the system's."""
     objects.reverse()
     while objects:
         batch = [objects.pop() for _ in range(min(BATCH, len(objects)))]

@@ -1,4 +1,4 @@
-"""`preempt`: pods of high priority on a full house, topology-aware, every node a candidate.
+"""`preempt`: pods of high priority on a full cluster, topology-aware, every node a candidate.
 
 Running pods ask for cpu 3 and memory 12Gi, with more than ten a node for cpu 1 and 4Gi; preemptors for cpu 8 and 32Gi.
 `preemptAffinity`: preemptors keep away from the pods of every fourth job, so that each node is tried by itself.
@@ -46,7 +46,7 @@ from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
 
 @asynccontextmanager
 async def driving(workers: int) -> AsyncGenerator[DryRunDriver]:
-    """A driver over so many workers."""
+    """Return a driver over so many workers."""
     crew, context = DryRunCrew(SystemSettings()), Context(RealClock())
     boxes: list[DryRunPort] = [
         Mailbox(f"dry-run-worker:{number}", DryRunCommand, Candidates | DryRunFailed) for number in range(workers)
@@ -62,7 +62,7 @@ async def driving(workers: int) -> AsyncGenerator[DryRunDriver]:
 async def driven_cycle(
     view: View, config: SchedulerConfig, clock: CycleClock, driver: DryRunDriver, took: Callable[[float], None]
 ) -> CycleResult:
-    """One cycle whose dry runs go out to workers; `took` hears how many seconds such an action has taken."""
+    """Return one cycle whose dry runs go out to workers; `took` is called with the seconds of such an action."""
     session = open_session(view.snapshot(), config, clock, Carry())
     for action in config.actions:
         started = time.perf_counter()
@@ -113,7 +113,9 @@ Change = Callable[[Object], Object]
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Each run fills a fresh view and runs one cycle; `preemptor_s` is the action's time for each preemptor."""
+    """Measure runs: each fills a fresh view and runs one cycle; `preemptor_s` is the action's time for each
+    preemptor.
+    """
     anyio.run(_driven, parameters, samples, *_measure(parameters, samples, advance, CONFIG, lambda obj: obj))
 
 
@@ -147,7 +149,7 @@ def _measure(
 
 
 async def _driven(parameters: Parameters, samples: Samples, view: View, config: SchedulerConfig) -> None:
-    """`pooled_preemptor_s`: what a preemptor takes when its dry run goes out to workers."""
+    """Measure `pooled_preemptor_s`: a preemptor's time when its dry run goes out to workers."""
     seconds: list[float] = []
     async with driving(config.pumice.dry_run_workers) as driver:
         for _ in range(parameters.runs):
@@ -158,14 +160,14 @@ async def _driven(parameters: Parameters, samples: Samples, view: View, config: 
 
 
 def _fixed(obj: Object) -> Object:
-    """A running pod on another than every hundredth node may not be evicted."""
+    """Forbid the eviction of running pods except on every hundredth node."""
     if int(obj.get("spec", {}).get("nodeName", "n0")[1:]) % 100:
         obj["metadata"]["annotations"]["volcano.sh/preemptable"] = "false"
     return obj
 
 
 def _choosy(obj: Object) -> Object:
-    """A running pod of every fourth job is marked; a preemptor wants none of them on its node."""
+    """Mark a running pod of every fourth job; a preemptor refuses nodes with one."""
     if obj["kind"] != "Pod":
         return obj
     labels: dict[str, str] = obj["metadata"].setdefault("labels", {})
@@ -195,7 +197,9 @@ def _priority_class(value: int) -> Object:
 
 
 def _sized(obj: Object, cpu: str, memory: str, priority: int) -> Object:
-    """Everything in one queue; the running ones can be preempted one by one, the waiting ones are admitted."""
+    """Size the cluster: everything in one queue; running pods can be preempted one by one, waiting ones are
+    admitted.
+    """
     running = priority == 10
     if obj["kind"] == "PodGroup":
         obj["spec"]["queue"] = cluster.QUEUES[0]

@@ -42,8 +42,8 @@ DURATION: Final = "3s"
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """`pods` run in waves on `nodes`; each makes about seven records. `events_per_s` is as `pumice replay` does it, by
-    one process a core where the journal is large; `events_per_s_alone` is one process.
+    """Measure a replay. `pods` run in waves on `nodes`; each makes about seven records. `events_per_s` is as `pumice
+    replay` does it, by one process a core where the journal is large; `events_per_s_alone` is one process.
     """
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
         db = Path(folder) / "bench.db"
@@ -102,7 +102,7 @@ async def _checkpoint(memory: MemoryJournal, db: Path) -> None:
 
 
 async def _mix(db: Path) -> Counter[str]:
-    """Records by kind."""
+    """Return records by kind."""
     kinds: Counter[str] = Counter()
     after = 0
     async with await SqliteJournal.open(db, read_only=True) as journal:

@@ -32,8 +32,8 @@ NODES: Final = 20
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """`pods` are created in each run. For K clients: `creates_per_s_K`, and `create_cpu_s_K`, this process's seconds
-    of processor for one.
+    """Measure creates; `pods` are created in each run. For K clients: `creates_per_s_K`, and `create_cpu_s_K`, the
+    process's seconds of processor for one.
     """
     for _ in range(parameters.runs):
         with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
@@ -66,7 +66,9 @@ async def _create(port: int, clients: int, pods: int, samples: Samples) -> None:
 
 
 def body(name: str) -> bytes:
-    """A pod as `kubectl create` sends it, of a scheduler that does not exist: it is only stored, and told so."""
+    """Return a pod as `kubectl create` sends it, of a scheduler that does not exist: it is only stored, with a
+    condition that says so.
+    """
     container = {"name": "main", "image": "nginx:1.27", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
     metadata = {"name": name, "namespace": cluster.NAMESPACE, "labels": {"app": "bench"}}
     spec = {"schedulerName": "none", "containers": [container]}
@@ -74,7 +76,7 @@ def body(name: str) -> bytes:
 
 
 async def create(port: int, clients: int, pods: int) -> float:
-    """Return the seconds in which so many clients create the pods; each takes the next one when it is answered."""
+    """Return the seconds in which so many clients create the pods; each takes the next one after its answer."""
     numbers = iter(range(pods))
 
     async def client() -> None:

@@ -21,7 +21,7 @@ LOAD: Final = 0.9
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Measure `jobs` a second and `speed`, virtual seconds a second, from the first job to the last one's end; by
-    processor time, as there is one thread.
+    processor time, in one thread.
 
     Raises AssertionError when a job has not ended, or two runs differ.
     """

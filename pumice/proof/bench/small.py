@@ -1,4 +1,4 @@
-"""`small`: what a cycle costs that has next to nothing to do: nothing changed, or one pod to place, while jobs wait."""
+"""`small`: the cost of a cycle with almost nothing to do: nothing changed, or one pod to place, while jobs wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUNNING_A_NODE: Final = 4
 
 
 class House:
-    """A cluster that runs, and jobs that wait in it."""
+    """A cluster with running and waiting jobs."""
 
     def __init__(self, nodes: int, waiting: int) -> None:
         self.view, self._config, self._groups = View(), stock_config(), dict[str, Object]()
@@ -47,7 +47,7 @@ class House:
             self._groups[obj["metadata"]["name"]] = obj
 
     def cycle(self) -> CycleResult:
-        """Run one; the statuses that it wrote come back."""
+        """Run a cycle, and return its statuses to the view."""
         self._cycle += 1
         result = run_cycle(self.view.snapshot(), self._config, CycleClock(self._cycle, cluster.NOW), Carry())
         for written in result.pod_groups:
@@ -63,8 +63,8 @@ class House:
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Processor seconds a cycle: `idle_N_W_s` where nothing changed, and `place_N_W_s` where one pod is placed, on N
-    nodes while W jobs wait.
+    """Measure processor seconds a cycle: `idle_N_W_s` where nothing changed, and `place_N_W_s` where one pod is placed,
+    on N nodes while W jobs wait.
     """
     houses = {(nodes, waiting): House(nodes, waiting) for nodes in NODES for waiting in WAITING}
     with settled():

@@ -16,7 +16,9 @@ GROUP: Final = "scheduling.k8s.io/group-name"
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Stock configuration, all nodes examined, the predicate-error cache off (on, such gangs are never bound)."""
+    """Measure with the stock configuration, all nodes examined, the predicate-error cache off (on, such gangs are never
+    bound).
+    """
     objects = [
         *cluster.nodes(parameters.nodes),
         *cluster.queues(),
@@ -28,7 +30,9 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def spread(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod with a zone spread of skew 1 and anti-affinity to its own job per node; anything else as it is."""
+    """Return a pod with a zone spread of skew 1 and anti-affinity to its own job per node; other objects as
+    they are.
+    """
     if obj["kind"] != "Pod":
         return obj
     job = obj["metadata"]["annotations"][GROUP]

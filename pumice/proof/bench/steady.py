@@ -1,4 +1,4 @@
-"""`steady`: cycles on a full house with a little work and with none; and the running system when nothing changes."""
+"""`steady`: cycles on a full cluster with a little work and with none; and the running system when nothing changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PERIODS: Final = 5
 
 
 def measure_idling(parameters: Parameters, samples: Samples) -> None:
-    """`idle_cycle_s`, as many samples as runs. AssertionError when a cycle was run although nothing changed."""
+    """Measure `idle_cycle_s`, as many samples as runs. AssertionError when a cycle was run although nothing changed."""
     anyio.run(_idle, parameters, samples)
 
 
@@ -72,7 +72,7 @@ CHANGED_SHARE: Final = 0.01
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Every run: a hundredth of the running pods changes, the last run's gangs leave, new ones come; then a cycle.
+    """Measure runs: a hundredth of the running pods changes, the last run's gangs leave, new ones come; then a cycle.
 
     At the end, what the running system costs while nothing changes.
     """
@@ -101,14 +101,14 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def _quiet_cycle(view: View, samples: Samples) -> None:
-    """A full cycle with nothing to place."""
+    """Run a full cycle with nothing to place."""
     scratch = Samples()
     measured_cycle(view, stock_config(), scratch)
     samples.add("nothing_pending_cycle_s", scratch.values["cycle_s"][0], "s")
 
 
 def _echo(view: View, result: CycleResult, parameters: Parameters) -> None:
-    """The statuses that the cycle wrote come back from the API, so that the next cycle need not write them again."""
+    """Return the statuses that the cycle wrote from the API, so that the next cycle need not write them again."""
     for written in result.pod_groups:
         job = int(written.name.removeprefix("j"))
         if job < cluster.jobs_of(parameters.running, parameters.gang):
@@ -131,7 +131,7 @@ def fill(parameters: Parameters, samples: Samples) -> View:
 
 
 def change(view: View, parameters: Parameters, number: int) -> None:
-    """A hundredth of the running pods reports something new."""
+    """Let a hundredth of the running pods report something new."""
     for obj in _changed(parameters, number):
         view.apply("MODIFIED", obj)
 

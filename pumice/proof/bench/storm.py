@@ -15,7 +15,7 @@ SEEDS: Final = 20
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Every run has the same seeds; the first storm of the process is left out."""
+    """Measure runs of the same seeds; the first storm of the process is left out."""
     plan = StressPlan("half", size=Size(parameters.nodes, parameters.pods))
     run_seeds(plan, range(1))
     for _ in range(parameters.runs):

@@ -30,7 +30,7 @@ tiers:
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """Every job is hard, up to the tier of the spines."""
+    """Measure gangs that are all hard, up to the tier of the spines."""
     objects = [
         *cluster.nodes(parameters.nodes),
         *hyper_nodes(parameters.nodes),
@@ -42,7 +42,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def hyper_nodes(nodes: int) -> Iterator[dict[str, Any]]:
-    """Racks of 25 nodes (tier 1) and spines of 10 racks (tier 2)."""
+    """Return racks of 25 nodes (tier 1) and spines of 10 racks (tier 2)."""
     names = [f"n{i:05d}" for i in range(nodes)]
     racks = [names[i : i + NODES_A_RACK] for i in range(0, nodes, NODES_A_RACK)]
     for number, members in enumerate(racks):
@@ -65,7 +65,7 @@ def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str
 
 
 def hard(obj: dict[str, Any]) -> dict[str, Any]:
-    """Return a PodGroup that asks for one spine at most; anything else as it is."""
+    """Return a PodGroup that requests at most one spine; other objects as they are."""
     if obj["kind"] != "PodGroup":
         return obj
     wish = {"mode": "hard", "highestTierAllowed": HIGHEST_TIER}

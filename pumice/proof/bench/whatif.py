@@ -25,7 +25,9 @@ CPU: Final = ("3", "6", "1500m", "12")
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
-    """A twentieth more nodes, against the cluster as it is, which another process lives through if there are cores."""
+    """Measure a question: a twentieth more nodes, against the cluster as it is, which another process simulates if
+    there are cores.
+    """
     fork = full(parameters)
     change = nodes_like("n00000", max(parameters.nodes // 20, 1))
     with another_process(len(fork.objects), None) as executor:

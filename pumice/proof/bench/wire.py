@@ -1,4 +1,4 @@
-"""A very small HTTP/1.1 client for measurements: one connection, kept open, doing as little as it can itself."""
+"""A very small HTTP/1.1 client for measurements: one kept connection, with as little work of its own as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVENT: Final = b'{"type":"'
 
 
 class UnexpectedAnswerError(Exception):
-    """The server answered something else than was expected."""
+    """The server's answer was not the expected one."""
 
 
 class HttpConnection:
@@ -34,7 +34,7 @@ class HttpConnection:
         return b"".join([part async for part in self.parts(method, path, body, form)])
 
     async def parts(self, method: str, path: str, body: bytes = b"", form: str = JSON) -> AsyncGenerator[bytes]:
-        """Yield the answer's body as it comes. `form`: the content type of what is sent."""
+        """Yield the answer's body as it comes. `form`: the content type of the request."""
         await self._send(method, path, body, form)
         status, headers = await self._head()
         if status not in _GOOD:
@@ -53,7 +53,9 @@ class HttpConnection:
         yield await self._buffered.receive_exactly(int(length.partition(":")[2]))
 
     async def events(self, path: str, wanted: int) -> int:
-        """Watch until so many events have come; the bytes received. UnexpectedAnswerError when it ends before."""
+        """Watch until so many events have come, and return the received bytes. UnexpectedAnswerError when it ends
+        before.
+        """
         await self._send("GET", path, b"", JSON)
         status, _ = await self._head()
         if status not in _GOOD:
@@ -89,6 +91,6 @@ class HttpConnection:
 
 @asynccontextmanager
 async def connected(host: str, port: int) -> AsyncGenerator[HttpConnection]:
-    """A connection, closed at the end."""
+    """Yield a connection, closed at the end."""
     async with await anyio.connect_tcp(host, port) as stream:
         yield HttpConnection(stream, f"{host}:{port}")

@@ -1,1 +1,1 @@
-"""Runs conformance cases (what the real Volcano does, as data) and counts what holds."""
+"""Runner of conformance cases (the behaviour of the real Volcano, as data), with scores."""

@@ -1,4 +1,4 @@
-"""Case files: their shape, finding and reading them, and what a case needs to be run."""
+"""Case files: their form, how they are found and read, and the set-up of a case."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def name_of(case: object, number: int) -> str:
 
 
 def misshapen(case: object) -> str:
-    """Return what is not valid in a case, with its place; "" for a case that can be judged."""
+    """Return the problem of a case, with its place; "" for a valid case."""
     documented = is_mapping(case) and "documentedOrder" in case
     try:
         found = shaped(ValuePlace(Document("", None)), case, _Documented if documented else _Story)
@@ -68,7 +68,7 @@ def misshapen(case: object) -> str:
 
 
 def _counted(story: _Story) -> str:
-    """Every expected story must be as long as the actual one."""
+    """Check that every expected story is as long as the actual one."""
     expect = story.expect
     if expect.cycles is None and expect.anyOf is None:
         return "expect: expected cycles or anyOf, found neither"
@@ -105,7 +105,7 @@ Raw = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SuiteFile:
-    """One case file: `suite` is its key in the score; `cases` how many it holds; `bytes` what it weighs."""
+    """One case file: `suite` is its key in the score; `cases` the number of its cases; `bytes` its size."""
 
     path: Path
     suite: str
@@ -170,7 +170,7 @@ def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
 
 
 def without_unregistered(conf: Raw) -> Raw:
-    """Parsed tiers without what Volcano's own test did not register.
+    """Return parsed tiers without the plugins that Volcano's own test did not register.
 
     Its tests of preempt and reclaim list both plugins that divide the cluster among queues, and register proportion;
     what was registered does not stand in the case.
@@ -183,7 +183,8 @@ def without_unregistered(conf: Raw) -> Raw:
 
 
 def refuse_unbuilt(conf: Raw) -> None:
-    """NotBuiltError when parsed tiers come with an action of Volcano's that is not here: doing nothing proves nothing.
+    """Refuse parsed tiers with a Volcano action that does not exist here, since doing nothing proves nothing. Raises
+    NotBuiltError.
 
     A plugin that is not here is left out instead, as Volcano leaves out what it does not find: many of its tests list
     plugins that play no part in them.

@@ -1,4 +1,4 @@
-"""Comparison of an outcome with what a case expects: exact, key by key, each difference with its place."""
+"""Comparison of an outcome with a case's expectation: exact, key by key, each difference with its place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUP_OF: Final[Mapping[str, Group]] = {
 
 
 class Absence(Enum):
-    """Stands where one side has no such key; an enumeration, so that it stays itself on its way between processes."""
+    """Stands for a key that one side does not have; an enumeration, so that it keeps its identity between processes."""
 
     ABSENT = "nothing"
 
@@ -45,7 +45,7 @@ ABSENT: Final = Absence.ABSENT
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where expectation and outcome part: `path` is dotted, with the cycle in front of a story's."""
+    """One place where expectation and outcome differ: `path` is dotted, with the cycle in front of a story's."""
 
     group: Group
     path: str
@@ -147,7 +147,9 @@ def _normal(key: str, wanted: Any) -> Any:
 
 
 def _compare_pipelined(wanted: Mapping[str, list[str]], outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:
-    """At least one pipelined task of each named job, and each on one of the named nodes; no other job is looked at."""
+    """Compare pipelined tasks: at least one of each named job, and each on one of the named nodes; other jobs are not
+    checked.
+    """
     nodes: dict[str, list[str]] = {job: [] for job in wanted}
     for pod, node in outcome["pipelined"].items():
         nodes.setdefault(job_of.get(pod, ""), []).append(node)
@@ -159,7 +161,7 @@ def _compare_pipelined(wanted: Mapping[str, list[str]], outcome: Raw, job_of: Ma
 
 
 def binds_per_hyper_node(case: Raw, binds: Mapping[str, str]) -> Counter[str]:
-    """Binds counted by the lowest-tier hypernode of their node."""
+    """Return binds counted by the lowest-tier hypernode of their node."""
     lowest = _lowest_hyper_nodes(case["objects"])
     return Counter(lowest[node] for node in binds.values() if node in lowest)
 

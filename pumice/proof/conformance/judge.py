@@ -1,4 +1,4 @@
-"""One case run and judged: every difference found, or why it could not be run."""
+"""One case run and compared: every difference, or why it could not be run."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def compare_cycles(expected: Sequence[Raw], found: Sequence[Raw]) -> list[Differ
 
 
 def _compare_any(alternatives: Iterable[Sequence[Raw]], found: Sequence[Raw]) -> list[Difference]:
-    """No difference when one alternative fits; otherwise those of the nearest one."""
+    """Return no difference when one alternative fits; otherwise those of the nearest one."""
     return min((compare_cycles(one, found) for one in alternatives), key=len)
 
 

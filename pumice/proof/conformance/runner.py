@@ -36,7 +36,7 @@ class CaseTally:
 
 
 class FailedCase(msgspec.Struct, frozen=True):
-    """A case that failed, and what differed."""
+    """A case that failed, and its differences."""
 
     suite: str
     case: str
@@ -105,7 +105,7 @@ Operation = Callable[[Resource, Resource, Resource], Json]
 
 
 class CaseResult(NamedTuple):
-    """One row: its name, whether everything in it held, and what did not (empty when all held)."""
+    """One row: its name, whether everything in it held, and its failures (empty when all held)."""
 
     name: str
     passed: bool
@@ -113,7 +113,7 @@ class CaseResult(NamedTuple):
 
 
 def run_resource_cases(data: dict[str, Any]) -> list[CaseResult]:
-    """All rows of ``resources.json``: the quantities, then the operations."""
+    """Return all rows of ``resources.json``: the quantities, then the operations."""
     results = [_quantity_case(row) for row in data.get("quantities") or ()]
     results += [_operation_case(index, row) for index, row in enumerate(data.get("operations") or ())]
     return results
@@ -159,7 +159,7 @@ def _result(name: str, wanted: dict[str, Json], got: dict[str, Json]) -> CaseRes
 
 
 def _same(wanted: Json, got: Json) -> bool:
-    """Equal, where numbers are float64 and true is not 1."""
+    """Return whether two values are equal, where numbers are float64 and true is not 1."""
     if isinstance(wanted, bool) or isinstance(got, bool):
         return wanted is got
     if isinstance(wanted, float) or isinstance(got, float):
@@ -301,7 +301,7 @@ def run_suites(
 
 
 def cut(file: SuiteFile, wanted: str) -> Iterator[Slice]:
-    """Slices of a file, in order. The resource suite stays whole."""
+    """Return slices of a file, in order. The resource suite stays whole."""
     step = file.cases
     if not file.is_resources and file.cases:
         step = max(1, SLICE_BYTES * file.cases // max(1, file.bytes))

@@ -1,4 +1,6 @@
-"""Does what a script says at its time: hands objects in, changes nodes, deletes pods, turns the clock."""
+"""The driver of a storm: it carries out a script at its times: submits objects, changes nodes, deletes pods, turns the
+clock.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,14 @@ class JumpingClock:
     _elapsed: Callable[[], float] | None = None
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
         if self._elapsed is None:
             self._elapsed = trio.lowlevel.current_clock().current_time
             self._began = self._elapsed()
         return self._elapsed() - self._began + self.offset_s
 
     def jump(self, seconds: float) -> None:
-        """Be so much later, or earlier, from now on."""
+        """Jump so much later, or earlier, from now on."""
         self.offset_s += seconds
 
 
@@ -90,7 +92,7 @@ def objects_of(event: Event) -> list[Object]:
 
 
 def node(name: str, details: Object) -> Object:
-    """cpu, memory, pods, gpus."""
+    """Return a node of cpu, memory, pods, gpus."""
     there = {"cpu": str(details["cpu"]), "memory": str(details["memory"]), "pods": str(details.get("pods", 110))}
     there |= quantities(details)
     if details.get("gpus"):
@@ -113,7 +115,7 @@ def node(name: str, details: Object) -> Object:
 
 
 def queue(name: str, details: Object) -> Object:
-    """weight, capability."""
+    """Return a queue of weight, capability."""
     spec: Object = {"weight": details.get("weight", 1), "reclaimable": True}
     if details.get("capability"):
         spec["capability"] = details["capability"]
@@ -136,7 +138,7 @@ def priority(name: str, value: int) -> Object:
 
 
 def budget(job: str, least: int) -> Object:
-    """Number of a job's pods that must stay healthy."""
+    """Return a budget: the number of a job's pods that must stay healthy."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -146,7 +148,7 @@ def budget(job: str, least: int) -> Object:
 
 
 def pod_group(name: str, details: Object) -> Object:
-    """min, queue, priority."""
+    """Return a PodGroup of min, queue, priority."""
     spec: Object = {"minMember": int(details.get("min") or details["pods"]), "queue": details.get("queue", "default")}
     if details.get("priority"):
         spec["priorityClassName"] = details["priority"]
@@ -160,8 +162,8 @@ def pod_group(name: str, details: Object) -> Object:
 
 
 def pods(job: str, details: Object, numbers: range, *, grouped: bool = True) -> list[Object]:
-    """Return pods job-0 and on of a job, which share all but their names; without a group each is left to get its
-    own.
+    """Return pods job-0 and on of a job, which share all but their names; without a group each gets its own from the
+    controller.
 
     cpu, memory (neither: best effort), gpus, port, seconds (0: it never ends), priority, scheduler.
     """
@@ -201,7 +203,7 @@ def _pod_spec(details: Object) -> Object:
 
 
 def vcjob(name: str, details: Object) -> Object:
-    """A Volcano Job of one task; its controller makes the PodGroup and the pods."""
+    """Return a Volcano Job of one task; its controller makes the PodGroup and the pods."""
     notes = {"pumice.dev/duration": f"{details['seconds']}s" if details.get("seconds") else "0"} | policy(details)
     metadata = {"labels": {JOB: name} | asking(details), "annotations": notes}
     template = {"metadata": metadata, "spec": {**_pod_spec(ASKED | details), "restartPolicy": "OnFailure"}}
@@ -233,7 +235,7 @@ class PowerCutError(Exception):
 
 
 class Driver:
-    """Outlives the lives of a process: what has happened does not happen again."""
+    """Drives a storm. It outlives the lives of a process: past events are not repeated."""
 
     def __init__(self, script: Script, clock: JumpingClock, alarm: Alarm, monitor: Monitor) -> None:
         self._script = script
@@ -245,7 +247,7 @@ class Driver:
         self._known = {event.target: event for event in script.events if event.what in NEW}
 
     async def drive(self, system: System) -> None:
-        """Drive the storm until everything has happened and it is time for the faults to stop. Raises PowerCutError."""
+        """Drive the storm until everything has happened and the faults must stop. Raises PowerCutError."""
         while self._left:
             await self._alarm.sleep_until(self._began + self._left[-1].at)
             together = self._together()
@@ -330,7 +332,7 @@ class Driver:
         ]
 
     def _drained(self, system: System, event: Event) -> list[ApiRequest]:
-        """Cordon the node and have its pods evicted; those that a budget keeps there are asked for again."""
+        """Cordon the node and evict its pods; those that a budget protects are tried again."""
         if system.store.tables.get(("Node", "", event.target)) is None:
             return []
         there = [pod for pod in self._monitor.truth.pods.values() if pod.on_node and pod.node == event.target]
@@ -345,7 +347,7 @@ class Driver:
         ]
 
     def _scaled(self, event: Event) -> list[ApiRequest]:
-        """The group asks for more members, then they come."""
+        """Scale the group: it asks for more members, then they come."""
         if event.target not in self._known:
             return []
         details = self._known[event.target].details

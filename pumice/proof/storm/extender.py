@@ -1,4 +1,6 @@
-"""The extender of a storm: it answers by a rule that the monitor knows; late, badly or not where a fault strikes."""
+"""The extender of a storm: it answers by a rule that the monitor knows; late, badly or not at all where a fault
+strikes.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,18 @@ GARBAGE: Final = (b"<html>", b"", b"[1]", b'{"status": 7}', b"\xff\xfe", b'{"cod
 
 
 def admits(pod: str, node: str) -> bool:
-    """The rule: of three nodes a pod ("namespace/name") may go to two, about."""
+    """Return the rule: of three nodes a pod ("namespace/name") may go to about two."""
     return crc32(f"{pod} {node}".encode()) % 3 != 0
 
 
 class StormExtender:
-    """`sleep` waits, in the storm's time."""
+    """Answers questions. `sleep` waits, in the storm's time."""
 
     def __init__(self, faults: Faults, sleep: Callable[[float], Awaitable[None]]) -> None:
         self._faults, self._sleep = faults, sleep
 
     async def __call__(self, requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
-        """The answer to each question, in order, as `over_http` gives them."""
+        """Return the answer to each question, in order, as `over_http` gives them."""
         return [await self._one(request) for request in requests]
 
     async def _one(self, request: ExtenderRequest) -> OutsideAnswer:

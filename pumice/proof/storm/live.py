@@ -1,5 +1,6 @@
-"""A storm's faults on the real clock, under `pumice run --faults`: what must hold is checked after every record that is
-written, and when the run is over."""
+"""A storm's faults on the real clock, under `pumice run --faults`: the invariants are checked after every record, and
+at the end of the run.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class WatchedJournal:
-    """The journal `inner`, and `see` gets what has been appended to it.
+    """The journal `inner`; `see` is called with the appended records.
 
     `faults` may make it slow, and nothing else: a write that fails ends the process.
     """
@@ -45,7 +46,7 @@ class WatchedJournal:
         self._faults = faults
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write, at once or late, then show."""
+        """Write, immediately or late, then show."""
         fault = self._faults.strike_append()
         if fault is not None:
             await anyio.sleep(fault.amount)
@@ -70,7 +71,7 @@ class WatchedJournal:
         return await self._inner.check()
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
-        """Keep a checkpoint; the number of the newest record."""
+        """Keep a checkpoint, and return the number of the newest record."""
         return await self._inner.save_checkpoint(checkpoint)
 
     async def checkpoints(self) -> Sequence[Checkpoint]:
@@ -78,11 +79,11 @@ class WatchedJournal:
         return await self._inner.checkpoints()
 
     async def cut(self, through: int) -> int:
-        """Forget the records up to `through`; the last record forgotten."""
+        """Forget the records up to `through`, and return the last forgotten one."""
         return await self._inner.cut(through)
 
     async def confirm(self) -> None:
-        """Let what has been appended be durable."""
+        """Make the appended records durable."""
         await self._inner.confirm()
 
     async def close(self) -> None:
@@ -109,7 +110,7 @@ MOST: Final = 100
 
 
 class LiveMonitor(Monitor):
-    """Notes what does not hold, and lets the run go on."""
+    """Notes violations, and lets the run go on."""
 
     def __init__(self) -> None:
         super().__init__(patience_s=GIVEN_UP_S, most_records=10**12, exact=False)
@@ -117,7 +118,7 @@ class LiveMonitor(Monitor):
         self._told = Counter[str]()
 
     def violated(self, invariant: str, words: str) -> None:
-        """One more."""
+        """Note one more violation."""
         self._told[invariant] += 1
         if self._told[invariant] <= MOST:
             self.violations.append((invariant, words))
@@ -138,8 +139,9 @@ def simulated_only(chosen: Profile) -> list[str]:
 
 @dataclass
 class LiveStorm:
-    """Faults from a profile (`chosen`: what it says, None for a packaged one); `views` are those the cache has had, the
-    one in use last."""
+    """Faults from a profile (`chosen`: its content, None for a packaged one); `views` are those the cache has had, the
+    present one last.
+    """
 
     names: str
     seed: int
@@ -152,7 +154,7 @@ class LiveStorm:
         self.faults: Faults = SeededFaults(self.seed, rates, longest_s=LONGEST_S, crashable=CRASHABLE)
 
     async def watch(self, journal: Journal) -> Journal:
-        """Return a journal, everything that is written to it from now on checked."""
+        """Return a journal all of whose later records are checked."""
         store = Store()
         recovered = await recover(journal, store.restore, store.load)
         self.monitor.begin(store)

@@ -31,9 +31,9 @@ PROBE: Final = bytes(65536)
 
 
 class BrokenStorm(msgspec.Struct, kw_only=True):
-    """A storm that broke an invariant, as a list of events that breaks it again. `reproduces`: it was run again and
-    does, null: that was not tried. `event_list`: the events, null where they were not cut down and are in the file.
-    `events_file`: where they are, null when they could not be written, because of `file_error`. `command` runs them.
+    """A storm that broke an invariant, as a list of events that breaks it again. `reproduces`: the list broke it again,
+    null when that was not tried. `event_list`: the events, null where they were not cut down and are in the file.
+    `events_file`: the file, null when it could not be written, because of `file_error`. `command` runs them.
     """
 
     seed: int
@@ -79,7 +79,7 @@ class Finding:
     cut: bool = True
 
     def told(self) -> BrokenStorm:
-        """Return it as it is printed; the events are left to the file where nothing was cut down."""
+        """Return the printed form; the events stay in the file where the storm was not cut down."""
         path = None if self.path is None else str(self.path)
         return BrokenStorm(
             seed=self.script.seed,
@@ -121,7 +121,7 @@ def result_of(tally: Tally, seconds: float, violations: list[BrokenStorm]) -> St
 
 
 def check_folder(folder: Path) -> None:
-    """Raises OSError where files cannot be written: better before the storms than after them."""
+    """Check that files can be written, before the storms. Raises OSError."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(PROBE)
@@ -151,7 +151,9 @@ def _finding(tally: Tally, number: int, script: Script, outcome: StormOutcome, f
 
 
 def _tried(script: Script, outcome: StormOutcome, folder: Path, runs: int) -> Finding:
-    """Cut down; when that does not show it, the storm as it was, whose faults come by their rates."""
+    """Return the storm cut down; when that does not show the violation, the storm as it was, whose faults come by their
+    rates.
+    """
     small = shrink(script, outcome, runs=runs)
     finding = _run_again(small, outcome, folder, cut=runs > 0)
     if finding.reproduces:
@@ -171,7 +173,9 @@ def _run_again(script: Script, outcome: StormOutcome, folder: Path, *, cut: bool
 
 
 def _write(script: Script, folder: Path) -> tuple[Path | None, str | None]:
-    """The file, or why there is none. Profiles have files of their own: the same seed is another storm in each."""
+    """Return the file, or why there is none. Profiles have files of their own: the same seed is another storm
+    in each.
+    """
     path = folder / "-".join(filter(None, ("storm", re.sub(r"[^\w+.-]", "_", script.profile), f"{script.seed}.json")))
     try:
         write_script(script, path)

@@ -48,7 +48,7 @@ _SUM: Final = 16
 
 
 class StormDisk:
-    """One append at a time is on its way; which of its sectors get there depends on the seed and on nothing else."""
+    """A disk with one append in flight; the seed alone decides which of its sectors get there."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -65,7 +65,9 @@ class StormDisk:
         self._on_its_way = b""
 
     def lose_power(self) -> list[Record]:
-        """The records of what was on its way, if all of it got there; the next append is written over the rest."""
+        """Return the records of the append in flight, if all of it got there; the next append is written over
+        the rest.
+        """
         written, self._on_its_way = self._torn(self._on_its_way), b""
         told, body = written[:_SUM], written[_SUM:]
         if not body or told != _sum(body):
@@ -98,7 +100,9 @@ class JournalLostError(OSError):
 
 
 class StormJournal(MemoryJournal):
-    """`see` gets every batch of records once it is written; `faults` may be set for each life of a system."""
+    """A journal of a storm. `see` gets every batch of records once it is written; `faults` may be set for each life of
+    a system.
+    """
 
     def __init__(self, see: Callable[[Sequence[Record]], None], disk: StormDisk | None = None) -> None:
         super().__init__()
@@ -107,7 +111,9 @@ class StormJournal(MemoryJournal):
         self._see = see
 
     async def append(self, records: Sequence[Record]) -> int:
-        """Write at once, late, in part, not at all, or without saying so. A power cut finds the disk at a slow one."""
+        """Write immediately, late, in part, not at all, or without an answer. A power cut strikes during a slow
+        write.
+        """
         fault = self.faults.strike_append() if self.faults is not None else None
         match fault.what if fault is not None else "":
             case "journal-slow":
@@ -127,7 +133,7 @@ class StormJournal(MemoryJournal):
         return await self._write(records)
 
     async def begin_again(self) -> None:
-        """Another process finds what the disk has, and of what was on its way what is whole."""
+        """Begin another process with the content of the disk, and with the whole records of the append in flight."""
         if records := self._disk.lose_power():
             await self._write(records)
 
@@ -148,7 +154,7 @@ class TooLongError(BaseException):
 
 
 class WallAlarm:
-    """`rang`: time was up, whatever has become of the error since."""
+    """The alarm of a storm. `rang`: time was up, even if the error was caught since."""
 
     def __init__(self) -> None:
         self.rang = False
@@ -196,8 +202,9 @@ LONGEST_S: Final = 300.0
 
 @dataclass(slots=True)
 class StormOutcome:
-    """Outcome of a storm. `digest` is a hash over everything that was written, in order, where one was asked for;
-    `struck`: faults, as events; `pods`: node and phase of each pod at the end; `groups`: the phase of each PodGroup."""
+    """Outcome of a storm. `digest` is a hash over everything that was written, in order, if requested; `struck`:
+    faults, as events; `pods`: node and phase of each pod at the end; `groups`: the phase of each PodGroup.
+    """
 
     violations: list[Violation] = field(default_factory=list[Violation])
     digest: str = ""
@@ -287,7 +294,7 @@ class Storm:
         return trace.hexdigest()
 
     async def _live(self) -> bool:
-        """One life of the process; False when it ended before its time."""
+        """Run one life of the process; False when it ended before its time."""
         self.lives += 1
         await self.journal.begin_again()
         self.monitor.born()
@@ -330,7 +337,7 @@ class Storm:
         return self._views[-1]
 
     def _room(self) -> int:
-        """Messages that a mailbox holds: in some storms so few that senders wait."""
+        """Return the capacity of mailboxes: in some storms so few messages that senders wait."""
         drawn = chance(self.script.seed, "room") * len(ROOMS)
         return ROOMS[int(drawn)]
 

@@ -20,7 +20,7 @@ from pumice.proof.storm.simulation import GC_THRESHOLDS, StormOutcome, simulate
 
 @dataclass(frozen=True, slots=True)
 class StressPlan:
-    """Seeds first .. first + seeds - 1 of a profile. `chosen`: what it says; None: it is a packaged one."""
+    """Seeds first .. first + seeds - 1 of a profile. `chosen`: its content; None for a packaged one."""
 
     profile: str = "storm"
     seeds: int = 100
@@ -92,7 +92,7 @@ def run_seed(plan: StressPlan, seed: int) -> Tally:
 
 @contextmanager
 def rare_collections() -> Generator[None]:
-    """Between storms too: who goes back to Python's thresholds after each looks through all that was there before."""
+    """Collect rarely between storms too: Python's thresholds after each would search all earlier objects."""
     thresholds = gc.get_threshold()
     gc.set_threshold(*GC_THRESHOLDS)
     try:
@@ -102,12 +102,12 @@ def rare_collections() -> Generator[None]:
 
 
 def between_storms() -> None:
-    """In a process that does nothing else, as in `rare_collections`."""
+    """Collect rarely in a process that does nothing else, as in `rare_collections`."""
     gc.set_threshold(*GC_THRESHOLDS)
 
 
 def run_storms(plan: StressPlan, executors: Executors, advance: Callable[[int], None]) -> Tally:
-    """Run all storms; `advance` receives the number that are newly done. Failures come in the order of their seeds.
+    """Run all storms; `advance` receives the number of newly ended ones. Failures come in the order of their seeds.
 
     Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,
     for the sake of Ctrl-C.

@@ -154,8 +154,8 @@ def _whole(text: str, what: str, least: int, most: int = 2**62) -> int:
 
 def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Plain:
     """Return the cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the
-    nodes, with what each filter and scorer said (if no action looked, a look at the end, of action ""), and the choices
-    of victims that it was part of. `took`: seconds of this deciding, for a record keeps none. Raises NotFoundError.
+    nodes, with the answer of each filter and scorer (if no action looked, a look at the end, of action ""), and its
+    choices of victims. `took`: seconds of this decision, since a record keeps none. Raises NotFoundError.
     """
     if task and task not in scene.view.tasks.by_key:
         raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
@@ -215,7 +215,7 @@ def _about(trail: Trail, task: str) -> Plain:
 
 
 def _look(look: Look) -> Plain:
-    """By node that was looked at: who refused it and with which words, or what each plugin adds to its score."""
+    """Return by node the refusing filters with their words, or each plugin's part of its score."""
     refused = look.refused()
     nodes = {
         name: {"refused": [[reason.plugin, reason.text] for reason in look.refusers(name)]}
@@ -248,7 +248,7 @@ class QuestionError(RequestError):
 
 
 def answer(db: str, plugins_dir: str | None, question: AdviserQuestion) -> AdviserAnswer:
-    """Never raises what the asker, the journal or the configuration is to blame for."""
+    """Answer a question. It never raises errors of the asker, the journal or the configuration."""
     row = KINDS[question.resource]
     try:
         _demand_known(question)
@@ -266,7 +266,7 @@ def answer(db: str, plugins_dir: str | None, question: AdviserQuestion) -> Advis
 
 
 class Sources:
-    """The journal that is asked, and what of it was loaded last: questions come in groups."""
+    """The journal that is asked, and its last loaded parts: questions come in groups."""
 
     def __init__(self, db: Path, plugins_dir: str | None) -> None:
         self.db, self._plugins = db, plugins_dir
@@ -277,7 +277,7 @@ class Sources:
         return _loaded(self.db, self.db.stat().st_ino, number, self._plugins)
 
     def telling(self, kind: str, name: str, cycle: int | None) -> Scene:
-        """Return the cycle that has most to say of something. Raises ConfigError."""
+        """Return the cycle that has the most information about a subject. Raises ConfigError."""
         self.load_plugins()
         return anyio.run(recorded, self.db, kind, name, cycle, _unsaid)
 
@@ -288,14 +288,14 @@ class Sources:
 
 @dataclass
 class Newest:
-    """State that was loaded last; later cycles of the same journal go on from it."""
+    """The last loaded state; later cycles of the same journal go on from it."""
 
     journal: tuple[Path, int, str | None] | None = None
     past: Rewound | None = None
 
     def rewound(self, journal: tuple[Path, int, str | None], cycle: int) -> Rewound:
-        """Raises ConfigError. `journal`: file, inode and plug-ins' folder. What comes from afar is kept from the
-        collector until other such makes way for it: it is large.
+        """Return the state at a cycle. Raises ConfigError. `journal`: file, inode and plug-ins' folder. A remote state
+        is kept from the garbage collector until another one replaces it: it is large.
         """
         before, self.past = self.past if journal == self.journal else None, None
         if before is None or before.cycle.record.cycle != cycle:
@@ -315,7 +315,7 @@ _NEWEST: Final = Newest()
 
 @functools.lru_cache(maxsize=1)
 def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
-    """Questions about one cycle share its scene."""
+    """Return the scene of a cycle, which questions about it share."""
     anyio.run(demand_plugins, db, None if plugins_dir is None else Path(plugins_dir), _unsaid)
     past = _NEWEST.rewound((db, inode, plugins_dir), cycle)
     demand_volcano(past, "cycle")
@@ -323,7 +323,7 @@ def _loaded(db: Path, inode: int, cycle: int, plugins_dir: str | None) -> Scene:
 
 
 def _unsaid(sentence: str) -> None:
-    """The warnings of this process have no reader."""
+    """Drop a warning: those of this process have no reader."""
 
 
 # --- Questions

@@ -14,7 +14,7 @@ OK: Final = 200
 
 
 class WaitRow(NamedTuple):
-    """A job that waits, in which queue, and what for."""
+    """A waiting job with its queue and its reason."""
 
     job: str
     queue: str

@@ -1,4 +1,4 @@
-"""Room on the nodes for pods that wait: how much is free on suitable nodes, and in which pieces."""
+"""Room on the nodes for waiting pods: the free amounts on suitable nodes, and their pieces."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ THAT_WOULD_DO: Final = "the nodes that would do"
 
 @dataclass(slots=True)
 class FreeCapacity:
-    """Verdict of the filters on the nodes for equal pods, room left out: `allowed` [N], and `curable` [N] those that
-    are refused only because of other pods there. `refusals`: text -> nodes; `in_pieces`: all of the curable are short
-    of pieces of devices. `tainted` [N]: those that are refused for taints alone which people set.
+    """Verdict of the filters on the nodes for equal pods, without room: `allowed` [N], and `curable` [N] those that are
+    refused only because of other pods there. `refusals`: text -> nodes; `in_pieces`: all of the curable are short of
+    pieces of devices. `tainted` [N]: those that are refused only for taints that people set.
     """
 
     allowed: BoolArray
@@ -57,7 +57,7 @@ class FreeCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Pods with equal requests; `asked`: (dimension, amount) of one, without what it asks none of."""
+    """Pods with equal requests; `asked`: (dimension, amount) of one, without zeroes."""
 
     task: Task
     count: int
@@ -66,7 +66,7 @@ class Alike:
 
 
 class NodeRoom:
-    """Room when the last action is over, and (`opening`, float64 [dimension, node]) as the session opened."""
+    """Room after the last action, and (`opening`, float64 [dimension, node]) as the session opened."""
 
     def __init__(self, session: Session, opening: FloatArray) -> None:
         self._session, self._opening = session, opening
@@ -137,7 +137,7 @@ class NodeRoom:
         return found
 
     def _untolerated(self, task: Task, row: int) -> list[tuple[str, str]]:
-        """Key and text of each hard taint of a node that the task does not tolerate."""
+        """Yield key and text of each hard taint of a node that the task does not tolerate."""
         spec = self._session.nodes.specs[row]
         taints = [each for each in spec.taints if each.get("effect") in HARD_EFFECTS]
         left = [each for each in taints if not tolerated(task.template.tolerations, each)]
@@ -207,7 +207,7 @@ class NodeRoom:
         return self._in_pieces(groups, masks, asked, free)
 
     def _held_empty(self, task: Task) -> BoolArray:
-        """Return the nodes whose devices would do, if no pod held any [N]."""
+        """Return the nodes whose devices would suffice if no pod held any [N]."""
         concerned = [family for family in self._devices if family.concerns(task)]
         would = np.ones(self._session.nodes.count, dtype=np.bool_)
         for family in concerned:
@@ -267,7 +267,9 @@ def _free_of_whole(number: WaitNumber) -> str:
 
 
 def _is_room(reason: Reason) -> bool:
-    """Return whether a reason is about amounts, judged apart; Kubernetes' own scheduler has a filter for them."""
+    """Return whether a reason is about amounts, which are checked apart; Kubernetes' own scheduler has a filter for
+    them.
+    """
     return reason.text == POD_COUNT or reason.plugin == NODE_RESOURCES
 
 
@@ -278,18 +280,20 @@ def _names_taints(session: Session, code: int, *, beside_room: bool = False) -> 
 
 
 def _taint_text(taint: dict[str, Any]) -> str:
-    """`key=value:Effect`, as kubectl writes it."""
+    """Return `key=value:Effect`, as kubectl writes a taint."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key')}{value}:{taint.get('effect')}"
 
 
 def _kind(task: Task) -> object:
-    """Pods of one kind are answered alike by the filters; those that look for company only within one job."""
+    """Return the kind of a pod: filters answer equally for pods of one kind; pods with affinity share answers only
+    within one job.
+    """
     return task.template.number if task.template.plain else (task.template.number, task.job)
 
 
 def _fitting(each: Alike, room: FloatArray) -> npt.NDArray[np.int64]:
-    """Return for each node how many of these pods fit if it runs no others; at most as many as there are."""
+    """Return for each node how many of these pods would fit on it alone, at most the number of pods."""
     most = np.full(room.shape[1], float(each.count))
     for dimension, value in each.asked:
         np.minimum(most, np.floor((room[dimension] + MIN_RESOURCE) / value), out=most)

@@ -1,4 +1,6 @@
-"""Jobs that stand in the way of another one: those that hold most of what it lacks, or took it in this cycle."""
+"""Jobs that stand in the way of another one: those that hold the most of its missing amounts, or took them in this
+cycle.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ DELETED: Final = "being deleted"
 
 @dataclass
 class GangLives(Listener):
-    """Listens to lives for those of one job; `attempts` by uid, in the order in which they were made."""
+    """The lives of one job's pods; `attempts` by uid, in the order in which they were made."""
 
     job_name: str
     attempts: dict[str, PodLife] = field(default_factory=dict[str, Any])
@@ -65,7 +65,7 @@ class GangLives(Listener):
         self.pod_created(pod)
 
     def group(self, group: GroupLife) -> None:
-        """The job's, if it is."""
+        """Note a PodGroup, if it is the job's."""
         if self.job_name in (group.job, f"{group.namespace}/{group.name}"):
             self.group_now, self.admitted = group, group.first_admitted(self.admitted)
 
@@ -102,9 +102,9 @@ class RecordsNaming:
 
 
 async def story_as_data(db: Path, name: str) -> Plain:
-    """`events`: every entry with the newest cycle before it; `pods`: each attempt with its moments (seconds since the
-    epoch, None: not yet); `tries`: what the scheduler said of the gang, and of `pods` of it that got no node, whenever
-    it said something else. Raises NotFoundError.
+    """Return a job's story. `events`: every entry with the newest cycle before it; `pods`: each attempt with its
+    moments (seconds since the epoch, None before); `tries`: the scheduler's words about the gang, and about `pods` of
+    it that got no node, whenever they changed. Raises NotFoundError.
     """
     gang = GangLives(name)
     async with await SqliteJournal.open(db, read_only=True) as journal:
@@ -130,8 +130,8 @@ async def story_as_data(db: Path, name: str) -> Plain:
 
 
 def tries_of(events: Sequence[Plain]) -> list[Plain]:
-    """Return the answers among the events: each with what was `said`, and for which `pods` (none: for the gang). What
-    one cycle says of several pods is one answer; what only points to another pod's is none.
+    """Return the answers among the events: each with what was `said`, and for which `pods` (none: for the gang). One
+    cycle's words about several pods are one answer; words that only point to another pod's are none.
     """
     of_gang, found = "", dict[tuple[Any, str], Plain]()
     for each in events:
@@ -178,7 +178,7 @@ def _cards(scene: Scene) -> CardTable:
 
 
 async def course_of(db: Path) -> Plain:
-    """Return every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, what befell
+    """Return every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, events of
     actors and configurations, and when the journal `ended` (seconds since the epoch).
     """
     cycles, outcomes, crashes = list[list[float]](), Counter[str](), Counter[str]()

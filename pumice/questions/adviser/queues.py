@@ -1,4 +1,4 @@
-"""The tree of queues: what each is entitled to, has, borrows and still asks for."""
+"""The tree of queues: the entitlement, the allocated, borrowed and pending amounts of each."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ UNADMITTED: Final = (WaitCode.OVERCOMMIT, WaitCode.NOT_ADMITTED, WaitCode.QUEUE_
 
 
 def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], waiting_jobs: WaitingJobs) -> str:
-    """Return a sentence on jobs that wait for admission though the weights of queues differ; "" for nothing to say.
-    `weights`: by queue.
+    """Return a sentence on jobs that wait for admission though the weights of queues differ; "" without one. `weights`:
+    by queue.
     """
     option = config.plugin("proportion")
     if option is None or not option.is_enabled("QueueOrder") or "enqueue" not in config.actions:
@@ -48,9 +48,9 @@ def weights_remark(config: SchedulerConfig, weights: Mapping[str, int], waiting_
 
 @dataclass(slots=True)
 class QueueStanding:
-    """Amounts by resource: cpu in cores, memory in bytes, all else in pieces. `borrowed`: allocated beyond deserved;
-    `pending`: what its pods without a node ask for; `capability`: the most it may have, as far as that is limited.
-    `share`: as the queue's plugin reckons it, null where none does. All as the cycle opened.
+    """Amounts by resource: cpu in cores, memory in bytes, all others in pieces. `borrowed`: allocated beyond deserved;
+    `pending`: the requests of its pods without a node; `capability`: the most it may have, as far as that is limited.
+    `share`: as the queue's plugin computes it, null where none does. All as the cycle opened.
     """
 
     parent: str
@@ -69,7 +69,7 @@ class QueueStanding:
 
 
 def standings_of(session: Session, gauges: Mapping[str, Mapping[str, float]]) -> dict[str, QueueStanding]:
-    """Return every queue of a session by name, in name order. What is waiting is not counted yet."""
+    """Return every queue of a session by name, in name order. Waiting jobs are not counted yet."""
     by_queue, columns = session.jobs.by_queue, session.snapshot.jobs
     pending: list[list[float]] = by_queue.sums(columns.pending).T.tolist()
     found: dict[str, QueueStanding] = {}
@@ -116,7 +116,7 @@ def lineage(standings: Mapping[str, QueueStanding], name: str) -> set[str]:
 
 
 def in_tree_order(standings: Mapping[str, QueueStanding]) -> list[tuple[int, str]]:
-    """Depth and name, parents before children, names in order."""
+    """Return depth and name, parents before children, names in order."""
     children: dict[str, list[str]] = {}
     for name, standing in standings.items():
         above = standing.parent if standing.parent in standings and standing.parent != name else ""
@@ -131,7 +131,7 @@ def in_tree_order(standings: Mapping[str, QueueStanding]) -> list[tuple[int, str
 
 
 def count_waiting(standings: Mapping[str, QueueStanding], waiting: Iterable[tuple[str, int]]) -> None:
-    """Jobs that wait, each by its queue and its pods without a node."""
+    """Count waiting jobs, each by its queue and its pods without a node."""
     jobs, pods = Counter[str](), Counter[str]()
     for queue, count in waiting:
         jobs[queue] += 1

@@ -1,4 +1,4 @@
-"""The reason for which a job waits: one typed value, made by `wait_reasons` and told alike by all commands.
+"""The reason for which a job waits: one typed value, made by `wait_reasons`, with the same text in all commands.
 
 Its class and code are words that programs can rely on; each code belongs to one class (`CODES`).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class WaitClass(StrEnum):
-    """Party that can act on a job that waits."""
+    """Party that can act on a waiting job."""
 
     QUOTA = "Quota"
     FAIRNESS = "Fairness"
@@ -94,8 +94,8 @@ MEANINGS: Final[dict[WaitClass, str]] = {
 
 
 class CodeRow(NamedTuple):
-    """One code: its class, when it is given, and what would help. In `helps`, `{subject}` stands for the subject of a
-    reason, `{more}` for the amounts that are lacking and `{others}` for what is in the way.
+    """One code: its class, when it is given, and its remedy. In `helps`, `{subject}` stands for the subject of a
+    reason, `{more}` for the missing amounts and `{others}` for the obstacles.
     """
 
     wait_class: WaitClass
@@ -251,7 +251,7 @@ WaitCode.__doc__ += " Old words: " + ", ".join(f"{old} (now {code})" for old, co
 
 
 class WaitNumber(msgspec.Struct, frozen=True):
-    """Amounts of one resource (cpu in cores, memory in bytes, all else in pieces) that a reason goes by.
+    """Amounts of one resource (cpu in cores, memory in bytes, all others in pieces) in a reason.
 
     `limit`: whose amount `allowed` is: "queue q1", "quota q of the namespace", "nodes that would do". `asked` is what
     is asked for, `held` what is taken of `allowed` already, and `left` the rest.
@@ -288,7 +288,7 @@ class WaitNumber(msgspec.Struct, frozen=True):
 
 
 def said(numbers: Iterable[WaitNumber]) -> str:
-    """Return the sentences of several numbers; "" for none."""
+    """Return the sentences of several numbers; "" without numbers."""
     return "; ".join(each.sentence for each in numbers)
 
 

@@ -57,8 +57,8 @@ SHORT_OF_PODS: Final = ("NotEnoughTasks", "NotEnoughPodsOfTask")
 
 
 class OpeningState(NamedTuple):
-    """The state when a session opened. `room`: what was free on each node, float64 [dimension, node]; `gauges`:
-    what plugins said of each queue; `held`: what the jobs of each queue had on nodes, float64 [dimension, queue].
+    """The state when a session opened. `room`: free amounts on each node, float64 [dimension, node]; `gauges`: the
+    plugins' numbers of each queue; `held`: the amounts of each queue's jobs on nodes, float64 [dimension, queue].
     """
 
     room: FloatArray
@@ -67,7 +67,7 @@ class OpeningState(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> OpeningState:
-        """Read it from a session in which no action has run yet."""
+        """Read the state of a session in which no action has run yet."""
         gauges = readable(tables_later(session)()).by_queue()
         return cls(session.nodes.future.copy(), gauges, held_by_queue(session))
 
@@ -112,7 +112,7 @@ class ReasonFinder:
         return [task for status in WAITING for task in self._session.jobs.tasks_in(job, status)]
 
     def _of_pod(self, task: Task, wait: WaitReason, needed: Collection[int]) -> WaitReason:
-        """A pod waits for what its job does, unless it is held back itself, or other nodes would do for it."""
+        """Return the reason of a pod: its job's, unless the pod itself is held back, or other nodes would suit it."""
         if task.gated:
             gates = task.template.scheduling_gates
             sentence = f"waits for its scheduling gates: {', '.join(gates)}"
@@ -179,13 +179,15 @@ class ReasonFinder:
         return waits_for(LIMITED[limit], sentence, subject, short.numbers, self._holders(short))
 
     def _holders(self, short: Shortage) -> tuple[str, ...]:
-        """Return the jobs that hold most of what a job lacks to be admitted; of a queue those of that queue."""
+        """Return the jobs that hold the most of the amounts missing for a job's admission; of a queue those of that
+        queue.
+        """
         names = [each.resource for each in short.numbers]
         queue = short.limit.removeprefix("queue ") if short.limit.startswith("queue ") else ""
         return () if short.limit.startswith("quota ") else holders(self._session, names, self._below(queue))
 
     def _behind(self, job: Job, sentence: str) -> WaitReason:
-        """Name the first of the jobs of its queue that wait and come before it."""
+        """Name the first waiting jobs of its queue that come before it."""
         session, queue = self._session, job.pod_group.queue
         first: Job | None = None
         for each in session.jobs.in_order:
@@ -231,7 +233,7 @@ class ReasonFinder:
         return self._room.verdict(promised)
 
     def _gated(self, job: Job) -> WaitReason | None:
-        """Return the gates that keep the job below its minimum, or keep all that is left of it; None for none."""
+        """Return the gates that keep the job below its minimum, or keep all its remaining pods; None for none."""
         waiting = self._session.jobs.tasks_in(job, TaskStatus.PENDING)
         gated = [task for task in waiting if task.gated]
         if not gated:
@@ -270,7 +272,7 @@ class ReasonFinder:
 
     def _refused(self, job: Job, ended: list[Ended]) -> WaitReason | None:
         """Explain a placement that a plugin refused, because of a node's lock or an extender's answer: the end of the
-        last pod that was tried. None where that ended otherwise.
+        last pod that was tried. None where that ended differently.
         """
         last = next((each for each in reversed(ended) if each.who != job.key), None)
         if last is None or last.ending is not Ending.PLACEMENT_REFUSED:
@@ -292,8 +294,8 @@ class ReasonFinder:
         return [in_order.pop() for _ in range(max(lacking, 1)) if len(in_order)]
 
     def _limited(self, job: Job, needed: list[Task]) -> WaitReason:
-        """By the most its queue, or one above it, may ever have; by what no node could give it either; else by what the
-        queue deserves now.
+        """Return the reason of a limit: the most that its queue, or one above it, may ever have; or more than any node
+        has; otherwise the queue's present deserved.
         """
         names = self._session.dims.names
         asked: Amounts = {}
@@ -323,7 +325,7 @@ class ReasonFinder:
         return found
 
     def _of_queue(self, code: WaitCode, sentence: str, numbers: Sequence[WaitNumber]) -> WaitReason:
-        """Return the reason with the jobs of the queue, or of those below it, that hold most of what is lacking."""
+        """Return the reason with the jobs of the queue, or of those below it, that hold most of the missing amounts."""
         queue = numbers[0].limit.removeprefix("queue ")
         holding = holders(self._session, [each.resource for each in numbers], self._below(queue))
         return waits_for(code, sentence, numbers[0].limit, numbers, holding)
@@ -395,7 +397,7 @@ def told_of_strangers(strangers: Mapping[str, int]) -> str:
 
 
 def nobody_is(scheduler: str, asking: str) -> str:
-    """Say which scheduler does not run here, and how many pods ask for it."""
+    """Return the reason of pods whose scheduler does not run here, with their number."""
     return f"no scheduler named {scheduler!r} runs here, for which {asking}"
 
 
@@ -409,8 +411,8 @@ def _detail(ended: list[Ended], ending: Ending) -> str:
 
 
 def _beyond(queue: str, gauges: Gauges, limit: str, asked: Amounts, whole: Amounts) -> tuple[WaitNumber, ...]:
-    """Return the amounts of each resource whose limit the queue would exceed. A limit that is the `whole` cluster is
-    none.
+    """Return the amounts of each resource whose limit the queue would exceed. A limit equal to the `whole` cluster does
+    not count.
     """
     found, figures = list[WaitNumber](), gauges.get(queue, {})
     for name, value in asked.items():

@@ -1,4 +1,4 @@
-"""The queues and the jobs that wait, of one cycle: who would be tried when, why in that order, and what each waits for.
+"""The queues and the waiting jobs of one cycle: their order, its causes, and the reason of each.
 
 The cycle is decided (again) with a trail of all jobs; the order is the order in which its actions took jobs up.
 """
@@ -63,8 +63,8 @@ LAST_TIME: Final = 253402300799.0
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The job that comes just before another in their queue: ordered `by` this plugin ("creation" or "name" where
-    none does), with the numbers of that job and of the other where it goes by numbers, and in words.
+    """The job that comes just before another in their queue: ordered `by` this plugin ("creation" or "name" where none
+    does), with the numbers of that job and of the other where it orders by numbers, and a sentence.
     """
 
     job: str
@@ -76,8 +76,8 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`stage`: the action that takes the job up, "" for none; `rank` among all, -1 for none; `tried`: it had its turn;
-    `queue_share`: of its queue at that moment; `before_it`: None for the first of its queue.
+    """The place of a job. `stage`: the action that takes the job up, "" for none; `rank` among all, -1 for none;
+    `tried`: it had its turn; `queue_share`: of its queue at that moment; `before_it`: None for the first of its queue.
     """
 
     stage: str = ""
@@ -130,7 +130,7 @@ LEAST: Final = 1e-9
 
 
 class QueueLoan(NamedTuple):
-    """An amount of a resource (in cores, bytes or pieces). `lender`: "" for what no queue deserves."""
+    """An amount of a resource (in cores, bytes or pieces). `lender`: "" for an amount that no queue deserves."""
 
     lender: str
     borrower: str
@@ -138,15 +138,16 @@ class QueueLoan(NamedTuple):
 
 
 def lending(standings: Mapping[str, QueueStanding]) -> dict[str, list[QueueLoan]]:
-    """By resource, of the resources that some queue has more of than it deserves; loans by lender and borrower."""
+    """Return loans by resource, of the resources that some queue has more of than it deserves; by lender and
+    borrower.
+    """
     names = sorted({name for one in standings.values() for name in one.borrowed if name != WHOLE})
     found = {name: loans(standings, name) for name in names}
     return {name: listed for name, listed in found.items() if listed}
 
 
 def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[QueueLoan]:
-    """Return the loans of one resource, among the queues without others below them; an inner queue lends what it keeps
-    undivided."""
+    """Return the loans of one resource, among the queues without children; an inner queue lends its undivided part."""
     made: list[QueueLoan] = []
     within: dict[str, tuple[Shares, Shares, float]] = {}  # of each parent: who borrows, who lends, what they deserve
     for _, name in reversed(in_tree_order(standings)):  # children before parents
@@ -172,7 +173,7 @@ def loans(standings: Mapping[str, QueueStanding], resource: str) -> list[QueueLo
 
 
 def _lend(borrowers: Shares, lenders: Shares, made: list[QueueLoan]) -> None:
-    """Lend in proportion to what each borrower lacks and each lender has; drop queues that are done."""
+    """Lend in proportion to each borrower's need and each lender's rest; drop queues that are done."""
     wanted, given = sum(borrowers.values()), sum(lenders.values())
     lent = min(wanted, given)
     if lent <= 0:
@@ -199,7 +200,7 @@ class NoSuchQueueError(RequestError):
 
 
 class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that waits, in the order in which jobs are tried: see `WaitingJob` and `Place`, whose values these are.
+    """A waiting job, in the order in which jobs are tried: see `WaitingJob` and `Place`, whose values these are.
 
     `job`: the PodGroup; `made_for`: the job that owns it, else the PodGroup itself. `because`: a sentence for people;
     programs go by `reason`, the code, and its `class`; `wait`: the whole reason. `created`: seconds since the epoch.
@@ -246,7 +247,7 @@ class Standings(Result, kw_only=True, tag="queue/1"):
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A PodGroup with pods that have no node, or no pods yet. `position`: from 1, over all queues; None: no action
+    """A PodGroup with pods that have no node, or without pods. `position`: from 1, over all queues; None: no action
     takes it up.
 
     `pods` wait, `needed` of them so that it can start or go on, and they ask for `asks` (see `QueueStanding`); `held`
@@ -269,11 +270,11 @@ class WaitingJob:
 
     @property
     def name(self) -> str:
-        """Return how people know it: as the job that its PodGroup was made for, else as the PodGroup itself."""
+        """Return the job's name for people: its PodGroup's owner, else the PodGroup itself."""
         return self.made_for or self.job
 
     def row(self, eta: Estimate | msgspec.UnsetType | None = msgspec.UNSET) -> WaitingRow:
-        """Return it as it is printed; the rank shows as the position in the whole list."""
+        """Return the printed form; the rank shows as the position in the whole list."""
         wait, place = self.wait, self.place
         return WaitingRow(
             job=self.job,
@@ -301,8 +302,8 @@ class WaitingJob:
 
 @dataclass(frozen=True, slots=True)
 class WaitingJobs:
-    """`cycle` that was decided, at the time `now`. `waiting`: in order, those without a position last. `supposed`: what
-    was not asked of processes outside, in sentences.
+    """The decided `cycle`, at the time `now`. `waiting`: in order, those without a position last. `supposed`: sentences
+    on questions to outside processes that were not asked.
     """
 
     cycle: int
@@ -312,7 +313,7 @@ class WaitingJobs:
     supposed: list[str]
 
     def within(self, queue: str) -> WaitingJobs:
-        """Only that queue and those below it. Raises NoSuchQueueError."""
+        """Return the jobs of that queue and those below it. Raises NoSuchQueueError."""
         if queue not in self.queues:
             near = nearest_names(queue, self.queues)
             raise NoSuchQueueError(f"no queue {queue!r}" + (f"; near: {', '.join(near)}" if near else ""))
@@ -338,7 +339,7 @@ class WaitingJobs:
         ]
 
     def standings(self, starts: Mapping[str, Estimate] | None = None) -> Standings:
-        """Return it as `pumice queue` prints it; `starts`: when jobs start, by PodGroup or the job it was made for."""
+        """Return the form that `pumice queue` prints; `starts`: when jobs start, by PodGroup or its owner."""
         return Standings(
             cycle=self.cycle,
             now=self.now,
@@ -354,7 +355,7 @@ class WaitingJobs:
 
 
 def waiting_jobs_of(scene: Scene) -> WaitingJobs:
-    """Decide the cycle of the scene and look at who waits after it."""
+    """Decide the cycle of the scene, and list the waiting jobs after it."""
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     trail = Trail((), brief=True)
@@ -385,7 +386,7 @@ def waiting_jobs_of(scene: Scene) -> WaitingJobs:
 
 
 def with_reasons(fork: Fork, starts: Mapping[str, Estimate], *, as_files: bool = False) -> dict[str, Estimate]:
-    """Add to estimates of starts what the jobs wait for at the fork, as the next cycle has it. `as_files`: no
+    """Add to estimates of starts the reasons of the jobs at the fork, as the next cycle gives them. `as_files`: no
     controller has acted on its objects yet.
     """
     objects = brought(Loaded([*fork.objects]), (), fork.now).objects if as_files else [*fork.objects]
@@ -396,8 +397,8 @@ def with_reasons(fork: Fork, starts: Mapping[str, Estimate], *, as_files: bool =
 
 
 def _who_waits(session: Session) -> list[Job]:
-    """Return jobs with pods that have no node when the last action is over, and jobs that have no pods yet: those of a
-    Job are made once it is admitted.
+    """Return jobs with pods that have no node after the last action, and jobs without pods: those of a Job are made
+    once it is admitted.
     """
     found = jobs_with_waiting_tasks(session)
     columns, order = session.snapshot.jobs, session.snapshot.jobs.order
@@ -462,8 +463,8 @@ def _strays(session: Session) -> list[WaitingJob]:
 
 
 def _groupless(view: View) -> list[WaitingJob]:
-    """Return pods that name a PodGroup which does not exist, by that, and those of Volcano's for which none was made,
-    each by itself.
+    """Return pods that name a PodGroup which does not exist, by that, and Volcano pods for which none was made, each by
+    itself.
     """
     found: dict[str, list[Task]] = {}
     for task in view.tasks.by_key.values():
@@ -480,8 +481,8 @@ def _groupless(view: View) -> list[WaitingJob]:
 
 
 def _of_others(scene: Scene, result: CycleResult) -> list[WaitingJob]:
-    """Return pods of Kubernetes' own scheduler that it finds no node for, each by itself. Of a recorded cycle its own
-    cycles have the answer.
+    """Return pods for which Kubernetes' own scheduler finds no node, each by itself. Of a recorded cycle its own cycles
+    have the answer.
     """
     if scene.recorded is not None or not has_others(scene.view, scene.config):
         return []

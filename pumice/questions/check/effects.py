@@ -50,7 +50,7 @@ def _twice(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """A flag is on by default, except for two: a flag that differs was written."""
+    """Yield flags that differ from the default (on, except for two), so they were written."""
     for number, option in places:
         if option.name not in BUILT_IN:
             continue
@@ -64,7 +64,7 @@ def _flags(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _switched_off(config: SchedulerConfig, option: PluginOption) -> str:
-    """Of a plugin that is asked nothing."""
+    """Yield the plugins that no action asks."""
     if option.name != "predicates" or RESERVES in config.pumice.fix:
         return "all that it does is switched off"
     return (
@@ -175,7 +175,7 @@ def _extender(_config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _switches(_config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """Plugins that do nothing until one of their own switches is on, and all of these are off by default."""
+    """Yield plugins that do nothing until one of their own switches is on, and all of these are off by default."""
     for _, option in places:
         switches = record_of(option.name).switches
         if switches and not any(switch.of(option.arguments) for switch in switches):
@@ -194,7 +194,7 @@ def _priority(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _admission_first(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """Say what enqueue keeps from actions that evict: they look at admitted jobs only (volcano 3910)."""
+    """Warn of jobs that enqueue hides from evicting actions: these look at admitted jobs only (volcano 3910)."""
     evicting = [action for action in STARVING if action in config.actions]
     limiting = [name for name in judges_of(places) if record_of(name).limits is not None]
     if "enqueue" not in config.actions or not evicting or not limiting:
@@ -208,7 +208,7 @@ def _admission_first(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _lent(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """Volcano 4679."""
+    """Warn of Volcano 4679."""
     tree = any(option.name == "capacity" and option.is_enabled("Hierarchy") for _, option in places)
     reclaiming = [action for action in ("reclaim", "gangreclaim") if action in config.actions]
     if tree and reclaiming and "enqueue" in config.actions and LENT not in config.pumice.fix:
@@ -220,7 +220,7 @@ def _lent(config: SchedulerConfig, places: Places) -> Iterator[str]:
 
 
 def _conformance_decides(config: SchedulerConfig, places: Places) -> Iterator[str]:
-    """Volcano 5896."""
+    """Warn of Volcano 5896."""
     if "reclaim" not in config.actions or FILTERS in config.pumice.fix:
         return
     asked = [(number, option.name) for number, option in places if _listens(option, VICTIMS["reclaim"])]

@@ -46,7 +46,7 @@ def _policies(obj: Object) -> Iterator[Object]:
 
 
 def _mappings(said: Any) -> Iterator[Object]:
-    """Yield the mappings of a list; of anything else the API says what is wrong."""
+    """Yield the mappings of a list; the API reports other items."""
     yield from (each for each in said if is_mapping(each)) if is_list(said) else ()
 
 
@@ -124,7 +124,7 @@ USERS = "a plugin of one's own"
 
 @dataclass(frozen=True)
 class ActionTold:
-    """One action: what it does, with which arguments."""
+    """One action: its effect and its arguments."""
 
     name: str
     does: str
@@ -133,7 +133,7 @@ class ActionTold:
 
 @dataclass(frozen=True)
 class FlagTold:
-    """One flag of a plugin, as it is written in the file: what the plugin says there, if it may."""
+    """One flag of a plugin, as it is written in the file, and the plugin's effect there, if it may act."""
 
     key: str
     does: str
@@ -152,7 +152,7 @@ class PluginTold:
 
 
 class Review(Result, tag="check/1"):
-    """The whole; `warnings`: what is without effect, or not what it seems."""
+    """The whole review; `warnings`: settings without effect, or with another one than it seems."""
 
     actions: tuple[ActionTold, ...]
     plugins: tuple[PluginTold, ...]
@@ -188,8 +188,8 @@ def _flags(option: PluginOption) -> tuple[FlagTold, ...]:
 
 
 def _heeded(arguments: Plain, known: Arguments | None) -> Plain:
-    """Return the arguments that are in force: of those that are known, with a value that is not passed over. `known`
-    None: of a plugin that only its author knows.
+    """Return the arguments in force: known ones whose value is read. `known` None: of a plugin that only its author
+    knows.
     """
     if known is None:
         return arguments

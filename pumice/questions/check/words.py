@@ -1,4 +1,6 @@
-"""Sentences for each action and flag; what plugins state of themselves; and the flags that each plugin reads."""
+"""Sentences for each action and flag; the plugins' statements about themselves; and the flags that each plugin
+reads.
+"""
 
 from __future__ import annotations
 

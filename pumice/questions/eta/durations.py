@@ -1,4 +1,4 @@
-"""Knowledge of how long a pod will run: quantiles of runs like it. A run that has not ended counts as longer than its
+"""Estimates of how long a pod will run: quantiles of similar runs. A run that has not ended counts as longer than its
 time so far.
 
 The estimate of survival is Kaplan's and Meier's. Beyond the longest run that has ended it falls as a power of time
@@ -35,8 +35,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """`lasted` seconds, rising, and the part of all runs that lasts longer than each; beyond, `falls` is the power of
-    time by which it becomes less.
+    """A survival curve. `lasted` seconds, rising, and the part of all runs that lasts longer than each; beyond, `falls`
+    is the power of time by which it shrinks.
     """
 
     lasted: Floats
@@ -47,7 +47,9 @@ class Survival:
     def of(
         cls, seen: Sequence[float], ended: Sequence[bool], weights: Floats | None = None, falls: float = 1.0
     ) -> Survival:
-        """Of runs that were seen for so long and had ended then (one at least) or not; a run may weigh more or less."""
+        """Return the curve of runs that were observed for so long and had ended then (at least one) or not; a run has a
+        weight.
+        """
         weights = np.ones(len(seen)) if weights is None else weights
         times, over = np.array(seen, dtype=np.float64), np.array(ended, dtype=np.bool_)
         lasted, whose = np.unique(times[over], return_inverse=True)
@@ -78,8 +80,8 @@ class Survival:
 
 
 class Seen(NamedTuple):
-    """For how long the pods of a job and task were seen to run, whether they had ended then, their templates, and when
-    they began.
+    """Observed running times of the pods of a job and task, whether they had ended then, their templates, and when they
+    began.
     """
 
     lasted_s: list[float]
@@ -93,8 +95,8 @@ class Seen(NamedTuple):
         return Seen([*self.lasted_s, longest], [*self.ended, False], [*self.templates, ""], [*self.began, 0.0])
 
     def falls(self, chance: np.random.Generator) -> float:
-        """By which power of time runs become fewer beyond the longest that has ended. Each that goes on beyond it says
-        that it is less; what is believed of it otherwise has the mean 1 (a gamma distribution, Pareto's conjugate).
+        """Return by which power of time runs become fewer beyond the longest ended one. Each run that goes on beyond it
+        lowers the power; its prior has the mean 1 (a gamma distribution, Pareto's conjugate).
         """
         longest = max(seen for seen, over in zip(self.lasted_s, self.ended, strict=True) if over)
         beyond = sum(math.log(seen / longest) for seen in self.lasted_s if seen > longest > 0)
@@ -102,8 +104,8 @@ class Seen(NamedTuple):
 
 
 class Knowledge:
-    """`ended`: runs that had ended by then; `going_on`: pods that run, and for how long they have. The pods of one job
-    and task are one run, which lasts as long as they do on the average.
+    """Known runs. `ended`: runs that had ended by then; `going_on`: running pods, and their times so far. The pods of
+    one job and task are one run, which lasts as long as their mean.
     """
 
     def __init__(self, ended: Iterable[EndedRun], going_on: Iterable[EndedRun]) -> None:
@@ -120,7 +122,7 @@ class Knowledge:
         self._enough = {key for key, seen in self._seen.items() if sum(seen.ended) >= enough[key[0]]}
 
     def source(self, keys: RunKeys, deadline_s: float | None = None) -> str:
-        """By what is known how long it runs: one of `LEVELS`, "activeDeadlineSeconds", or "" for nothing."""
+        """Return the source of a known duration: one of `LEVELS`, "activeDeadlineSeconds", or "" for none."""
         key = self._key(keys)
         return key[0] if key is not None else DEADLINE if deadline_s else UNKNOWN
 
@@ -128,11 +130,11 @@ class Knowledge:
         return next((key for key in _levels(keys) if key in self._enough), None)
 
     def drawn(self, seed: int | None = None) -> Beliefs:
-        """Return beliefs drawn from the known runs. Few runs say little: for each seed they weigh differently, by
-        chance, as if other runs like them had been seen (Rubin's Bayesian bootstrap). Those that began one after the
-        other weigh more or less together, for times change; and where pods have no runs of their own template, those of
-        each other template, for theirs may be more like one of them. None: all weigh the same, and beyond the longest
-        twice as long is half as likely.
+        """Return beliefs drawn from the known runs. Few runs tell little: for each seed they get other weights, by
+        chance, as if other runs like them had been observed (Rubin's Bayesian bootstrap). Runs that began one after the
+        other get similar weights, since times change; and where pods have no runs of their own template, so do those of
+        each other template, since theirs may be more similar to one of them. None: all weigh the same, and beyond the
+        longest twice as long is half as likely.
         """
         return Beliefs(self, seed)
 
@@ -148,13 +150,15 @@ class Knowledge:
         return Survival.of(seen.lasted_s, seen.ended, _weights(chance, seen), self._seen[key].falls(chance))
 
     def same(self, keys: RunKeys) -> tuple[str, ...]:
-        """Equal for what is known alike: by runs of the same kind, and where those are of other templates, of this."""
+        """Return the key of equally known pods: by runs of the same kind, and where those are of other templates, of
+        this.
+        """
         key = self._key(keys)
         return () if key is None else (*key, keys.template)
 
 
 class Beliefs:
-    """One way in which what is known may be meant."""
+    """One possible distribution of the known durations."""
 
     def __init__(self, knowledge: Knowledge, seed: int | None) -> None:
         self._knowledge, self._seed = knowledge, seed
@@ -163,8 +167,8 @@ class Beliefs:
     def lasts(
         self, keys: RunKeys, part: float, elapsed_s: float = 0.0, deadline_s: float | None = None
     ) -> float | None:
-        """Return the whole length of a run at that quantile (0 to 1) of the possible ones; None: nothing is known. Of a
-        deadline alone nothing is known but that it ends before.
+        """Return the whole length of a run at that quantile (0 to 1) of the possible ones; None for an unknown one. A
+        deadline alone only tells that the run ends before it.
         """
         key = self._knowledge.same(keys)
         if key not in self._found:

@@ -50,14 +50,14 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Estimates(Laid, tag="eta/1"):
-    """By job ("namespace/name"), when it starts."""
+    """When jobs start, by job ("namespace/name")."""
 
     jobs: dict[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
 class FutureSampling:
-    """`samples` futures of `horizon_s` seconds each, drawn from `seed`."""
+    """The sampling: `samples` futures of `horizon_s` seconds each, drawn from `seed`."""
 
     samples: int = SAMPLES
     horizon_s: float = HORIZON_S
@@ -94,9 +94,9 @@ def estimates_of(
     asked: frozenset[str] | None = None,
     advance: Callable[[int], None] = lambda step: None,
 ) -> dict[str, Estimate]:
-    """By job ("namespace/name" of what its PodGroup stands for), of those that have not started: those `asked` for
-    (None: all). `ended`: runs that are known; what ended after the fork is not looked at. `advance` hears of whole
-    seconds that are lived through, of `lived_s` in all.
+    """Return estimates by job ("namespace/name" of its PodGroup's owner), of jobs that have not started: those `asked`
+    for (None: all). `ended`: known runs; those that ended after the fork are ignored. `advance` is called with whole
+    seconds of simulated time, of `lived_s` in all.
     """
     lives = PodsOfFork(fork, ended)
     drawn = list[dict[str, float | None]]()
@@ -124,7 +124,9 @@ def estimates_of(
 
 
 def likely_in(middle_s: float | None, low_s: float, median_s: float, high_s: float | None) -> float:
-    """Within the range, for the two are drawn in different ways; `middle_s` None: it is beyond the horizon."""
+    """Return the median within the range, since the two are drawn in different ways; `middle_s` None: it is beyond the
+    horizon.
+    """
     if middle_s is None:
         return median_s if high_s is None else high_s
     return max(low_s, middle_s if high_s is None else min(middle_s, high_s))
@@ -138,8 +140,8 @@ def _why(lives: PodsOfFork, horizon_s: float) -> str:
 
 
 def range_in(starts: Sequence[float | None]) -> tuple[float | None, float | None, float | None]:
-    """Low, median and high; None stands for later than all. What comes is one more of the same kind, which lies below
-    the k-th of n in k of n + 1 cases: so ranks are of n + 1, the outer ones rounded outwards.
+    """Return low, median and high; None stands for later than all. The next start is one more of the same kind, which
+    lies below the k-th of n in k of n + 1 cases: so ranks are of n + 1, the outer ones rounded outwards.
     """
     ranked = sorted(math.inf if start is None else start for start in starts)
     number = len(ranked)

@@ -1,4 +1,4 @@
-"""Futures of a cluster in which every pod runs for a time that is drawn from what is known of its like."""
+"""Futures of a cluster in which every pod runs for a time drawn from the known times of similar pods."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _NORMAL: Final = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """A pod, or pods to come of a template, and what of them says how long they run: whose they are, how long they have
-    run, and their deadline.
+    """A pod, or future pods of a template, with the facts that determine its duration: its owner, its time so far, and
+    its deadline.
     """
 
     keys: RunKeys
@@ -47,13 +47,13 @@ class Lasting:
 
 
 class Middle:
-    """Every pod runs as long as half of its like do, of what is known of them."""
+    """Gives every pod the median of the known running times of similar pods."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._beliefs = knowledge.drawn()
 
     def lasts_s(self, pod: Lasting) -> float | None:
-        """None: unknown."""
+        """Return the duration; None for an unknown one."""
         return self._beliefs.lasts(pod.keys, HALF, pod.elapsed_s, pod.deadline_s)
 
 
@@ -65,7 +65,7 @@ class Draw:
         self._common = _NORMAL.inv_cdf(_chance(self._salt))
 
     def lasts_s(self, pod: Lasting) -> float | None:
-        """None: unknown."""
+        """Return the duration; None for an unknown one."""
         return self._beliefs.lasts(pod.keys, self._part(pod.keys.job), pod.elapsed_s, pod.deadline_s)
 
     def _part(self, job: str) -> float:
@@ -80,12 +80,12 @@ def _hashed(text: str) -> int:
 
 
 def _chance(text: str) -> float:
-    """Between 0 and 1, and neither."""
+    """Return a chance between 0 and 1, and neither."""
     return (_hashed(text) // 2**12 + 0.5) / 2**52
 
 
 class PodsOfFork:
-    """The pods of a fork and the templates of its Jobs: what is known of them without what they say themselves."""
+    """The pods of a fork and the templates of its Jobs: their known durations without their own statements."""
 
     def __init__(self, fork: Fork, ended: Iterable[EndedRun]) -> None:
         self.fork = fork = without_the_past(fork)
@@ -115,7 +115,7 @@ class PodsOfFork:
         return Lasting(keys, elapsed_s, deadline_of(spec), runs)
 
     def unknown(self) -> int:
-        """Running pods without any known duration."""
+        """Return running pods without any known duration."""
         return sum(pod.runs and not self.knowledge.source(pod.keys, pod.deadline_s) for pod in self.pods.values())
 
     def unsaid(self) -> int:
@@ -134,12 +134,13 @@ class PodsOfFork:
         return dict(sorted(found.items()))
 
     def future(self, seed: int, number: int) -> Fork:
-        """Return the fork with drawn durations; what nothing is known of never ends."""
+        """Return the fork with drawn durations; a pod without a known one never ends."""
         return self._lived(Draw(self.knowledge, seed, number))
 
     def middle(self) -> Fork:
-        """Return the fork in which every pod runs as long as half of its like do; what nothing is known of never
-        ends."""
+        """Return the fork in which every pod runs for the median time of similar pods; a pod without known times never
+        ends.
+        """
         return self._lived(Middle(self.knowledge))
 
     def _lived(self, draw: Draw | Middle) -> Fork:
@@ -183,8 +184,9 @@ def _with_metadata(task: Object) -> Object:
 
 
 def without_the_past(fork: Fork) -> Fork:
-    """Return the fork without Jobs that are over, with PodGroup (it would seem to wait) and ended pods: they do
-    nothing."""
+    """Return the fork without ended Jobs, their PodGroups (which would seem to wait) and ended pods: they do
+    nothing.
+    """
     over = {
         f"{_namespace(obj)}/{_name(obj)}"
         for obj in fork.objects
@@ -204,7 +206,7 @@ def without_the_past(fork: Fork) -> Fork:
 
 
 def lasting(obj: Object, lasts_s: float | None) -> Object:
-    """Return a pod or template that runs so long, whatever it said; None: for ever."""
+    """Return a pod or template that runs so long, whatever its own statement; None for ever."""
     annotations = {
         name: text for name, text in text_map(obj["metadata"].get("annotations")).items() if name != DURATION
     }
@@ -213,7 +215,7 @@ def lasting(obj: Object, lasts_s: float | None) -> Object:
 
 
 def deadline_of(spec: Object) -> float | None:
-    """activeDeadlineSeconds, None without."""
+    """Return activeDeadlineSeconds, None without it."""
     found = spec.get(DEADLINE)
     return float(found) if isinstance(found, int) and found > 0 else None
 
@@ -230,12 +232,12 @@ def _name(obj: Object) -> str:
 
 
 class _EveryoneStartedError(Exception):
-    """No job is waited for any more."""
+    """All awaited jobs have started."""
 
 
 class Starts:
-    """Starts of PodGroups, with their minimum of pods on nodes, in seconds after `began`. `names`: PodGroup -> what it
-    stands for; `left`: those `asked` for by such a name (None: all) that have not started.
+    """Starts of PodGroups, with their minimum of pods on nodes, in seconds after `began`. `names`: PodGroup -> its
+    owner; `left`: those `asked` for by such a name (None: all) that have not started.
     """
 
     def __init__(self, began: float, asked: frozenset[str] | None) -> None:
@@ -248,7 +250,7 @@ class Starts:
         self._placed: dict[str, set[str]] = {}
 
     def hears(self, mutation: Mutation, at: float) -> None:
-        """A change of an object."""
+        """Take a change of an object."""
         name = f"{mutation.namespace}/{mutation.name}"
         if mutation.kind == "PodGroup":
             if name not in self._minima:
@@ -273,7 +275,7 @@ class Starts:
                 self.left.discard(group)
 
     def by_name(self) -> dict[str, float | None]:
-        """Return the start for each name of a PodGroup, None: not yet. Of several the last counts."""
+        """Return the start for each name of a PodGroup, None before. Of several the last counts."""
         found: dict[str, float | None] = {}
         for group, name in sorted(self.names.items()):
             start = self.at_s.get(group)
@@ -288,9 +290,9 @@ def starts_in(
     asked: frozenset[str] | None = None,
     advance: Callable[[float], None] = lambda seconds: None,
 ) -> dict[str, float | None]:
-    """By what PodGroups stand for: seconds until the start in this future, 0 for what had started, None beyond the
-    horizon. It is lived through until all that were `asked` for (None: all there are) have started. `advance` hears how
-    many seconds have gone by.
+    """Return by owners of PodGroups the seconds until the start in this future, 0 for started ones, None beyond the
+    horizon. The future runs until all that were `asked` for (None: all) have started. `advance` is called with the
+    seconds so far.
     """
     starts = Starts(fork.now, asked)
     life = Life(fork, 0, starts.hears, _unheard)
@@ -306,4 +308,4 @@ def starts_in(
 
 
 def _unheard(result: CycleResult, at: float) -> None:
-    """Decisions show in what they change."""
+    """Ignore decisions, which show in their changes."""

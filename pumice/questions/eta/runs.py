@@ -24,8 +24,8 @@ ALIKE: Final = ("image", "command", "args", "resources")
 
 
 class RunKeys(NamedTuple):
-    """By what runs are alike, the nearest first: the job of that name and its task, the containers and what they ask
-    for in a gang of that size, the same in any gang, the queue. "" where there is none.
+    """Keys of similar runs, the nearest first: the job of that name and its task, the containers and their requests in
+    a gang of that size, the same in any gang, the queue. "" where one is missing.
     """
 
     job: str
@@ -35,7 +35,7 @@ class RunKeys(NamedTuple):
 
 
 class GangFacts(NamedTuple):
-    """Facts that a PodGroup, or a Job, states for all its pods: the queue, and the number needed at once."""
+    """Facts that a PodGroup, or a Job, states for all its pods: the queue, and its minimum."""
 
     queue: str = ""
     size: int = 1
@@ -73,8 +73,8 @@ def template_of(spec: Object) -> str:
 
 @dataclass(slots=True)
 class RunBook:
-    """`ended`: runs in the order in which they ended. `started`: what a PodGroup stands for -> when so many of its pods
-    as its minimum had a node at the same time, for the first time; `asked`: when it was created.
+    """Known runs. `ended`: runs in the order in which they ended. `started`: owner of a PodGroup -> when its minimum of
+    pods had nodes at the same time, for the first time; `asked`: when it was created.
     """
 
     ended: list[EndedRun] = field(default_factory=list[EndedRun])
@@ -86,7 +86,7 @@ class RunBook:
     _running: dict[str, float] = field(default_factory=dict[str, float])
 
     def note(self, mutation: Mutation, at: float) -> None:
-        """A change of an object."""
+        """Take a change of an object."""
         if mutation.kind not in ("Pod", "PodGroup"):
             return
         name, obj = f"{mutation.namespace}/{mutation.name}", codec.unpack(mutation.blob)

@@ -1,4 +1,4 @@
-"""The score of estimates: made at moments of a run that is over, held against what came.
+"""The score of estimates: made at moments of an ended run, compared with the real starts.
 
 The naive estimate beside them: a job starts when all that runs and all that was asked for before it has run, at the
 median of what is known, the cluster always full.
@@ -42,15 +42,15 @@ FAR_S: Final = 10 * 365 * 86_400.0
 
 @dataclass(slots=True)
 class Rehearsal:
-    """`book`: all that came; `moments`: forks without what comes after."""
+    """A run to score. `book`: its real course; `moments`: forks without later events."""
 
     book: RunBook = field(default_factory=RunBook)
     moments: list[Fork] = field(default_factory=list["Fork"])
 
 
 def to_rehearse(objects: Iterable[Object], told: ConfigLoaded, first: int | None, denser: float) -> Fork:
-    """Return a fork in which objects come at their time, of those that do the `first` so many (None: all), `denser`
-    times as soon after each other; they run as long as they say.
+    """Return a fork in which objects come at their time, the `first` so many (None: all), `denser` times as fast; they
+    run as long as they say.
     """
     now: list[Object] = []
     later: list[tuple[float, Object]] = []
@@ -68,9 +68,9 @@ def to_rehearse(objects: Iterable[Object], told: ConfigLoaded, first: int | None
 
 
 def rehearsed(fork: Fork, number: int, advance: Callable[[int], None] = lambda step: None) -> Rehearsal:
-    """Live through a fork whose `later` jobs are all to come, and stop `number` times on the way: each time as many
-    more of them have come. It ends when all that came has started, or nothing happens any more. Raises InputError
-    where there are fewer arrivals than moments.
+    """Simulate a fork whose `later` jobs are all to come, and stop `number` times on the way, each time after as many
+    more have come. It ends when all jobs have started, or nothing happens any more. Raises InputError where there are
+    fewer arrivals than moments.
     """
     arrivals = sorted(after_s for after_s, _ in fork.later)
     if len(arrivals) < number + 1:
@@ -91,7 +91,7 @@ def rehearsed(fork: Fork, number: int, advance: Callable[[int], None] = lambda s
 
 
 def moments_of(file: Path, number: int) -> Iterator[Fork]:
-    """Yield so many cycles of the journal, evenly spread; those that it holds no longer are left out."""
+    """Yield so many cycles of the journal, evenly spread, without those that it no longer holds."""
     newest = anyio.run(newest_cycle, file)
     for cycle in sorted({max(round(newest * place / (number + 1)), 1) for place in range(1, number + 1)}):
         try:
@@ -106,8 +106,8 @@ NOISE_S: Final = 0.001
 
 
 class Scored(NamedTuple):
-    """One estimate and what came: all in seconds from the moment of the estimate, which is the `moment`-th from 0 on.
-    `naive_s` None: it does not know.
+    """One estimate and the real start: all in seconds from the moment of the estimate, which is the `moment`-th from 0
+    on. `naive_s` None: unknown.
     """
 
     job: str
@@ -119,11 +119,11 @@ class Scored(NamedTuple):
 
 
 class Calibration(msgspec.Struct, kw_only=True):
-    """`coverage`: the part of all starts that lay in the 80 % range; `width_s`: half of the ranges are wider; `error_s`
-    and `naive_error_s`: half of the estimates are farther off, of the jobs for which both know something (`compared`).
-    A range without an end holds all that is later, and is left out of the widths; there are so many `endless` ones.
-    `earlier` and `later`: starts before and after the range. `said_error_s`: the error when every pod runs as long as
-    it says itself, where all do; what is left of it is due to jobs that came after the moment.
+    """Accuracy of estimates. `coverage`: the part of all starts that lay in the 80 % range; `width_s`: the median width
+    of ranges; `error_s` and `naive_error_s`: the median errors, of the jobs for which both have an estimate
+    (`compared`). A range without an end holds all later times, and is left out of the widths; there are so many
+    `endless` ones. `earlier` and `later`: starts before and after the range. `said_error_s`: the error when every pod
+    runs as long as it says itself, where all do; the rest of it is due to jobs that came after the moment.
     """
 
     asked: int
@@ -146,7 +146,7 @@ class EtaScore(Calibration, Result, kw_only=True, tag="eta/1"):
 
 
 def calibration_of(scored: Iterable[Scored]) -> Calibration:
-    """Over all that was estimated."""
+    """Return the accuracy over all estimates."""
     found = list(scored)
     known = [each for each in found if each.estimate.known]
     widths = [width for each in known if (width := _width(each.estimate)) is not None]
@@ -187,8 +187,8 @@ def _inside(scored: Scored) -> bool:
 def score(
     forks: Iterable[Fork], book: RunBook, sampling: FutureSampling, advance: Callable[[int], None] = lambda step: None
 ) -> list[Scored]:
-    """At each of these moments of one run, which `book` knows whole: the jobs that had been asked for and had not
-    started, as far as they did later. What comes after the moment is not in a fork, and ended runs are cut there.
+    """Score the estimates at each of these moments of one run, which `book` knows whole: of the jobs that had been
+    requested and had not started, as far as they did later. A fork has no later events, and ended runs are cut there.
     """
     found: list[Scored] = []
     for moment, fork in enumerate(forks):
@@ -205,8 +205,9 @@ def score(
 
 
 def naive_of(fork: Fork, book: RunBook) -> dict[str, float | None]:
-    """Return for each waiting job the work before it, in seconds of the whole cluster; None where some of it is not
-    known."""
+    """Return for each waiting job the work before it, in seconds of the whole cluster; None where some of it is
+    unknown.
+    """
     pods = PodsOfFork(fork, book.ended)
     work = _Work(pods.fork, Middle(pods.knowledge))
     running = 0.0
@@ -246,7 +247,7 @@ class _Work:
                     self._whole[name] = self._whole.get(name, 0.0) + value
 
     def of(self, pod: Lasting, spec: Object, count: int) -> float | None:
-        """None: the duration is unknown."""
+        """Return the work; None for an unknown duration."""
         lasts_s = self._middle.lasts_s(pod)
         if lasts_s is None:
             return None

@@ -1,4 +1,4 @@
-"""The account of one pod or job: state, reason, counts that add up, one sentence, and what would help."""
+"""The account of one pod or job: state, reason, counts that add up, one sentence, and remedies."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ BEST: Final = 3
 
 
 class Tried(TypedDict, total=False):
-    """Changes that were tried; empty unless advice was asked for. `remark`: why there is not more."""
+    """Changes that were tried; empty unless advice was requested. `remark`: why there is not more."""
 
     helps: list[Helps]
     remark: str
@@ -125,7 +125,7 @@ class EndingTold(TypedDict):
 
 
 class JobTold(TypedDict, total=False):
-    """The job as the cycle found it: see `JobLook`; nothing where there is none."""
+    """The job as the cycle found it: see `JobLook`; null without a job."""
 
     name: str
     phase: str
@@ -147,7 +147,7 @@ class JobTold(TypedDict, total=False):
 
 
 class DifferenceTold(TypedDict, total=False):
-    """The first decision that came out otherwise: see `CycleDifference`; nothing where none did."""
+    """The first decision that came out differently: see `CycleDifference`; null without one."""
 
     cycle: int
     task: str
@@ -168,8 +168,7 @@ class NotFoundError(RequestError):
 
 
 class Account(Result, tag="explain/1"):
-    """Account for a reader: `nodes` adds up to all nodes, `plugins` says which plugin refused how many nodes and scored
-    what.
+    """Account for a reader: `nodes` adds up to all nodes; `plugins` gives each plugin's refused nodes and scores.
 
     `unblock`: what was tried and found to help, in sentences; `tried`: the same to compute with, and why there is not
     more. `votes`: of an evicted pod, what each plugin that was asked said when it was chosen, tier by tier; `job`: its
@@ -219,7 +218,7 @@ class Account(Result, tag="explain/1"):
             self.reason, self.message = reason, f"{message}; {self.message}" if self.message else message
 
     def add_refused(self, refused: Mapping[str, RefusedBind]) -> None:
-        """Binds that failed: that a node was found is not news then. Other pods that wait for a node count first."""
+        """Add failed binds. Other waiting pods count first; a found node is then not news."""
         if not refused:
             return
         pod, bind = next(iter(refused.items()))
@@ -235,13 +234,13 @@ class Account(Result, tag="explain/1"):
         self.refused = dict(refused)
 
     def set_wait(self, wait: WaitReason) -> None:
-        """Give the reason for which it waits; another word that was there stays as an alias."""
+        """Set the reason for which it waits; an earlier, different word stays as an alias."""
         self.alias = self.reason if self.reason not in (PLACED, wait.code) else ""
         self.reason, self.wait_class, self.wait = wait.code, wait.wait_class, wait
 
 
 def account_of(scene: Scene, kind: str, name: str) -> Account:
-    """Decide the cycle and say what it did about the pod, or about the pods of the job. Raises NotFoundError."""
+    """Decide the cycle, and return its result for the pod, or for the pods of the job. Raises NotFoundError."""
     view, cycle = scene.view, scene.clock.cycle
     jobs = jobs_of(view, kind, name)
     pods = pods_of(view, kind, name, jobs)
@@ -281,7 +280,7 @@ def _waits_for_other(view: View, pods: Sequence[str], tasks: Mapping[str, str]) 
 
 
 def _as_before(view: View, pod: str) -> str:
-    """Of a pod that no session sees, since it has ended and its PodGroup is gone."""
+    """Return the account of a pod that no session sees, since it has ended and its PodGroup is gone."""
     return TaskStatus(int(view.tasks.status[view.tasks.by_key[pod].row])).label
 
 
@@ -311,14 +310,14 @@ def _worth_telling(pods: list[str], tasks: dict[str, str], watched: Watched) -> 
 
 
 def _say_would(account: Account, state: str) -> None:
-    """Nothing of it has happened yet."""
+    """Word the decisions as future ones: none has been carried out."""
     account.state = state
     for was in ("was placed on", "was evicted from"):
         account.message = account.message.replace(was, f"would be {was.split()[1]} {was.split()[2]}", 1)
 
 
 def _tell_job(account: Account, watched: Watched, scene: Scene) -> None:
-    """The job's own reason is stated where its pods have none, or it has no pods."""
+    """Add the job's own reason where its pods have none, or where it has no pods."""
     look = next(iter(watched.jobs.values()), None)
     if look is None:
         return
@@ -389,7 +388,9 @@ def _count_nodes(account: Account, look: Look | None) -> None:
 
 
 def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> None:
-    """Room to come. Without pods that leave none will: then what counts is why a pod of the job found no node."""
+    """Explain future room. Without terminating pods none will come: then the reason is why a pod of the job found no
+    node.
+    """
     node, status = watched.result.report.pipelined[pod], view.tasks.status
     going = {evict.node for evict in watched.result.evicts}
     here = (task for task in view.tasks.by_key.values() if view.tasks.resides[task.row] == node)
@@ -407,7 +408,7 @@ def _tell_promised(account: Account, pod: str, watched: Watched, view: View) -> 
 
 
 def _tell_objection(account: Account, pod: str, watched: Watched) -> None:
-    """Nodes that would do, but a plugin did not let the pod have: a lock of the node, or an extender, say."""
+    """Explain nodes that fit while a plugin refused the pod: a lock of the node, or an extender, say."""
     ends = (each for of_job in watched.trail.endings.values() for each in of_job if each.who == pod)
     last = next((each for each in reversed([*ends]) if each.ending is Ending.PLACEMENT_REFUSED), None)
     if last is not None and last.detail:

@@ -1,4 +1,4 @@
-"""An account of what is asked about, in the cycle of a journal that has most to say of it."""
+"""An account of a subject, in the cycle of a journal that has the most information about it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BATCH: Final = 5_000
 
 
 async def last_job(file: Path, name: str) -> Object | None:
-    """Return the Job "namespace/name" as a journal has it last; None when it never was, or is gone."""
+    """Return the last state of the Job "namespace/name" in a journal; None when it never existed, or is gone."""
     last, after = None, 0
     async with await SqliteJournal.open(file, read_only=True) as journal:
         while batch := await journal.read(after, (API,), BATCH):
@@ -70,7 +70,9 @@ def accounted(scene: Scene, kind: str, name: str, ended: JobEnd | None) -> Accou
 
 
 async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Callable[[str], None]) -> Scene:
-    """That cycle; None: the newest while it waits, else the last that decided about it. Raises ConfigError."""
+    """Return the account in that cycle; None: the newest while the subject waits, else the last that decided about it.
+    Raises ConfigError.
+    """
     found, newest = await _telling_cycles(db, kind, name) if cycle is None else (cycle, cycle)
     past = await rewind_file(db, newest, path="--cycle")
     if found not in (0, newest) and not is_waiting(past.view, kind, name):
@@ -80,7 +82,9 @@ async def recorded(db: Path, kind: str, name: str, cycle: int | None, warn: Call
 
 
 def with_owners(scene: Scene, db: Path) -> Scene:
-    """A recorded cycle saw pods; with the objects of the same moment that controllers make pods from."""
+    """Return the recorded cycle, which saw pods, with the objects of the same moment that controllers make pods
+    from.
+    """
     assert scene.recorded is not None
     objects = [*scene.objects(), *anyio.run(owners_at, db, scene.recorded.sequence)]
     return replace(scene, objects=lambda: objects)
@@ -108,7 +112,7 @@ async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
 
 
 class OwnedGroups:
-    """PodGroups that were made for an object "namespace/name", itself or through a ReplicaSet, as a journal tells."""
+    """PodGroups of an object "namespace/name", its own or through a ReplicaSet, by a journal."""
 
     def __init__(self, name: str) -> None:
         self._bare = name.rpartition("/")[2].encode()
@@ -116,7 +120,7 @@ class OwnedGroups:
         self.groups = set[str]()
 
     def note(self, stored: Stored) -> None:
-        """Note a change of an object, if it says who owns it."""
+        """Note a change of an object, if it has an owner."""
         if self._bare not in stored.payload:
             return
         change = read_as(stored, Mutation)

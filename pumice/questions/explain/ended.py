@@ -33,7 +33,7 @@ class JobEnd(TypedDict):
 
 
 def end_of(name: str, story: Iterable[StoryEntry]) -> JobEnd | None:
-    """State, reason and message of the Job "namespace/name" as the story leaves it: when it has ended, or its
+    """Return state, reason and message of the Job "namespace/name" at the end of the story: when it has ended, or its
     pods cannot be made; None otherwise, or when it is gone.
     """
     last: dict[str, Any] = {}

@@ -24,14 +24,13 @@ WAITING = ("", "Pending")
 
 @dataclass
 class JobLook:
-    """`tasks`: label -> how many; `valid`: what is wrong with it, "" for nothing; `admission`: plugin -> vote, of those
-    who were asked; `remark`: what the cycle said of it; `endings`: where each action ended for it and its tasks, in
-    order; `short`: what it asks for and what is left, where it was not admitted; `steps`: see
-    `pumice.questions.explain.steps`; `strangers`: how many of its pods wait for which scheduler that does not run
-    here, and are none of its `tasks`; `confined`: what is against it where a network topology is, and `rooms`: how
-    many of its pods each HyperNode could take then. `obstacles`: plugin -> why it refuses every job; `passed_over`:
-    minimums of tasks that do not count. `queue_state` is "missing" where
-    the queue does not exist.
+    """The look of a cycle at a job. `tasks`: label -> number; `valid`: why the job is not valid, "" for nothing;
+    `admission`: plugin -> vote, of the asked plugins; `remark`: the cycle's words about it; `endings`: where each
+    action ended for it and its tasks, in order; `short`: requested and remaining amounts, where it was not admitted;
+    `steps`: see `pumice.questions.explain.steps`; `strangers`: how many of its pods wait for each scheduler that does
+    not run here, and are not in its `tasks`; `confined`: the obstacle of a network topology, and `rooms`: how many of
+    its pods each HyperNode could take then. `obstacles`: plugin -> why it refuses every job; `passed_over`: minimums of
+    tasks that do not count. `queue_state` is "missing" where the queue does not exist.
     """
 
     name: str
@@ -77,7 +76,9 @@ def _look(session: Session, job: Job) -> JobLook:
 
 
 def _minimums_passed_over(session: Session, job: Job) -> str:
-    """Volcano passes over the minimums of tasks where the job's is below their sum (job_info.go, CheckTaskReady)."""
+    """Return minimums of tasks that Volcano ignores, where the job's minimum is below their sum (job_info.go,
+    CheckTaskReady).
+    """
     spec, least = job.pod_group, session.jobs.min_member[job.row]
     if least >= spec.min_task_total:
         return ""

@@ -34,7 +34,7 @@ _LATER: Final = 1e12  # no moment in seconds is so large
 
 
 def standing_locks(session: Session) -> dict[str, str]:
-    """Node -> a sentence on the lock that blocked a pod there."""
+    """Return node -> a sentence on the lock that blocked a pod there."""
     locks = next((family.locks for family in session.devices if family.locks is not None), None)
     found = {} if locks is None else locks.in_the_way
     return {session.nodes.names[row]: _told(session, row, lock) for row, lock in sorted(found.items())}
@@ -69,7 +69,7 @@ def _holders(session: Session, row: int, lock: StandingLock) -> Iterator[str]:
 
 
 def _moments(session: Session, task: Task) -> list[float]:
-    """Whole seconds."""
+    """Return whole seconds."""
     notes: Mapping[str, str] = session.snapshot.annotations_of(task)
     said = [int(notes[name]) for name in MOMENTS if notes.get(name, "").isdigit()]
     return [float(int(each / NANOSECONDS)) if each > _LATER else float(each) for each in said]
@@ -82,8 +82,8 @@ WAITING: Final = (TaskStatus.PENDING, TaskStatus.BINDING)
 
 @dataclass(frozen=True, slots=True)
 class RefusedBind:
-    """`node`: where the pod was to go, "" where that is not known; `times`: how often in a row that failed, 0 where
-    the count is unknown; `why`: what was said the last time.
+    """A refused bind. `node`: the pod's target, "" for unknown; `times`: how often in a row it failed, 0 for unknown;
+    `why`: the last refusal.
     """
 
     node: str
@@ -104,7 +104,7 @@ class RefusedBind:
 
 
 def told_by(task: Task) -> RefusedBind | None:
-    """Return what the pod's own condition says of a refused bind; None where it says something else."""
+    """Return the refused bind in the pod's own condition; None in another condition."""
     reason, message = task.condition or ("", "")
     return RefusedBind(*_place(message)) if reason == FAILED else None
 
@@ -115,8 +115,8 @@ def _place(message: str) -> tuple[str, int, str]:
 
 
 def refused_among(view: View, pods: Iterable[str], counted: Mapping[str, RefusedBind]) -> dict[str, RefusedBind]:
-    """By pod ("namespace/name"), of those without a node: what was `counted` (by uid) in a journal, else what the pod
-    says.
+    """Return by pod ("namespace/name"), of those without a node, the refusals `counted` (by uid) in a journal, else
+    those in the pod's condition.
     """
     found: dict[str, RefusedBind] = {}
     for pod in pods:
@@ -128,8 +128,8 @@ def refused_among(view: View, pods: Iterable[str], counted: Mapping[str, Refused
 
 
 async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
-    """By uid: the pods whose last bind failed, in a journal, which is only read. `cycle`: as far as
-    its decisions and those before it go; None: all.
+    """Return by uid the pods whose last bind failed, in a journal, which is only read. `cycle`: as far as its decisions
+    and those before it go; None for all.
     """
     last: dict[str, RefusedBind] = {}
     after = 0
@@ -144,7 +144,7 @@ async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
 
 
 def _counts(cause: str, cycle: int | None) -> bool:
-    """A cause is "cycle/uid"."""
+    """Yield counts by cause, which is "cycle/uid"."""
     return cycle is None or int(cause.partition("/")[0]) <= cycle
 
 

@@ -1,4 +1,4 @@
-"""Resources that a job asks for at admission, and the rest that is left: in the units people write."""
+"""Resources that a job requests at admission, and the remaining amounts, in the units that people write."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def amounts(resource: Resource) -> Amounts:
 
 
 class Shortage(NamedTuple):
-    """Amounts that a job lacked to be admitted, whose limit that was ("queue q1", "quota q", "" for the cluster), and
-    the same in a sentence, "" where nothing fell short.
+    """Amounts that a job lacked to be admitted, the owner of the limit ("queue q1", "quota q", "" for the cluster), and
+    a sentence, "" where nothing fell short.
     """
 
     numbers: tuple[WaitNumber, ...] = ()
@@ -38,8 +38,8 @@ class Shortage(NamedTuple):
 
 
 def at_refusal(session: Session, job: Job) -> Shortage:
-    """Return what the cluster, or a queue, had too little of when overcommit, proportion or capacity refused the job,
-    others admitted before it; nothing when none of them did.
+    """Return the amounts that were too small in the cluster, or a queue, when overcommit, proportion or capacity
+    refused the job after others were admitted; empty when none refused.
     """
     refused, minimum = session.fit.too_little.get(job.row), job.pod_group.min_resources
     if refused is None or minimum is None:
@@ -92,8 +92,8 @@ def _shortage(
 
 
 def _taken(name: str, parts: Sequence[tuple[str, Amounts]]) -> str:
-    """ ": 80 allocated + 12 admitted but not placed", without parts that are nothing; "" where the first is all: then
-    the numbers speak for themselves.
+    """Return ": 80 allocated + 12 admitted but not placed", without zero parts; "" where the first is all, since the
+    numbers show it already.
     """
     there = [(part, name, listed) for part, listed in parts if abs(listed.get(name, 0.0)) >= MIN_RESOURCE]
     told = [f"{'- ' if part == ELASTIC else '+ '}{_number(name, listed)} {part}" for part, name, listed in there]

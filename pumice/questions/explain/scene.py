@@ -31,8 +31,8 @@ EXPLAINED: Final = ("pod", "podgroup", "job", "deployment", *map(str.lower, OWNE
 @dataclass(frozen=True, slots=True)
 class Scene:
     """Input from which a cycle is decided. `recorded`: the decisions made then; None: this is the next cycle. `objects`
-    gives what the view was made of, and `in_flight` what it holds besides; `ask` asks processes outside. `scheduler`:
-    whose cycle it is, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
+    gives the objects of the view, and `in_flight` its decisions in flight; `ask` asks processes outside. `scheduler`:
+    of the cycle, "" for Volcano's. `refused`: by uid, pods whose last bind failed.
     """
 
     view: View
@@ -113,8 +113,9 @@ def _made(job: Job, kind: str, name: str) -> bool:
 
 
 def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
-    """Return pods by "namespace/name", in order: the pod itself, or those of the jobs, who may wait for other
-    schedulers."""
+    """Return pods by "namespace/name", in order: the pod itself, or those of the jobs, which may wait for other
+    schedulers.
+    """
     by_key = view.tasks.by_key
     if kind == "pod":
         return [name] if name in by_key else []
@@ -122,15 +123,16 @@ def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
 
 
 def made_for(job: Job) -> str:
-    """Return the job that owns a PodGroup; the PodGroup itself, where it has no owner. Its name says nothing: in a
-    redacted journal the names of both are other pseudonyms.
+    """Return the owner of a PodGroup; the PodGroup itself without one. Its name is no help: in a redacted journal the
+    names of both are other pseudonyms.
     """
     return job.key if job.spec is None else owner_of(job.spec.pod_group)
 
 
 def near(view: View, kind: str, name: str) -> str:
-    """Return suggestions for a name that does not exist; a job is known by its PodGroup, and by its own name if the
-    group was made for it."""
+    """Return suggestions for a name that does not exist; a job has its PodGroup's name, and its own if the group was
+    made for it.
+    """
     known = set(view.tasks.by_key if kind == "pod" else view.jobs.by_key)
     if kind not in ("pod", "podgroup"):
         known |= set(map(made_for, view.jobs.by_key.values()))

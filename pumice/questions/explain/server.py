@@ -1,4 +1,4 @@
-"""Objects of a server, over plain Kubernetes REST: every kind that a scheduler's view is made of."""
+"""Objects of a server, over plain Kubernetes REST: every kind in a scheduler's view."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ NEEDED: Final = ("Node", "Pod")
 
 
 class ServerError(WorldError):
-    """A server that is gone, or answers what no Kubernetes API answers."""
+    """A server does not answer, or not as a Kubernetes API."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """Address and credentials of a server. `certificate`: trusted beside the system's authorities. `transport`: in
-    tests."""
+    """Address and credentials of a server. `certificate`: trusted besides the system's authorities. `transport`: in
+    tests.
+    """
 
     url: str
     token: str = ""
@@ -56,7 +57,9 @@ class Server:
 
 
 def fetch(server: Server) -> list[Object]:
-    """Everything of the kinds that matter, references first. Raises ServerError, and ConfigError for a bad URL."""
+    """Return all objects of the kinds that matter, references first. Raises ServerError, and ConfigError for an invalid
+    URL.
+    """
     with _client(server) as client, _told(server.url):
         return [obj for kind in ASKED for obj in _listed(client, server.url, KINDS[kind])]
 
@@ -70,8 +73,8 @@ def ask(server: Server, path: str) -> Object:
 
 
 def configuration(server: Server) -> ConfigLoaded | None:
-    """Return the configuration of its scheduler: Pumice serves it, Volcano has it in a ConfigMap; None where neither is
-    visible. Raises ServerError, ConfigError.
+    """Return the configuration of the server's scheduler: Pumice serves it, Volcano has it in a ConfigMap; None where
+    neither is visible. Raises ServerError, ConfigError.
     """
     with _client(server) as client, _told(server.url):
         for path in (f"{ADVICE}/configurations", OF_VOLCANO):
@@ -188,7 +191,7 @@ def _refusal(answer: httpx.Response) -> str:
 
 
 def _json(answer: httpx.Response) -> Object:
-    """Return the object in an answer, an empty one when there is none."""
+    """Return the object in an answer, an empty one without any."""
     try:
         found = answer.json()
     except ValueError:

@@ -69,7 +69,9 @@ HOPES: Final = "can possibly be assigned to"
 
 @dataclass
 class ActionSteps:
-    """`stopped`: the step that stopped it, "" when none did; `steps`: all that is known, in order."""
+    """The steps of an action. `stopped`: the step that stopped it, "" when none did; `steps`: all known ones,
+    in order.
+    """
 
     action: str
     stopped: str = ""
@@ -77,7 +79,7 @@ class ActionSteps:
 
 
 def steps_of(view: View, watched: Watched, job: Job, actions: Sequence[str]) -> list[ActionSteps]:
-    """Action by action."""
+    """Return the steps action by action."""
     return [_steps(view, watched, job, action) for action in actions]
 
 
@@ -124,8 +126,9 @@ def _steps(view: View, watched: Watched, job: Job, action: str) -> ActionSteps:
 
 
 def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
-    """Return what the job's queue had by then, with the resources promised to the job's other tasks, and what the task
-    asks for."""
+    """Return what the job's queue had by then, with the resources pipelined for the job's other tasks, and the task's
+    request.
+    """
     name = job.pod_group.queue
     queue = view.queues.get(name)
     if queue is not None and not queue.is_open:
@@ -136,7 +139,7 @@ def _why_not_take(view: View, watched: Watched, job: Job, stop: Ended) -> str:
 
 
 def _lone(ended: Sequence[Ended]) -> list[str]:
-    """Return sentences with the number of tasks that ended well each by itself."""
+    """Return sentences with the number of tasks that each ended well by itself."""
     counts = {words: len({each.who for each in ended if each.ending is ending}) for ending, words in LONE.items()}
     return [f"{words}: {count}" for words, count in counts.items() if count]
 
@@ -147,7 +150,7 @@ def _counts(ended: Ended, job: Job) -> bool:
 
 
 def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
-    """Say why an action did not look at the job."""
+    """Explain why an action did not look at the job."""
     told.stopped = "it did not look at the job"
     if look.queue_state == "missing":
         told.stopped = f"its queue {look.queue} does not exist"
@@ -168,7 +171,7 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
 def _tell_victims(
     told: ActionSteps, view: View, watched: Watched, job: Job, stop: Ended, groups: Iterable[tuple[str, Ending]]
 ) -> None:
-    """Say how victims were chosen; say nothing about their resources if no victims were considered."""
+    """Explain how victims were chosen; without their resources if no victims were considered."""
     held = [each for each in watched.trail.elections.held if each.action == told.action and _is_for(view, each, job)]
     elections = [each for each in held if each.preemptor == stop.who] or held
     if not elections:
@@ -186,8 +189,9 @@ def _tell_victims(
 
 
 def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
-    """Return the nodes that a task may not use whatever is evicted, each with what is against it, as an action found
-    them last."""
+    """Return the nodes that a task may not use whatever is evicted, each with its obstacle, as an action found them
+    last.
+    """
     look = next((each for each in reversed(watched.trail.looks.get(pod, ())) if each.action == action), None)
     if look is None:
         return {}
@@ -198,8 +202,8 @@ def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:
 
 
 def _stop(ended: Sequence[Ended]) -> Ended | None:
-    """Return the first ending for the worse from which the last one follows; None where the last one is well. That a
-    single task had room anyway makes nothing well.
+    """Return the first failure from which the last ending follows; None where the last one is a success. Room for a
+    single task does not count as one.
     """
     telling = (each for each in reversed(ended) if not each.node and each.ending not in LONE)
     last = next(telling, ended[-1])

@@ -80,14 +80,14 @@ def _priority(view: View, pod: str) -> int:
 
 
 def standing_of(queue: str, gauges: Mapping[str, float], now: str | None = None) -> str:
-    """Return what a queue has (`now`, or when the cycle began) and what it deserves."""
+    """Return a queue's amounts (`now`, or when the cycle began) and its deserved ones."""
     has = (amounts_of(gauges, "allocated") if now is None else now) or "nothing"
     deserves = amounts_of(gauges, "deserved") or "nothing"
     return f"queue {queue} has {has} and deserves {deserves}"
 
 
 def who_could_go(view: View, job: Job, action: str, closed: Mapping[str, str]) -> str:
-    """Explain why no victim was considered: the number of tasks that run where the action may look, the number that may
+    """Explain why no victim was considered: the number of running tasks where the action may look, the number that may
     not be evicted at all, and the tasks on nodes that are `closed` to the task (each with a reason) whatever is
     evicted.
     """

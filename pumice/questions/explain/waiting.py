@@ -1,4 +1,4 @@
-"""Reason why the object of a story still waits at the end of it: the newest cycle is asked."""
+"""Reason why the object of a story still waits at its end: the newest cycle is asked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class WaitsNow(TypedDict):
 
 
 async def why_it_waits(file: Path, kind: str, name: str) -> WaitsNow | None:
-    """Cycle, reason and message; None when the journal has no cycle or the newest one does not know the object."""
+    """Return cycle, reason and message; None when the journal has no cycle or the newest one does not know the
+    object.
+    """
     try:
         number = await newest_cycle(file)
         await demand_plugins(file, None, lambda sentence: None)

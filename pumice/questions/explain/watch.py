@@ -1,4 +1,4 @@
-"""One cycle decided with a trail of what is asked about."""
+"""One cycle decided with a trail of its subjects."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ PLUGIN: Final = "network-topology-aware"
 
 @dataclass(frozen=True)
 class Confined:
-    """`words`: which pods must go together and where there is how much room for them, "" where there is enough, or
-    where no topology is asked for; `rooms`: HyperNode -> how many of them it could take.
+    """A confined job. `words`: which pods must go together and where there is how much room for them, "" where there is
+    enough, or without a topology; `rooms`: HyperNode -> how many of them it could take.
     """
 
     words: str = ""
@@ -59,7 +59,7 @@ class Confined:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Tasks that wait and must go into one HyperNode up to a tier, `needed` of them at once."""
+    """Waiting tasks that must go into one HyperNode up to a tier, `needed` of them together."""
 
     who: str
     tasks: Sequence[Task]
@@ -88,8 +88,9 @@ def confined(session: Session, job: Job) -> Confined:
 
 
 def _crowds(session: Session, job: Job) -> Iterator[_Crowd]:
-    """Yield the job itself, or where it has groups its minimum and then each of them whole, as the plugin demands
-    room."""
+    """Yield the job itself, or where it has groups its minimum and then each of them whole, as the plugin
+    checks room.
+    """
     topology, whole = session.topology, not session.has_sub_job_policy(job)
     wish, waiting = topology.of_job(job), _waiting(session, list(job.tasks.values()))
     if wish is not None and wish.limit is not None and waiting:
@@ -132,7 +133,7 @@ def _fitting(session: Session, task: Task) -> BoolArray:
 
 
 def _room(future: FloatArray, domain: Domain, crowd: _Crowd, fits: dict[int, BoolArray]) -> int:
-    """Return how many of the tasks find room, equal ones at once; `future` float64 [resource, node of the domain]."""
+    """Return how many of the tasks find room, equal ones together; `future` float64 [resource, node of the domain]."""
     left, count = future.copy(), 0
     alike: dict[int, list[Task]] = {}
     for task in crowd.tasks:
@@ -170,7 +171,7 @@ NODES: Final = 8
 
 
 def cards_against(session: Session, trail: Trail) -> dict[str, dict[str, list[str]]]:
-    """Pod -> node -> a sentence for each card, as the last action left them."""
+    """Return pod -> node -> a sentence for each card, as the last action left them."""
     if not session.devices:
         return {}
     tasks = {task.key: task for task in session.snapshot.tasks.handles if task is not None and task.key in trail.looks}
@@ -208,7 +209,7 @@ class Room(NamedTuple):
         return cls(list(session.dims.names), names, session.nodes.future.copy())
 
     def lacks(self, task: Task, node: str, more: int) -> dict[str, float]:
-        """Resource -> how much the node lacks for so many tasks more than it has room for."""
+        """Return resource -> how much the node lacks for so many tasks more than it has room for."""
         asked = [(resource, value) for resource, value in task.template.items if value > 0]
         column = self.future[:, self.row[node]]
         fitting = min((int((column[resource] + MIN_RESOURCE) // value) for resource, value in asked), default=0)
@@ -218,9 +219,9 @@ class Room(NamedTuple):
 
 @dataclass
 class Watched:
-    """A cycle that was watched: its result, its trail, and the jobs ("namespace/name") that were asked about. `cards`:
-    of pods that were refused for want of cards, what speaks against each card, by node. `locks`: by node, a sentence on
-    the lock that blocked a pod there.
+    """A watched cycle: its result, its trail, and the jobs ("namespace/name") in question. `cards`: for pods that were
+    refused for lack of cards, the obstacle of each card, by node. `locks`: by node, a sentence on the lock that blocked
+    a pod there.
     """
 
     result: CycleResult
@@ -240,7 +241,7 @@ class Watched:
 
 
 class Subjects(NamedTuple):
-    """Pods and jobs (PodGroups) that are asked about, "namespace/name" each."""
+    """Pods and jobs (PodGroups) in question, "namespace/name" each."""
 
     pods: frozenset[str]
     jobs: frozenset[str] = frozenset()
@@ -256,7 +257,7 @@ def watch_cycle(
     options: SessionOptions | None = None,
     ask: Ask | None = None,
 ) -> Watched:
-    """Run the cycle. Pods that wait and for which no action looked are looked for when the last action is over. `ask`:
+    """Run the cycle. For waiting pods for which no action looked, nodes are searched after the last action. `ask`:
     without it no outside process is asked.
     """
     trail = Trail(asked.pods, asked.jobs, every_filter=True)
@@ -309,7 +310,7 @@ def watched_by_other(scene: Scene, first: Watched, asked: Subjects) -> Watched:
 
 
 def gauges_of(result: CycleResult) -> dict[str, dict[str, float]]:
-    """Queue -> name -> what the plugins say of it, gauges and amounts together."""
+    """Return queue -> name -> the plugins' numbers, gauges and amounts together."""
     found: dict[str, dict[str, float]] = {}
     for table in (result.report.queues, result.report.queue_amounts):
         for place, queue in enumerate(table.queues):

@@ -117,7 +117,7 @@ def _pod(each: RecordedEviction) -> str:
 
 
 def _unstarted(workload: str, pair: Pair) -> Judged:
-    """Jobs that start under one side only, and not just before the horizon."""
+    """Return jobs that start under one side only, and not just before the horizon."""
     horizon = pair.horizon_s
     # a run until nothing more happens has no moment that cuts a late start off
     margin = 0.0 if pair.base.idle and pair.head.idle else max(LATE_S, horizon * LATE)

@@ -235,17 +235,17 @@ def _makespan(asked: AskedMeasure) -> float:
 
 
 def _placed(asked: AskedMeasure) -> float:
-    """Pods of jobs in scope that got a node in scope."""
+    """Return pods of jobs in scope that got a node in scope."""
     return float(len(_binds(asked)))
 
 
 def _where(asked: AskedMeasure) -> float:
-    """Pods of jobs in scope that got a node whose name begins so."""
+    """Return pods of jobs in scope that got a node whose name begins so."""
     return float(sum(node.startswith(asked.how) for _, _, node in _binds(asked)))
 
 
 def _together(asked: AskedMeasure) -> float:
-    """Jobs in scope with two pods on one node."""
+    """Return jobs in scope with two pods on one node."""
     nodes: dict[str, list[str]] = {}
     for job, _, node in _binds(asked):
         nodes.setdefault(job, []).append(node)
@@ -278,7 +278,7 @@ def _started_at(job: RecordedJob, horizon_s: float) -> float:
 
 
 def _pending(asked: AskedMeasure) -> float:
-    """Jobs in scope that wait at the end for a reason (`reason=`, any without)."""
+    """Return jobs in scope that wait at the end for a reason (`reason=`, any without)."""
     reason, pending = asked.scope.option("reason") or "*", asked.record.pending
     return float(sum(fnmatchcase(pending[job.job], reason) for job in asked.jobs() if job.job in pending))
 

@@ -160,7 +160,7 @@ def _missing_classes(scene: PolicyScene) -> Iterator[str]:
 
 
 def _limits(scene: PolicyScene) -> Iterator[str]:
-    """Jobs that are larger than all that their queue may ever have."""
+    """Yield jobs that are larger than all that their queue may ever have."""
     if not scene.has(*QUOTA_PLUGINS):
         return
     for queue in scene.of_kind("Queue"):
@@ -191,7 +191,7 @@ def _too_large(demands: Sequence[Demand], limit: Amounts, whose: str) -> Iterato
 
 
 def _cuts(scene: PolicyScene) -> Iterator[str]:
-    """A share that goes through a pod is passed back and forth by reclaim: the pod is more than what is left of it."""
+    """Yield shares that reclaim passes back and forth, since a pod is larger than the rest of the share."""
     if not scene.has(DESERVED_PLUGIN) or not any(action in scene.side.settings.actions for action in RECLAIMING):
         return
     for queue in scene.of_kind("Queue"):
@@ -213,7 +213,7 @@ def _cuts(scene: PolicyScene) -> Iterator[str]:
 
 
 def _unread(scene: PolicyScene) -> Iterator[str]:
-    """Settings of queues that no listed plugin reads."""
+    """Yield settings of queues that no listed plugin reads."""
     reads = {
         "deserved": (DESERVED_PLUGIN,),
         "guarantee": QUOTA_PLUGINS,

@@ -1,1 +1,1 @@
-"""A journal as a person reads it: entries in words, stories of jobs and pods, single cycles."""
+"""A journal for people: entries as sentences, stories of jobs and pods, single cycles."""

@@ -1,4 +1,4 @@
-"""Journal records as entries: an object and what happened to it, in one sentence."""
+"""Journal records as entries: an object and its change, in one sentence."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ BATCH = 5_000
 
 
 class EntryTold(TypedDict, total=False):
-    """A record of a journal: its number, when it was written (seconds since the epoch), its kind, a sentence, and what
-    there is besides by its kind.
+    """A record of a journal: its number, when it was written (seconds since the epoch), its kind, a sentence, and
+    further fields by its kind.
 
     api: `type` of the change, "kind name" of the `object`, its `revision` and `state`, with the `reason` and `message`
     of that. cycle: its number, `now` (seconds since the epoch), `revision`, how many `decisions`, their `digest`, and
@@ -78,7 +78,7 @@ class JournalRecord(Laid, tag="journal-record/1"):
 
 @dataclass(slots=True)
 class StoryEntry:
-    """One record. `about`: "ns/name" (or a bare name) of everything it concerns; `parts_of`: what those belong to."""
+    """One record. `about`: "ns/name" (or a bare name) of everything it concerns; `parts_of`: the owners of those."""
 
     sequence: int
     at: float
@@ -113,7 +113,7 @@ async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | Non
 
 
 def entry_of(stored: Stored) -> StoryEntry:
-    """Return one record in words; a kind of a newer Pumice is only named."""
+    """Return one record as a sentence; a kind of a newer Pumice is only named."""
     entry = StoryEntry(stored.sequence, stored.at, stored.kind, stored.kind, stored.cause)
     tell, found = TELLERS.get(stored.kind), told(stored)
     if tell is not None:
@@ -168,7 +168,7 @@ def _cycle(entry: StoryEntry, cycle: CycleRecord) -> None:
 
 
 def _unanswered(answers: OutsideAnswers | None) -> str:
-    """Say how many questions to the extender got no answer, and why the last one did not."""
+    """Report how many questions to the extender got no answer, and why the last one did not."""
     errors = [error for which in answers.which if (error := answers.distinct[which].error)] if answers else []
     if answers is None or not errors:
         return ""

@@ -18,9 +18,7 @@ def state_of(obj: Object) -> str:
 
 
 def belongs_to(obj: Object) -> set[str]:
-    """Return names (in the object's namespace) of what it is part of: its owners, its PodGroup, its job; what an Event
-    is about.
-    """
+    """Return names (in the object's namespace) of its owners, its PodGroup, its job; of an Event, of its subject."""
     if obj.get("kind") == "Event":
         return {str(section(obj, "involvedObject").get("name"))} - {"None", ""}
     metadata = section(obj, "metadata")
@@ -50,8 +48,7 @@ def _job(job: Object) -> list[str]:
 
 
 def cause_of(obj: Object) -> tuple[str, str]:
-    """Return why an object is in its state, as its controller says: a word and a sentence, of Jobs; ("", "") of
-    others."""
+    """Return why an object is in its state, by its controller: a word and a sentence, of Jobs; ("", "") of others."""
     state = section(section(obj, "status"), "state") if obj.get("kind") == "Job" else {}
     return str(state.get("reason") or ""), str(state.get("message") or "")
 

@@ -1,4 +1,4 @@
-"""A journal wound back to the moment before a cycle: what that cycle saw, to the last assumption."""
+"""A journal wound back to the moment before a cycle: that cycle's input, to the last assumption."""
 
 from __future__ import annotations
 
@@ -60,9 +60,8 @@ NEAR: Final = 64
 
 @dataclass(slots=True)
 class Rewound:
-    """The cycle as recorded, and the replayer with the very view of it. `config`: the text of what was in force;
-    `position`: the last record that was taken in; `first_bad`: the first one before the cycle that is not as it was
-    written, if any.
+    """The cycle as recorded, and the replayer with the very view of it. `config`: the text in force; `position`: the
+    last record that was read; `first_bad`: the first damaged one before the cycle, if any.
     """
 
     cycle: RecordedCycle
@@ -80,7 +79,7 @@ class Rewound:
 
     @property
     def in_flight(self) -> tuple[Bind | Evict, ...]:
-        """Decisions that the objects do not show yet; whose they were is not remembered."""
+        """Return decisions that the objects do not show yet; their cycles are not remembered."""
         self.replayer.past.prune()
         flights = self.replayer.past.flights
         binds = [Bind(*pod, uid, node, "", flights.promised.get(pod)) for pod, (uid, node) in flights.binds.items()]
@@ -129,7 +128,7 @@ async def rewind_file(db: Path, cycle: int, *, path: str = "--cycle", before: Re
 
 
 def demand_volcano(past: Rewound, path: str = "--cycle") -> None:
-    """A cycle of Kubernetes' own scheduler is not one that Volcano's could have decided. Raises ConfigError."""
+    """Refuse a cycle of Kubernetes' own scheduler, which Volcano's could not have decided. Raises ConfigError."""
     record = past.cycle.record
     if record.scheduler:
         whose = f"cycle {record.cycle} is {record.scheduler}'s; the one of Volcano's before it is {record.cycle - 1}"

@@ -1,4 +1,4 @@
-"""Stories out of entries: everything about one job or pod, one cycle with its outcomes, the whole in numbers."""
+"""Stories from entries: everything about one job or pod, one cycle with its outcomes, the whole in numbers."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntr
 
 
 class JournalCycle(Result, kw_only=True, tag="journal/1"):
-    """One cycle: its record (see `EntryTold`), its `decisions`, the `outcomes` of these, and what a `shadow` found
-    beside it, where there was one.
+    """One cycle: its record (see `EntryTold`), its `decisions`, the `outcomes` of these, and the differences that a
+    `shadow` found, where one ran.
     """
 
     sequence: int
@@ -56,7 +56,7 @@ class JournalCycle(Result, kw_only=True, tag="journal/1"):
 
 @dataclass(slots=True)
 class CycleStory:
-    """One cycle: its record, its decisions, what became of them, and what a shadow found beside it."""
+    """One cycle: its record, its decisions, their outcomes, and the differences that a shadow found."""
 
     record: StoryEntry | None = None
     decisions: list[StoryEntry] = field(default_factory=list[StoryEntry])
@@ -84,7 +84,7 @@ class CycleStory:
 
 
 async def cycle_of(number: int, read: AsyncIterator[StoryEntry]) -> CycleStory:
-    """Return the cycle of that number; without a record when there is none."""
+    """Return the cycle of that number; one without a record for an unknown number."""
     story, current, made = CycleStory(), 0, set[int]()
     async for entry in read:
         if entry.kind == CYCLE:
@@ -108,7 +108,7 @@ def story_size(story: CycleStory) -> int:
 
 class JournalOverview(Result, kw_only=True, tag="journal/1"):
     """A journal in numbers: records, also by kind, cycles and decisions, when it `began` and `ended` (seconds since the
-    epoch), its last cycles, and what `events` there were: configurations, crashes, lost cycles.
+    epoch), its last cycles, and its `events`: configurations, crashes, lost cycles.
     """
 
     records: int

@@ -1,4 +1,4 @@
-"""Amounts of every resource over time: what was asked for, what was held, what there was."""
+"""Amounts of every resource over time: requested, held, and available."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Amount = Mapping[str, float]
 
 @dataclass
 class ResourceFigures:
-    """Of one resource, amount × seconds: `requested_s` from a pod's creation to its end, `allocated_s` from its binding
-    to its end, while its node was there. `utilisation`: what was allocated, of all that the nodes had in that time.
+    """One resource in amount × seconds: `requested_s` from a pod's creation to its end, `allocated_s` from its binding
+    to its end, while its node existed. `utilisation`: the allocated part of all that the nodes had in that time.
     """
 
     requested_s: float = 0.0
@@ -27,7 +27,7 @@ class ResourceFigures:
 
 @dataclass
 class ClusterFigures(ResourceFigures):
-    """`capacity_s`: what the nodes could give away, times seconds."""
+    """Figures of the cluster. `capacity_s`: the nodes' allocatable, times seconds."""
 
     capacity_s: float = 0.0
 

@@ -1,4 +1,4 @@
-"""Figures that say whether waiting was shared fairly."""
+"""Figures of fairness: whether waiting was shared evenly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bounded_slowdown(wait_s: float, run_s: float) -> float:
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Jain's index of fairness: 1 when all have the same, 1/n when one has all; None without members or amounts.
+    """Return Jain's index of fairness: 1 when all have the same, 1/n when one has all; None without members or amounts.
 
     Source: Jain, Chiu, Hawe, "A Quantitative Measure of Fairness" (DEC TR-301, 1984).
     """
@@ -29,7 +29,7 @@ def jain(shares: Sequence[float]) -> float | None:
 
 
 def quantile(sorted_values: Sequence[float], part: float) -> float | None:
-    """Return the value below which that part lies, between two values in proportion; None of none."""
+    """Return the value below which that part lies, interpolated between two values; None of none."""
     if not sorted_values:
         return None
     place = part * (len(sorted_values) - 1)

@@ -19,9 +19,9 @@ from pumice.storage.journal import Stored
 
 @dataclass
 class JobFigures:
-    """`wait_s` as `JobRow` has it, of the last job of that name; from the beginning of the run `bound_s` until the last
-    pod had a node, None while one has none, `finished_s` until the last pod has ended, None while one has not, or is to
-    be made again. `killed`, `restarts` and `lost_pod_s`: see there.
+    """Figures of a job. `wait_s` as `JobRow` has it, of the last job of that name; from the beginning of the run
+    `bound_s` until the last pod had a node, None while one has none, `finished_s` until the last pod has ended, None
+    while one has not, or is to be made again. `killed`, `restarts` and `lost_pod_s`: see there.
     """
 
     queue: str = ""
@@ -54,7 +54,7 @@ class QueueFigures:
 
 
 class Stay(NamedTuple):
-    """A time in which a node had the same allocatable resources."""
+    """A span in which a node had the same allocatable resources."""
 
     amount: Amount
     since: float
@@ -66,8 +66,8 @@ class Stay(NamedTuple):
 
 
 class Measurer(Listener):
-    """Tells `lives` of a journal record by record, and keeps all `pods` that ever were, a name perhaps twice. Nothing
-    counts that is later than `horizon`, where all that goes on is cut.
+    """Measures a journal record by record with `lives`, and keeps all `pods` that ever existed, a name perhaps twice.
+    Nothing after `horizon` counts, where everything unfinished is cut.
     """
 
     def __init__(self, horizon: float) -> None:
@@ -81,7 +81,7 @@ class Measurer(Listener):
         self._horizon = round(horizon, 3)
 
     def follow(self, stored: Stored) -> None:
-        """The next record."""
+        """Follow the next record."""
         if round(stored.at, 3) <= self._horizon:
             self.lives.follow(stored)
 
@@ -91,15 +91,15 @@ class Measurer(Listener):
         self._done[row.job].append(row)
 
     def decided(self, evict: Evict) -> None:
-        """Count the decision, whatever comes of it."""
+        """Count the decision, whatever its outcome."""
         self._evicted[evict.job] += 1
 
     def pod_created(self, pod: PodLife) -> None:
-        """It is remembered."""
+        """Remember the new pod."""
         self.pods.append(pod)
 
     def group(self, group: GroupLife) -> None:
-        """It is remembered when it is gone."""
+        """Remember the PodGroup, also after its deletion."""
         self._groups[f"{group.namespace}/{group.name}"] = group
 
     def node(self, name: str, allocatable: Amount, at: float) -> None:
@@ -115,11 +115,11 @@ class Measurer(Listener):
     # --- figures
 
     def life(self, job: str) -> JobLife:
-        """Return what exists of a job by its name, empty where nothing does."""
+        """Return what exists of a job by its name, empty without any."""
         return self._jobs.lives.get(job) or JobLife(JobRow(job))
 
     def last_group(self, name: str) -> GroupLife:
-        """Return a PodGroup as it is now, or was last; one of a single pod where there never was any."""
+        """Return the present or last state of a PodGroup; one of a single pod where none ever existed."""
         return self._groups.get(name) or GroupLife("", "", name, "", 0.0)
 
     def by_job(self) -> dict[str, list[PodLife]]:
@@ -140,7 +140,7 @@ class Measurer(Listener):
         return {name: self._job(name, pods) for name, pods in self.by_job().items()}
 
     def _job(self, name: str, pods: list[PodLife]) -> JobFigures:
-        """The wait is of the last job of a name, what was lost is of all of them."""
+        """Return a job's figures: the wait of the last job of a name, the losses of all of them."""
         life, began = self._jobs.lives.get(name), self.lives.began
         rows = [*self._done[name], *([life.row] if life else [])]
         bound = [pod.bound for pod in pods if pod.bound is not None]
@@ -186,7 +186,7 @@ class Measurer(Listener):
         return cluster_figures(*self._amounts(self.pods), self._capacity())
 
     def _amounts(self, pods: Iterable[PodLife]) -> tuple[Amount, Amount]:
-        """Return the amounts that pods asked for and held, times seconds; of a deleted node a pod holds nothing."""
+        """Return the requested and held amounts of pods, times seconds; on a deleted node a pod holds nothing."""
         requested: dict[str, float] = {}
         allocated: dict[str, float] = {}
         for pod in pods:

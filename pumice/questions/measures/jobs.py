@@ -1,4 +1,4 @@
-"""A row for each job: when it came, was let in, ran and ended, how long it waited, and what was lost on the way."""
+"""A row for each job: when it came, was admitted, ran and ended, how long it waited, and its losses."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class JobRow:
 
 @dataclass(slots=True)
 class JobLife:
-    """A job while there is something of it. `row` has seconds since the epoch until it is finished. `owners`: its
-    PodGroups; `size`: the number of pods that a Volcano Job asks for at once, None where there is no such Job; `there`:
+    """A job while any part of it exists. `row` has seconds since the epoch until it is finished. `owners`: its
+    PodGroups; `size`: the number of pods that a Volcano Job requests at a time, None without a Volcano Job; `there`:
     the number of its pods that are not deleted.
     """
 
@@ -99,7 +99,7 @@ class JobLife:
 
 
 class Jobs(Listener):
-    """Puts the lives of pods together to jobs, and hands out the row of each that nothing is left of.
+    """Joins the lives of pods to jobs, and yields the row of each job of which nothing is left.
 
     `done` is called with each row, in the order in which they end, and at the end of the journal with the rest.
     """
@@ -110,7 +110,7 @@ class Jobs(Listener):
         self.began = 0.0
 
     def close(self) -> None:
-        """The journal has ended: what still is, in the order of submission."""
+        """Close at the end of the journal: yield the remaining jobs, in the order of submission."""
         for life in sorted(self.lives.values(), key=lambda one: (one.row.submitted, one.row.job)):
             self._finish(life)
         self.lives.clear()
@@ -118,7 +118,7 @@ class Jobs(Listener):
     # --- owners
 
     def group(self, group: GroupLife) -> None:
-        """A PodGroup of it came or changed."""
+        """Note a PodGroup of the job that came or changed."""
         life = self._job(group.job, group.created)
         life.owners.add(f"{group.namespace}/{group.name}")
         row = life.row
@@ -128,13 +128,13 @@ class Jobs(Listener):
         row.admitted = group.first_admitted(row.admitted)
 
     def group_gone(self, group: GroupLife) -> None:
-        """A PodGroup of it is deleted."""
+        """Note a deleted PodGroup of the job."""
         if (life := self.lives.get(group.job)) is not None:
             life.owners.discard(f"{group.namespace}/{group.name}")
             self._maybe_finish(life)
 
     def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
-        """A Volcano Job as it is now; None: deleted."""
+        """Note a Volcano Job as it is now; None for a deleted one."""
         if job is None:
             if (gone := self.lives.get(name)) is not None:
                 gone.size = None
@@ -155,7 +155,7 @@ class Jobs(Listener):
             self._killed_at_once(life, at)
 
     def _killed_at_once(self, life: JobLife, at: float) -> None:
-        """Pods without a grace period end before their Job says why."""
+        """Return whether pods were killed before their Job said why: those without a grace period."""
         for name in [name for name, pod in life.undone.items() if pod.told_to_go and pod.ended == at]:
             _killed(life, life.undone.pop(name))
 
@@ -179,7 +179,7 @@ class Jobs(Listener):
             life.row.gpu += gpus(pod)
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
-        """Move a pod to another job than it seemed to belong to; a job of its own alone there never was."""
+        """Move a pod to another job than it first seemed to have; its single-pod job never existed."""
         if job == pod.job or (life := self.lives.get(job)) is None:
             return
         life.there -= 1
@@ -191,20 +191,20 @@ class Jobs(Listener):
             self.lives.pop(job)
 
     def pod_bound(self, pod: PodLife) -> None:
-        """It has a node."""
+        """Note that a pod has a node."""
         row = self._of(pod).row
         row.first_bound = pod.bound if row.first_bound is None else row.first_bound
         row.last_bound = pod.bound
 
     def pod_started(self, pod: PodLife) -> None:
-        """It runs."""
+        """Note that a pod runs."""
         life = self._of(pod)
         life.running += 1
         if life.row.started is None and life.running >= life.row.min_available:
             life.row.started = pod.started
 
     def pod_ended(self, pod: PodLife) -> None:
-        """It succeeded, failed, or was deleted before it could."""
+        """Note that a pod succeeded, failed, or was deleted before it could."""
         life = self._of(pod)
         life.live -= 1
         life.last_end = pod.ended
@@ -219,7 +219,7 @@ class Jobs(Listener):
             life.undone[pod.name] = pod
 
     def pod_gone(self, pod: PodLife) -> None:
-        """It is deleted."""
+        """Note that a pod is deleted."""
         life = self._of(pod)
         life.there -= 1
         life.row.evictions += pod.evicted
@@ -291,7 +291,7 @@ def _spans(row: JobRow) -> None:
 
 
 def _state(life: JobLife) -> str:
-    """Return a Volcano Job's own word; of others what their pods say."""
+    """Return a Volcano Job's own state; of others the state of their pods."""
     if life.phase:
         return life.phase
     if life.live:

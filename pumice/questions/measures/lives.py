@@ -63,7 +63,7 @@ class PodLife:
 
     @property
     def full_name(self) -> str:
-        """`namespace/name`."""
+        """Return `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -74,7 +74,7 @@ class PodLife:
 
 @dataclass(slots=True)
 class GroupLife:
-    """A PodGroup; `job` is who owns it, else itself. `admitted`: when it first was more than Pending."""
+    """A PodGroup; `job` is its owner, else itself. `admitted`: when it first was more than Pending."""
 
     namespace: str
     name: str
@@ -91,51 +91,51 @@ class GroupLife:
 
 
 class Listener:
-    """Hears of everything in the order of the journal, of a pod right after its fields have changed.
+    """Is called for everything in the order of the journal, for a pod right after its fields have changed.
 
     Subclass and override the events you need.
     """
 
     def pod_created(self, pod: PodLife) -> None:
-        """A new pod, or one of that name again."""
+        """Note a new pod, or a new one of an earlier name."""
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
-        """A plain pod has got its PodGroup: before, it was counted with that job and queue."""
+        """Note that a plain pod has got its PodGroup: before, it was counted with another job and queue."""
 
     def pod_bound(self, pod: PodLife) -> None:
-        """It has a node."""
+        """Note that a pod has a node."""
 
     def pod_started(self, pod: PodLife) -> None:
-        """It runs."""
+        """Note that a pod runs."""
 
     def pod_ended(self, pod: PodLife) -> None:
-        """It succeeded, failed, or is deleted before it could."""
+        """Note that a pod succeeded, failed, or is deleted before it could."""
 
     def pod_gone(self, pod: PodLife) -> None:
-        """It is deleted; it has ended before, or at the same moment."""
+        """Note that a pod is deleted; it has ended before, or at the same moment."""
 
     def decided(self, evict: Evict) -> None:
-        """The scheduler wants a pod gone."""
+        """Note that the scheduler evicts a pod."""
 
     def group(self, group: GroupLife) -> None:
-        """A PodGroup came or changed."""
+        """Note a PodGroup that came or changed."""
 
     def group_gone(self, group: GroupLife) -> None:
-        """A PodGroup is deleted."""
+        """Note a deleted PodGroup."""
 
     def job(self, name: str, job: Object | None, at: float) -> None:
-        """A Volcano Job as it is now; None: it is deleted."""
+        """Note a Volcano Job as it is now; None for a deleted one."""
 
     def node(self, name: str, allocatable: Amount, at: float) -> None:
         """Note the allocatable resources of a node from now on; none when it was deleted."""
 
     def queue(self, name: str, queue: Object | None, at: float) -> None:
-        """A queue as it is now; None: it is deleted."""
+        """Note a queue as it is now; None for a deleted one."""
 
 
 @dataclass
 class Lives:
-    """Takes a journal record by record and tells all `listeners` what happened to each object.
+    """Reads a journal record by record, and calls all `listeners` with the changes of each object.
 
     `unpack` decodes an object; who shares what it has decoded with others gives its own. `began`: the first moment.
     """
@@ -149,7 +149,7 @@ class Lives:
     _defaults: dict[str, int] = field(default_factory=dict[str, int])
 
     def follow(self, stored: Stored) -> None:
-        """The next record."""
+        """Follow the next record."""
         if stored.kind == API:
             self.note(read_as(stored, Mutation), stored.at)
         elif stored.kind == DECISION:
@@ -160,13 +160,13 @@ class Lives:
             self._outcome(read_as(stored, Outcome))
 
     def decide(self, evict: Evict) -> None:
-        """The scheduler wants this pod gone."""
+        """Note that the scheduler evicts this pod."""
         self._deciding[evict.uid] = evict
         for listener in self.listeners:
             listener.decided(evict)
 
     def note(self, mutation: Mutation, at: float) -> None:
-        """A change of the api's truth at a time (seconds since the epoch; to the millisecond)."""
+        """Note a change of the api's truth at a time (seconds since the epoch; to the millisecond)."""
         at = round(at, 3)
         self.began = self.began or at
         match mutation.kind:
@@ -203,7 +203,9 @@ class Lives:
                 pass
 
     def _evicted(self, pod: PodLife) -> None:
-        """By the scheduler, if it decided so: the deletion may be in the journal before the answer is."""
+        """Return whether the scheduler evicted the pod, by its decision: the deletion may be in the journal before the
+        answer is.
+        """
         if (decision := self._deciding.pop(pod.uid, None)) is not None:
             pod.evicted_for, pod.evicted_by = decision.preemptor, decision.action
 
@@ -241,7 +243,7 @@ class Lives:
                 listener.pod_moved(pod, *before)
 
     def _belongs(self, pod: PodLife, obj: Object) -> None:
-        """Its job: what it names itself, who owns its PodGroup, that group, or the pod itself."""
+        """Return the pod's job: the one that it names, the owner of its PodGroup, that group, or the pod itself."""
         pod.group = group_of(pod.namespace, obj) or pod.group
         known = self.groups.get(pod.group)
         pod.queue = known.queue if known else ""
@@ -291,8 +293,9 @@ class Lives:
             self._defaults[mutation.name] = int(found.get("value") or 0)
 
     def _default_class(self) -> str:
-        """Return the class of who names none: of several defaults Kubernetes takes the lowest
-        (plugin/admission/priority)."""
+        """Return the default class of pods that name none: of several defaults Kubernetes takes the lowest
+        (plugin/admission/priority).
+        """
         return min(self._defaults, key=lambda name: (self._defaults[name], name), default="")
 
     def _group(self, mutation: Mutation, obj: Object, at: float) -> None:
@@ -335,7 +338,7 @@ def _ran_since(obj: Object, at: float) -> float:
 
 
 def _readable(read: Any, obj: Object, part: str) -> Amount:
-    """Nothing, for quantities that are not valid."""
+    """Return readable quantities; nothing for invalid ones."""
     try:
         found: Amount = read(section(obj, part))
     except QuantityError:

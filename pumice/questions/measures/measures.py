@@ -44,8 +44,8 @@ _WATCHED: Final = frozenset(WATCHED)
 
 
 class Deserved:
-    """By (queue, resource) an amount (cores, bytes, pieces) as a series. It is asked for once in every stretch of time
-    in which there were cycles, of the last of them, and holds until the next.
+    """The deserved amounts (cores, bytes, pieces) by (queue, resource) as series. They are computed once in every span
+    with cycles, of the last of them, and hold until the next.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -54,12 +54,12 @@ class Deserved:
         self._last: CycleClock | None = None
 
     def decided(self, clock: CycleClock) -> None:
-        """A cycle of Volcano's."""
+        """Note a cycle of Volcano's."""
         self._last = clock
 
     def until(self, at: float, view: View, config: SchedulerConfig) -> None:
-        """Time reaches this moment, and all before it is in the view: where that ends the stretch of a cycle, open a
-        session and hear what the plugins have reckoned.
+        """Advance to this moment, with all earlier changes in the view: at the end of a cycle's span, open a session
+        and read the plugins' numbers.
         """
         last = self._last
         if last is None or at < self._end_of(last.now):
@@ -90,12 +90,12 @@ class DeservedInJournal:
         self._config = _parsed("")
 
     def note(self, mutation: Mutation) -> None:
-        """A change of the api's truth."""
+        """Note a change of the api's truth."""
         if mutation.kind in _WATCHED:
             self._shown.see(mutation.type, codec.unpack(mutation.blob))
 
     def follow(self, stored: Stored) -> None:
-        """The next record."""
+        """Follow the next record."""
         self._deserved.until(stored.at, self._shown.view, self._config)
         match content(stored):
             case Mutation() as mutation:
@@ -108,7 +108,7 @@ class DeservedInJournal:
                 pass
 
     def end(self) -> None:
-        """No more records."""
+        """Note the end of the journal."""
         self._deserved.until(inf, self._shown.view, self._config)
 
 
@@ -122,8 +122,8 @@ BATCH = 5_000
 
 @dataclass
 class QueueRow:
-    """Measures of the jobs of one queue. Times in seconds; None: of no job. Waits are of all its jobs: those that have
-    not started (`unstarted`) have waited until the end, at least.
+    """Measures of the jobs of one queue. Times in seconds; None without jobs. Waits are of all its jobs: those that
+    have not started (`unstarted`) have waited until the end, at least.
 
     `resources`: by resource, amount × seconds that pods asked for (from creation to end) and held, and that the queue
     deserved; and what part of all there was they held.
@@ -160,8 +160,8 @@ class Series:
 
 
 class ResourceSummary(TypedDict):
-    """One resource of the whole cluster: amount × seconds that there was, was asked for and was held; `utilisation`:
-    the part that was held, `fragmentation`: the part of what was free that was too small a piece for what waited.
+    """One resource of the whole cluster: available, requested and held amount × seconds; `utilisation`: the held part,
+    `fragmentation`: the part of the free amount that was in too small pieces for the waiting pods.
     """
 
     capacity_s: float
@@ -172,15 +172,15 @@ class ResourceSummary(TypedDict):
 
 
 class StageMeans(TypedDict):
-    """The mean wait, in seconds, for admission and for nodes; null: of no job."""
+    """The mean wait, in seconds, for admission and for nodes; null without jobs."""
 
     mean_admission_s: float | None
     mean_scheduling_s: float | None
 
 
 class MeasuresSummary(StageMeans):
-    """The whole run: counts over all queues, and times in seconds; null: of no job. Waits are of all jobs, those that
-    have not started having waited until the end at least; `jain_of_*`: how even slowdowns and shares are, 1 at best.
+    """The whole run: counts over all queues, and times in seconds; null without jobs. Waits are of all jobs, those that
+    have not started having waited until the end at least; `jain_of_*`: evenness of slowdowns and shares, 1 at best.
     """
 
     jobs: int
@@ -239,7 +239,9 @@ class MeasuresResult(Result, kw_only=True, tag="measures/2"):
 
 
 class Stages:
-    """Splits waits in those for admission and those for nodes, over all jobs: what goes on lasts until the end."""
+    """Splits waits in those for admission and those for nodes, over all jobs: an unfinished wait lasts until
+    the end.
+    """
 
     def __init__(self) -> None:
         self._count, self._admission, self._scheduling = 0, 0.0, 0.0
@@ -269,7 +271,7 @@ class Stages:
 
 
 class Measuring(Listener):
-    """Listens to lives, and hands job rows on as they end. `end` returns the measures."""
+    """Takes lives, and yields job rows as they end. `end` returns the measures."""
 
     def __init__(self, began: float, each: Callable[[JobRow], None] | None = None) -> None:
         self.grid = Grid(began)
@@ -299,19 +301,19 @@ class Measuring(Listener):
             self._weights[name] = int(section(queue, "spec").get("weight") or 1)
 
     def pod_created(self, pod: PodLife) -> None:
-        """With the first work capacity begins to count."""
+        """Note a new pod: with the first work capacity begins to count."""
         self._begin_work(pod.created)
 
     def group(self, group: GroupLife) -> None:
-        """A job may have no pods for long."""
+        """Note a PodGroup: a job may have no pods for long."""
         self._begin_work(group.created)
 
     def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
-        """A Volcano Job is there before its PodGroup."""
+        """Note a Volcano Job, which exists before its PodGroup."""
         self._begin_work(at)
 
     def _begin_work(self, at: float) -> None:
-        """Leave out what the cluster had before the first job: nothing was wasted then."""
+        """Leave out the cluster's amounts before the first job: nothing was wasted then."""
         if self._work is None:
             self._work = at
             for resource, series in self.usage.capacity.items():
@@ -459,8 +461,8 @@ class Beginning:
         return () if self.state is None else there_at(self.state)
 
     async def through(self, journal: Journal, lives: Lives, each: Callable[[Stored], None] | None = None) -> float:
-        """Tell lives of what was there and of every record from here on; the moment of the last one. `each` is handed
-        the records instead, in their order. Raises DamagedError.
+        """Show lives the existing objects and every record from here on, and return the moment of the last one. `each`
+        gets the records instead, in their order. Raises DamagedError.
         """
         for mutation in self.there():
             lives.note(mutation, self.at)
@@ -485,8 +487,8 @@ async def beginning(journal: Journal) -> Beginning:
 
 
 async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None, *, shares: bool = True) -> Measures:
-    """Return the measures of a journal's run; `each` gets a row for each job as it ends. `shares`: also what queues
-    deserved, which takes a view of the scheduler's and its time. Raises DamagedError.
+    """Return the measures of a journal's run; `each` gets a row for each job as it ends. `shares`: also the queues'
+    deserved amounts, which cost a view of the scheduler's. Raises DamagedError.
     """
     begun = await beginning(journal)
     measuring = Measuring(begun.at, each)

@@ -1,4 +1,4 @@
-"""Amounts over time in bounded memory: a step function's mean in each of at most `BINS` equal stretches of time."""
+"""Amounts over time in bounded memory: a step function's mean in each of at most `BINS` equal spans of time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ BINS: Final = 1024
 
 @dataclass
 class Grid:
-    """The stretches of all series of a run: from `began` on (seconds since the epoch), each `width` seconds long."""
+    """The spans of all series of a run: from `began` on (seconds since the epoch), each `width` seconds long."""
 
     began: float
     width: float = 1.0
 
     def reach(self, at: float) -> None:
-        """Widen until there is a stretch for this moment."""
+        """Widen the spans until one contains this moment."""
         while at >= self.began + self.width * BINS:
             self.width *= 2
 
@@ -48,7 +48,7 @@ class Steps:
         self.value = value
 
     def to(self, at: float) -> None:
-        """Time has reached this moment."""
+        """Advance the time to this moment."""
         since = self.grid.began if self._since is None else self._since
         self._since = at
         if at <= since:
@@ -75,7 +75,7 @@ class Steps:
             self._width *= 2
 
     def means(self, until: float) -> list[float]:
-        """Return the mean in each stretch up to `until`; the last one's is that of the part that has been."""
+        """Return the mean in each span up to `until`; the last one's is that of its past part."""
         self.to(until)
         self._widen()
         length = until - self.grid.began

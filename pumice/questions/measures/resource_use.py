@@ -1,4 +1,4 @@
-"""Resources over time: what was asked for, what was held, what there was, by queue and for the whole cluster."""
+"""Resources over time: requested, held and available, by queue and for the whole cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HELD: Final = "held"
 
 @dataclass(slots=True)
 class NodeUse:
-    """Allocatable resources of a node, and the part that is held."""
+    """Allocatable resources of a node, and the held part."""
 
     allocatable: Amount
     held: dict[str, float]
@@ -45,7 +45,7 @@ class ResourceUse(Listener):
         self._nodes: dict[str, NodeUse] = {}
 
     def resources(self) -> list[str]:
-        """Return all resources that a node ever had or a pod asked for; cpu and memory first."""
+        """Return all resources that a node ever had or a pod requested; cpu and memory first."""
         names = {name for _, name in (*self.waiting, *self.held)} | set(self.capacity)
         return sorted(names, key=lambda name: (name != CPU, name != MEMORY, name == PODS, name))
 
@@ -56,24 +56,24 @@ class ResourceUse(Listener):
     # --- pods
 
     def pod_created(self, pod: PodLife) -> None:
-        """It waits."""
+        """Note a waiting pod."""
         self._change(self.waiting, pod.queue, pod, 1, pod.created)
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
-        """It has waited in that queue from the beginning."""
+        """Note that a pod has waited in that queue from the beginning."""
         if queue != pod.queue and pod.bound is None and pod.ended is None:
             self._change(self.waiting, queue, pod, -1, pod.created)
             self._change(self.waiting, pod.queue, pod, 1, pod.created)
 
     def pod_bound(self, pod: PodLife) -> None:
-        """It holds what it asked for."""
+        """Note that a pod holds its request."""
         assert pod.bound is not None
         self._change(self.waiting, pod.queue, pod, -1, pod.bound)
         self._change(self.held, pod.queue, pod, 1, pod.bound)
         self._hold(pod, 1, pod.bound)
 
     def pod_ended(self, pod: PodLife) -> None:
-        """It gives everything back, or waits no more."""
+        """Note that a pod holds nothing, or waits no more."""
         assert pod.ended is not None
         self._change(self.waiting if pod.bound is None else self.held, pod.queue, pod, -1, pod.ended)
         if pod.bound is not None:
@@ -116,7 +116,7 @@ class ResourceUse(Listener):
     # --- figures
 
     def fragmentation(self, resource: str, until: float) -> list[float]:
-        """Return for each stretch of time the part of the free amounts that is fragmented; 0 when nothing is free."""
+        """Return for each span of time the fragmented part of the free amounts; 0 when nothing is free."""
         free = [
             whole - held
             for whole, held in zip(self.capacity[resource].means(until), self.all_held(resource, until), strict=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueResourceRow:
-    """One resource of one queue; the columns of `QueueRow`, and amount × seconds asked for, held and deserved."""
+    """One resource of one queue; the columns of `QueueRow`, and requested, held and deserved amount × seconds."""
 
     queue: str
     weight: int
@@ -47,7 +47,7 @@ class QueueResourceRow:
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """One value of one series: the mean over the stretch that begins `start_s` seconds after the beginning."""
+    """One value of one series: the mean over the span that begins `start_s` seconds after the beginning."""
 
     what: str
     resource: str
@@ -57,7 +57,7 @@ class PointRow:
 
 
 def queue_resources(found: Measures) -> Iterator[QueueResourceRow]:
-    """Yield a row for each queue and resource that a job of it asked for."""
+    """Yield a row for each queue and resource that its jobs requested."""
     for row in found.queues:
         for resource, of in row.resources.items():
             yield QueueResourceRow(
@@ -101,17 +101,17 @@ class TableWriter(Protocol):
         """Write one more row."""
 
     def close(self) -> None:
-        """No more rows."""
+        """Close after the last row."""
 
 
 def columns_of(row_type: type[Any]) -> dict[str, type[Any]]:
-    """Columns of a dataclass of plain fields: name -> str, int or float. Fields that may be None are floats."""
+    """Return columns of a dataclass of plain fields: name -> str, int or float. Fields that may be None are floats."""
     hints = get_type_hints(row_type)
     return {one.name: hints[one.name] if hints[one.name] in (str, int, float) else float for one in fields(row_type)}
 
 
 class CsvWriter:
-    """RFC 4180, a header line first; None is an empty cell."""
+    """Writes CSV by RFC 4180, a header line first; None is an empty cell."""
 
     def __init__(self, file: TextIO, row_type: type[Any]) -> None:
         self._names = [*columns_of(row_type)]
@@ -123,11 +123,11 @@ class CsvWriter:
         self._csv.writerow([_cell(getattr(row, name)) for name in self._names])
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: all rows are written."""
 
 
 class ParquetWriter:
-    """One file, a row group for every `CHUNK` rows."""
+    """Writes one Parquet file, a row group for every `CHUNK` rows."""
 
     def __init__(self, path: Path, row_type: type[Any]) -> None:
         arrow = _pyarrow()
@@ -148,7 +148,7 @@ class ParquetWriter:
         self._rows.clear()
 
     def close(self) -> None:
-        """Write what is left, and the file's own end."""
+        """Write the remaining rows, and the end of the file."""
         if self._rows:
             self._flush()
         self._file.close()

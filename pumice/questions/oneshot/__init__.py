@@ -1,1 +1,1 @@
-"""Scheduling cycles in this process, without actors: what `decide` and `conformance` have in common."""
+"""Scheduling cycles in this process, without actors: the common part of `decide` and `conformance`."""

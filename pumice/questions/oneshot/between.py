@@ -21,7 +21,7 @@ from pumice.questions.oneshot.moment import format_moment
 
 
 def with_claims_met(objects: Sequence[Object], binds: Iterable[Bind]) -> tuple[list[Object], set[str]]:
-    """Return the objects with volumes bound, volumes made and devices given; and uids of pods for which that failed.
+    """Return the objects with bound volumes, made volumes and given devices; and uids of pods for which that failed.
 
     What is made comes last. The given objects are not changed.
     """
@@ -66,7 +66,7 @@ def _met(bind: Bind, before: dict[Place, Object]) -> dict[Place, Object]:
 
 
 def object_key(obj: Object) -> str:
-    """namespace/name of an object; an absent namespace is empty."""
+    """Return namespace/name of an object; an absent namespace is empty."""
     metadata = section(obj, "metadata")
     return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
 

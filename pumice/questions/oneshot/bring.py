@@ -1,4 +1,4 @@
-"""From what was read to what a cycle sees: admission, the queues that are assumed, and what controllers make of it."""
+"""From the input to the objects of a cycle: admission, assumed queues, and objects that controllers make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pumice.questions.oneshot.prepare import GivenObjects, identity, stored_as, 
 
 @dataclass(slots=True)
 class Brought:
-    """Objects in order of arrival; a problem for each that could not be used; what a person should know beside."""
+    """Objects in order of arrival; a problem for each unusable one; and remarks for people."""
 
     objects: list[Object]
     problems: list[InputError] = field(default_factory=list[InputError])
@@ -56,8 +56,8 @@ def _said_of(queues: Sequence[Object]) -> list[str]:
 
 
 def as_controllers_leave(objects: Sequence[Object], beside: Sequence[Object], now: float) -> list[Object]:
-    """Return the objects as controllers of a running cluster would leave them: nodes that are not well are tainted, and
-    budgets of disruptions that no controller has counted yet have a status.
+    """Return the objects as controllers of a running cluster would leave them: unhealthy nodes are tainted, and
+    uncounted budgets of disruptions have a status.
     """
     machines = [NodeTaintsMachine(agents=True), *([DisruptionMachine()] if any(map(_is_uncounted, objects)) else ())]
     watched = {kind_of(kind) for machine in machines for kind in machine.kinds}
@@ -72,8 +72,8 @@ def _is_uncounted(obj: Object) -> bool:
 
 
 def with_quota_statuses(objects: Sequence[Object], beside: Sequence[Object]) -> tuple[list[Object], list[str]]:
-    """ResourceQuotas as their controller would have them: one without a status limits nothing. And what was filled in,
-    in words.
+    """Return ResourceQuotas as their controller would have them, since one without a status limits nothing, and a
+    sentence on the filled-in ones.
     """
     notes: list[str] = []
 

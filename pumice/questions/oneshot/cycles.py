@@ -46,8 +46,8 @@ def has_others(view: View, config: SchedulerConfig) -> bool:
 def decide_others(
     view: View, config: SchedulerConfig, clock: CycleClock, first: CycleResult, trail: NullTrail = NULL_TRAIL
 ) -> OtherCycle | None:
-    """Its cycle after that of Volcano's which gave `first`, on a view that is used up by it: what was decided is
-    assumed there, as in a run. None where no pod waits for it.
+    """Return its cycle after that of Volcano's which gave `first`, on a view that it uses up: decisions are assumed
+    there, as in a run. None where no pod waits for it.
     """
     for bind in first.binds:
         view.assume(bind.namespace, bind.name, bind.node, bind.pre_bind)
@@ -89,7 +89,7 @@ def together(first: CycleResult, other: CycleResult) -> CycleResult:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Everything that a one-shot run depends on.
+    """The inputs of a one-shot run.
 
     `objects` in order of arrival; `now` in seconds since the epoch; `first` is the number of the first cycle, `carry`
     and `in_flight` (decisions that the objects do not show yet) are what it starts from, `view` the very view of the
@@ -115,8 +115,8 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle: the objects it saw, what core returned, and the same as an OUTCOME. `trail`: if one was asked for.
-    `reasons`: why jobs wait, if there is a trail. `supposed`: the answers it had to assume, in sentences.
+    """One cycle: its objects, core's result, and the same as an OUTCOME. `trail`: if requested. `reasons`: why jobs
+    wait, if there is a trail. `supposed`: sentences on the answers that it had to assume.
     """
 
     objects: Sequence[Object]
@@ -128,7 +128,7 @@ class Cycle:
 
 
 def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> View:
-    """Return a fresh view that has seen the objects, in order, and assumes what is in flight."""
+    """Return a fresh view that has seen the objects, in order, and assumes the decisions in flight."""
     view = View()
     for obj in objects:
         view.apply("ADDED", obj)
@@ -137,7 +137,7 @@ def fill(objects: Iterable[Object], in_flight: Sequence[Bind | Evict] = ()) -> V
 
 
 def assume(view: View, in_flight: Sequence[Bind | Evict]) -> None:
-    """The view assumes what is in flight, where it does not yet."""
+    """Assume the decisions in flight in the view, where it does not yet."""
     for decision in in_flight:
         if isinstance(decision, Bind):
             view.assume(decision.namespace, decision.name, decision.node, decision.pre_bind)

@@ -48,14 +48,16 @@ ROUNDS: Final = 100
 
 @dataclass(slots=True)
 class Expansion:
-    """The objects with what was made, in order of arrival, and what is to be said about it."""
+    """The objects with the made ones, in order of arrival, and remarks about them."""
 
     objects: list[Object]
     notes: list[str] = field(default_factory=list[str])
 
 
 def expanded(objects: Sequence[Object], now: float) -> Expansion:
-    """`objects`, as admission has left them, with the pods and PodGroups that controllers would make, as of `now`."""
+    """Return `objects`, as admission has left them, with the pods and PodGroups that controllers would make, as of
+    `now`.
+    """
     if not any(map(_is_expanded, objects)):
         return Expansion(list(objects))
     api, given = NotingApi(objects, now), Surroundings()

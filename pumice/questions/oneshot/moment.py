@@ -14,7 +14,7 @@ BEGAN: Final = 1_577_836_800.0
 
 
 def parse_moment(text: str) -> float:
-    """Return seconds since the epoch of an RFC 3339 text or a plain number; ValueError for anything else."""
+    """Return seconds since the epoch of an RFC 3339 text or a plain number; ValueError for another text."""
     try:
         return float(text)
     except ValueError:
@@ -26,5 +26,5 @@ def parse_moment(text: str) -> float:
 
 
 def format_moment(seconds: float) -> str:
-    """API timestamp: RFC 3339, UTC, second resolution."""
+    """Return an API timestamp: RFC 3339, UTC, second resolution."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

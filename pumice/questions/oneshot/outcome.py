@@ -15,7 +15,7 @@ from pumice.questions.oneshot.between import ToldCondition, condition_dict, obje
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A pod's status.nominatedNodeName, and reason and message of its PodScheduled=False; empty where there is none."""
+    """A pod's status.nominatedNodeName, and reason and message of its PodScheduled=False; empty without these."""
 
     nominated: str = ""
     reason: str = ""
@@ -70,7 +70,7 @@ NOTHING: Final = Standing()
 
 
 def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
-    """OUTCOME of one cycle; `before` is what the API said of the pods ("ns/pod") when it opened.
+    """Return the OUTCOME of one cycle; `before` is the API's state of the pods ("ns/pod") when it opened.
 
     An update that leaves the nomination or the condition alone still shows the old one.
     """
@@ -93,12 +93,12 @@ def outcome_of(result: CycleResult, before: Mapping[str, Standing]) -> Outcome:
 
 
 def _lasting(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Without the times."""
+    """Return the conditions without the times."""
     return {name: value for name, value in annotations.items() if not name.endswith("-time")}
 
 
 def at_open(report: CycleReport) -> dict[str, Any]:
-    """`atOpen` of a case: queue gauges, and what filters and scores said before any action."""
+    """Return `atOpen` of a case: queue gauges, and the answers of filters and scores before any action."""
     return {
         "queues": report.queues.by_queue(),
         "tasks": {name: _task_at_open(task) for name, task in report.tasks_at_open.items()},
@@ -106,7 +106,9 @@ def at_open(report: CycleReport) -> dict[str, Any]:
 
 
 def waits(bind: Bind) -> bool:
-    """Its volumes have to be bound first: the pod is on its way to its node, and not bound in this cycle."""
+    """Return whether the pod's volumes must be bound first: the pod is on its way to its node, and not bound in this
+    cycle.
+    """
     return bind.pre_bind is not None and bind.pre_bind.waits
 
 

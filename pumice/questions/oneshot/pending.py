@@ -1,4 +1,4 @@
-"""A reason for every task that a one-shot run leaves pending, those that no session ever saw included."""
+"""A reason for every task that a one-shot run leaves pending, also for those that no session saw."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 class LeftPending(msgspec.Struct, frozen=True, kw_only=True):
-    """Explanation of a pod that is left pending: the code of the `reason`, its `class`, and in words; `wait`: the whole
-    reason. `alias`: the reason of the pod's condition, where that is another word.
+    """Explanation of a pod that is left pending: the code of the `reason`, its `class`, and a sentence; `wait`: the
+    whole reason. `alias`: the reason of the pod's condition, where that is another word.
     """
 
     reason: str
@@ -98,7 +98,7 @@ def waiting_jobs(objects: Iterable[Object]) -> frozenset[str]:
 
 
 def without_pods(objects: Iterable[Object]) -> dict[str, WithoutPods]:
-    """Reason and message of each Volcano Job ("namespace/name") that is not over and has no pod."""
+    """Return reason and message of each Volcano Job ("namespace/name") that has not ended and has no pod."""
     listed = list(objects)
     owners = (controller_of(obj, VOLCANO_JOB) for obj in listed if obj["kind"] == "Pod")
     there = {owner["uid"] for owner in owners if owner is not None}

@@ -1,4 +1,5 @@
-"""Preparation of handed-in objects for a view: what the API fills in is filled in, what it would refuse is named.
+"""Preparation of input objects for a view: the API's defaults are filled in, and objects that it would refuse are
+named.
 
 What comes out of a cluster has been through its admission and is taken as it is (`cluster.api.origin`). All else is
 judged by an API's store of its own, so that no command can judge otherwise than `pumice run` and HTTP do.
@@ -94,7 +95,7 @@ VALIDATED: Final = ("Pod", "Node", *STATED, *MAKERS)
 
 @dataclass(slots=True)
 class Usable:
-    """Objects that a view takes; a problem for each of the others; and what a person should know of those taken."""
+    """Objects that a view takes; a problem for each of the others; and remarks on the taken ones."""
 
     taken: list[Object] = field(default_factory=list[Object])
     problems: list[InputError] = field(default_factory=list[InputError])
@@ -102,7 +103,7 @@ class Usable:
 
 
 class GivenObjects:
-    """Objects that admission may look at: those that were passed in."""
+    """Objects that admission may look at: the input's."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
         self._by_name: dict[Identity, Object] = {}
@@ -111,7 +112,7 @@ class GivenObjects:
             self._by_name[identity(obj)] = obj
 
     def put(self, obj: Object) -> None:
-        """One more, or another state of one."""
+        """Add an object, or another state of one."""
         who = identity(obj)
         self._by_name[who] = obj
         if self._listed:
@@ -227,7 +228,7 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
 
 
 def admitted(made: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
-    """Return an object that a controller makes with the defaults of its kind, and what is wrong with it."""
+    """Return an object that a controller makes with the defaults of its kind, and its problems."""
     kind = stored_as(made)
     if causes := key_problems(kind, made):
         return made, _said(causes)
@@ -236,8 +237,7 @@ def admitted(made: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
 
 
 def completed(given: Object, lookup: GivenObjects) -> tuple[Object, list[str]]:
-    """Return another like it with the defaults of its kind, and what is wrong with it, whether it has been admitted or
-    not."""
+    """Return an equal object with the defaults of its kind, and its problems, whether it has been admitted or not."""
     obj: Object = without_nulls(given)
     obj |= {part: obj.get(part) or {} for part in ("spec", "status")}
     _fill_in_defined(obj)
@@ -254,7 +254,7 @@ def _fill_in_defined(obj: Object) -> None:
 
 
 def _fill_in(obj: Object, lookup: GivenObjects) -> None:
-    """Defaults of a kind that is validated, as admission has them; what it says of itself stays."""
+    """Fill in the defaults of a validated kind, as admission does; the object's own fields stay."""
     kind = stored_as(obj)
     rules, status = admission_of(kind), without_nulls(obj["status"])
     if rules.default is not None:

@@ -1,4 +1,4 @@
-"""Trials that ask no outside process, and say so."""
+"""Trials that ask no outside process, and report that."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ AskAbout = Callable[[Sequence[Object]], Ask]
 
 
 def of_nobody(_objects: Sequence[Object]) -> Ask:
-    """No process can be asked."""
+    """Return answers for a setup without processes to ask."""
     return ask_nothing
 
 
 def as_recorded(answers: OutsideAnswers | None) -> AskAbout:
-    """Return the answers of a record, from the beginning for each cycle; what it has none for is supposed."""
+    """Return the answers of a record, from the beginning for each cycle; missing ones are supposed."""
     return lambda _: Supposing(answers)
 
 
@@ -67,7 +67,7 @@ class AskedOnce:
         self._first: AskedOutside | None = None
 
     def __call__(self) -> Ask:
-        """For one more try."""
+        """Return an asker for one more trial."""
         if self._first is not None:
             return Supposing(self._first.answers())
         self._first = AskedOutside(self._ask())
@@ -87,5 +87,5 @@ def unasked(config: SchedulerConfig) -> list[str]:
 
 
 def supposed(ask: Ask, config: SchedulerConfig) -> list[str]:
-    """Return the same as `unasked`, for one cycle when it is over: nothing if every question was answered."""
+    """Return the same as `unasked`, for one cycle at its end: empty if every question was answered."""
     return unasked(config) if isinstance(ask, Supposing) and ask.unasked else []

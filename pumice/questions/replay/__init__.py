@@ -1,1 +1,1 @@
-"""The recorded inputs under another configuration: lived through again on virtual time, and what came out otherwise."""
+"""The recorded inputs under another configuration: simulated again on virtual time, and compared."""

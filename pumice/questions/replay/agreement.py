@@ -1,4 +1,4 @@
-"""Cycles of another cluster's scheduler, decided here on what was seen of them: how far the two agree.
+"""Cycles of another cluster's scheduler, decided here from the recorded state: how far the two agree.
 
 Such a cycle is known from outside, by its binds and evictions alone, and what it saw only about. So nothing is corrupt
 when it comes out otherwise: what is counted is how often, and each difference is named.
@@ -41,9 +41,9 @@ class AgreementTold(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class Agreement:
-    """Of `decisions` seen in `cycles`, how many were the `same` here (`ties` of them one of several nodes that are as
-    good), put the pod on an `other_node`, or were not made here (`only_there`). `early`: what was
-    decided here in a cycle that did not, by deed; `made`: all deeds seen.
+    """Agreement over `cycles`: of the other's `decisions`, how many were the `same` here (`ties` of them one of several
+    equally good nodes), put the pod on an `other_node`, or were not made here (`only_there`). `early`: decisions here
+    in a cycle in which the other made none; `made`: all decisions of the other.
     """
 
     cycles: int = 0
@@ -58,7 +58,7 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """Return the part of the decisions seen that were the same; None: there were none."""
+        """Return the part of the other's decisions that were the same; None without decisions."""
         return self.same / self.decisions if self.decisions else None
 
     @property
@@ -68,7 +68,7 @@ class Agreement:
         return [each for deed, each in self.early.items() if deed not in self.made]
 
     def note(self, cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> None:
-        """A cycle, and what came out here, beside the decisions that were seen where there was a `guide`."""
+        """Add a cycle, and its result here beside the other's decisions, where there was a `guide`."""
         self.cycles += 1
         self.decisions += len(cycle.decisions)
         found = differences(cycle, result, guide)
@@ -108,7 +108,7 @@ class Agreement:
 
 
 def differences(cycle: RecordedCycle, result: CycleResult, guide: Guide | None = None) -> list[CycleDifference]:
-    """Return every pod that one of the two binds or evicts and the other does not, or puts on another node."""
+    """Return every pod that only one of the two binds or evicts, or that they put on different nodes."""
     return [_named(cycle.record.cycle, each) for each in differing(cycle.decisions, result, guide)]
 
 

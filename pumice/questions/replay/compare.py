@@ -1,4 +1,4 @@
-"""A recorded cycle and the same cycle decided again: the first thing that came out otherwise."""
+"""A recorded cycle and the same cycle decided again: the first difference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True)
 class CycleDifference:
-    """The first thing that came out otherwise. `task`: "namespace/name" (a queue: its name; "": the cycle as a whole).
+    """The first difference. `task`: "namespace/name" (a queue: its name; "": the cycle as a whole).
 
     `recorded` and `decided` are what the journal and the core say of it; None: nothing.
     """
@@ -57,7 +57,7 @@ def compare(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None
 
 
 class _Part(NamedTuple):
-    """Something that was decided, and what of it is covered."""
+    """A kind of decision, and its compared fields."""
 
     what: Any
     said: Any

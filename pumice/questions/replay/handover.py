@@ -1,4 +1,4 @@
-"""From the record to virtual time: a journal that a system can go on from at the moment of the parting.
+"""From the record to virtual time: a journal from which a system can go on at the moment of the parting.
 
 What was in flight then and landed, as the record says, lands at that moment; what ran then ends when it ended, or when
 it would have. Both are changes that user `replay` makes, in the journal like any other.
@@ -29,7 +29,7 @@ SHORTEST_S: Final = 0.001
 
 
 class Beginnings:
-    """By uid, as the journal's times have it: when pods began to run, and when they were asked to stop.
+    """Times of pods by uid, as the journal has them: when they began to run, and when they were asked to stop.
 
     `default_duration_s`: how long one runs that does not say so itself: as the journal says (`known`), else as the last
     one did; where another cluster was mirrored, whose nodes no kubelet here plays, for ever (0) until one was seen to
@@ -48,16 +48,16 @@ class Beginnings:
             self.default_duration_s, self.known = config.default_duration_s, True
 
     def decided(self, record: CycleRecord) -> None:
-        """The holder."""
+        """Note the holder of an eviction."""
         if record.observed and not self.known and not self._seen:
             self.default_duration_s = 0.0
 
     def restarted(self) -> None:
-        """A node agent that starts reckons from whole seconds."""
+        """Note a restarted node agent, which counts from whole seconds."""
         self.running = {uid: float(floor(at)) for uid, at in self.running.items()}
 
     def note(self, mutation: Mutation, at: float) -> None:
-        """The next change."""
+        """Note the next change."""
         if mutation.kind == "Pod":
             pod: Object = codec.unpack(mutation.blob)
             metadata = section(pod, "metadata")
@@ -80,7 +80,7 @@ class Beginnings:
 async def hand_over(
     journal: Journal, remainder: Remainder, beginnings: Beginnings, at: float, seed: int
 ) -> dict[str, float]:
-    """Append to the journal what has to be known at that moment. By uid, when pods that are leaving will be gone."""
+    """Append the required state of that moment to the journal, and return by uid when leaving pods will be gone."""
     store = Store(seed=seed + 1)
     recovered = await recover(journal, store.restore, store.load)
     records: list[Record] = []
@@ -105,7 +105,7 @@ async def hand_over(
 
 
 async def hand_over_again(journal: Journal, leaving: dict[str, float], at: float, seed: int) -> None:
-    """At a restart after that: node agents count the time of pods that are leaving anew."""
+    """Correct a restart after that: node agents count the time of leaving pods anew."""
     store = Store(seed=seed + 1)
     await recover(journal, store.restore, store.load)
     for pod in _pods(store):
@@ -125,13 +125,13 @@ def _pods(store: Store) -> list[Object]:
 
 
 def _gone(run: PodRun, remainder: Remainder, beginnings: Beginnings, at: float) -> float:
-    """A pod that is leaving would be given all its time anew."""
+    """Return the end of a leaving pod, which would be given all its time anew."""
     told = beginnings.leaving.get(run.uid, at)
     return remainder.gone.get(run.uid) or run.stops_at(told)
 
 
 def _end(run: PodRun, remainder: Remainder, beginnings: Beginnings) -> float | None:
-    """A node agent that starts reckons from whole seconds."""
+    """Return the end of a running pod: a node agent that starts counts from whole seconds."""
     end = remainder.ended.get(run.uid)
     if end is None and run.duration_s:
         end = beginnings.running.get(run.uid, run.started) + run.duration_s

@@ -41,7 +41,7 @@ class CycleRange(NamedTuple):
 
 
 def lengths(processes: int) -> list[float]:
-    """Parts of the whole, so that all processes end at the same time although the later ones fold more."""
+    """Return parts of the whole, so that all processes end at the same time although the later ones fold more."""
     parts = [(1 - FOLD) ** number for number in range(processes)]
     return [part / sum(parts) for part in parts]
 
@@ -60,7 +60,7 @@ async def shares(journal: Journal, workers: int) -> list[CycleRange]:
 
 
 async def _cycle_after(journal: Journal, sequence: int) -> int:
-    """Return the first cycle recorded after a record; 0 where there is none or damage hides it."""
+    """Return the first cycle recorded after a record; 0 without one, or where damage hides it."""
     try:
         found = await journal.read(sequence, (CYCLE,), 1)
         return read_as(found[0], CycleRecord).cycle if found else 0
@@ -85,7 +85,7 @@ def _begin(progress: Any, differs: Any, plugins: Path | None) -> None:
 
 
 def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
-    """One share; None when an earlier one differed meanwhile."""
+    """Decide one share; None when an earlier one differed meanwhile."""
 
     def advance(events: int) -> None:
         with _Told.progress.get_lock():
@@ -131,7 +131,7 @@ def _watch(futures: Sequence[Future[Any]], progress: Any, advance: Callable[[int
 
 
 def merged(reports: Sequence[ReplayReport]) -> ReplayReport:
-    """Reports of successive shares as one: it ends with the first that differs."""
+    """Return the reports of successive shares as one: it ends with the first that differs."""
     whole = ReplayReport()
     for report in reports:
         whole.cycles += report.cycles

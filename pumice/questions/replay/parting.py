@@ -1,5 +1,6 @@
-"""The record under another configuration, as far as it goes: every recorded cycle is decided again by that one. As
-long as the decisions are the same, the record is what would have happened."""
+"""The common part of a record and another configuration: every recorded cycle is decided again under that one. As long
+as the decisions are the same, the record shows what would have happened.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ class Parting:
 
 @dataclass
 class Shared:
-    """Records that both runs have in common: those after number `begun`, as the other configuration would have them
-    written; all records, when the decisions never part.
+    """Records that both runs have in common: those after number `begun`, as the other configuration would write them;
+    all records, when the decisions never part.
     """
 
     begun: int
@@ -68,8 +69,8 @@ async def shared(journal: Journal, told: ConfigLoaded, advance: Advance = lambda
 
 
 class _Follower:
-    """`_closed`: so many records are those of whole cycles and before; `_wake_at`: when the other configuration would
-    have had a cycle of its own.
+    """Compares cycle by cycle. `_closed`: the number of records up to the last whole cycle; `_wake_at`: when the other
+    configuration would have had a cycle of its own.
     """
 
     def __init__(self, replayer: Replayer, told: ConfigLoaded, begun: int) -> None:
@@ -85,7 +86,7 @@ class _Follower:
         replayer.configurations.note(told.digest, told.text)
 
     def follows(self, stored: Stored) -> bool:
-        """Take in the next record; whether the decisions part there."""
+        """Follow the next record, and return whether the decisions part there."""
         self.shared.records.append(self._as_told(stored))
         self._revisions.append(read_as(stored, Mutation).revision if stored.kind == API else 0)
         restart = self._lives.follow(stored)
@@ -133,7 +134,7 @@ class _Follower:
         self.shared.parting = Parting(difference.cycle, at, difference)
 
     def _keep(self, cycle: RecordedCycle, record: CycleRecord, result: CycleResult) -> None:
-        """The cycle as the other configuration would have it written."""
+        """Keep the cycle as the other configuration would write it."""
         shared = self.shared
         shared.seed, self._cycle = record.seed, record.cycle
         if record != cycle.record or compare(cycle, result) is not None:
@@ -164,7 +165,7 @@ class _Follower:
         return structs.replace(record, payload=codec.encode(self._told))
 
     def _other_times(self, record: CycleRecord) -> CycleDifference | None:
-        """Cycles that come more often, or more seldom, are other cycles from the first on."""
+        """Return whether the times of cycles differ: cycles of another period are other cycles from the first on."""
         of = self._replayer.configurations.of
         was = of(record.config_digest, record.rules).pumice.schedule_period_s
         now = of(self._told.digest, record.rules).pumice.schedule_period_s
@@ -174,7 +175,7 @@ class _Follower:
 
 
 def _other_decisions(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
-    """Return the first that is another one: another pod, or another node for it. The words may be others."""
+    """Return the first differing decision: another pod, or another node for it. The texts may differ."""
     decided: tuple[Decision, ...] = (*result.binds, *result.evicts)
     for row in range(max(len(decided), len(cycle.decisions))):
         theirs = cycle.decisions[row] if row < len(cycle.decisions) else None

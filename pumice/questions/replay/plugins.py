@@ -1,4 +1,4 @@
-"""The users' plugins that a journal was decided with, against those that are here."""
+"""The users' plugins with which a journal was decided, against the installed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def recorded_plugins(journal: Journal) -> dict[str, set[str]]:
-    """Name -> identities, over all configurations that were in force and are still recorded."""
+    """Return name -> identities, over all recorded configurations that were in force."""
     found: dict[str, set[str]] = {}
     for loaded in await _configurations(journal):
         for name, identity in loaded.plugins.items():
@@ -48,7 +48,7 @@ async def _configurations(journal: Journal) -> list[ConfigLoaded]:
 
 
 async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], None]) -> list[str]:
-    """Install the plugins of the folder; those the journal was decided with must be there.
+    """Install the plugins of the folder; those with which the journal was decided must exist.
 
     Returns a sentence for each that is another version than was recorded, and warns of it. Raises ConfigError naming
     one that is missing.
@@ -59,8 +59,8 @@ async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], 
 
 
 def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], None]) -> list[str]:
-    """Return a sentence for each plugin, of those recorded by name with all their versions, that is another version
-    now; `warn` hears of it. Raises ConfigError naming one that is missing.
+    """Return a sentence for each recorded plugin (by name with all its versions) whose version differs now; `warn` is
+    called with it. Raises ConfigError naming a missing one.
     """
     missing, changed = differences(recorded, identities())
     for name, identity in missing.items():

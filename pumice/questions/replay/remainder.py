@@ -1,5 +1,6 @@
-"""Rest of the record after the decisions have parted: what came from outside, and when, and the outcome of decisions
-and pods that were under way."""
+"""Rest of the record after the decisions have parted: the outside requests with their times, and the outcome of
+decisions and pods in flight.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ class Arrival:
 
 @dataclass
 class Remainder:
-    """`arrivals` and `restarts` in order; `done`: decisions, by their number in the journal, that were carried out;
-    `ended`: when a pod ended by itself, and `gone` when it was removed, by uid; `stopped`: the exit code of
-    one that ended because it was asked to stop.
+    """The remainder. `arrivals` and `restarts` in order; `done`: decisions, by their number in the journal, that were
+    carried out; `ended`: when a pod ended by itself, and `gone` when it was removed, by uid; `stopped`: the exit code
+    of one that ended because it was asked to stop.
     """
 
     arrivals: list[Arrival] = field(default_factory=list[Arrival])
@@ -57,14 +58,14 @@ class Remainder:
 
 
 class Reader:
-    """Takes the record after the parting; `objects` are those of before, by kind, namespace and name."""
+    """Reads the record after the parting; `objects` are the earlier ones, by kind, namespace and name."""
 
     def __init__(self, objects: dict[Key, bytes]) -> None:
         self.remainder = Remainder()
         self._objects = objects
 
     def follow(self, stored: Stored) -> None:
-        """The next record."""
+        """Follow the next record."""
         if stored.kind == OUTCOME:
             outcome = read_as(stored, Outcome)
             if isinstance(outcome, Bound | Evicted):
@@ -92,7 +93,7 @@ class Reader:
 
 
 def note(objects: dict[Key, bytes], mutation: Mutation) -> None:
-    """The next change of all objects there are."""
+    """Note the next change of all objects."""
     key = (mutation.kind, mutation.namespace, mutation.name)
     if mutation.type == "DELETED":
         objects.pop(key, None)
@@ -124,7 +125,7 @@ def requests_of(mutation: Mutation, before: Object, after: Object) -> list[ApiRe
 
 
 def asked(obj: Object) -> Object:
-    """Without what the api writes itself."""
+    """Return the requests without the api's own writes."""
     metadata = {key: value for key, value in section(obj, "metadata").items() if key not in OURS}
     return {**obj, "metadata": metadata}
 
@@ -134,7 +135,7 @@ def _goes(obj: Object) -> bool:
 
 
 def _exit_code(pod: Object) -> int:
-    """Return the first of its containers' that is not 0; 1 of one that failed otherwise."""
+    """Return the first exit code of its containers that is not 0; 1 of a pod that failed otherwise."""
     status = section(pod, "status")
     ended = [section(section(each, "state"), "terminated") for each in status.get("containerStatuses") or ()]
     codes = (code for each in ended if (code := each.get("exitCode")))

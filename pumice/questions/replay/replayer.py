@@ -1,4 +1,4 @@
-"""Following a journal from cycle to cycle, with the view that each of them saw and the means to decide it again.
+"""Following a journal from cycle to cycle, with the view of each and the means to decide it again.
 
 Nothing here depends on the process, the hash seed, the event loop or the number of workers: a cycle is a function of
 the view, the configuration, the rules, now, the seed and the carry, and all six come from the journal.
@@ -51,13 +51,13 @@ class NextProcess:
 
 
 class ProcessReader:
-    """Follows a journal. `last_at`: when a process that runs was heard of last; None before the first."""
+    """Follows a journal. `last_at`: the last sign of a running process; None before the first."""
 
     def __init__(self) -> None:
         self.last_at: float | None = None
 
     def follow(self, stored: Stored) -> NextProcess | None:
-        """The next record; the restart that it is the first sign of."""
+        """Follow the next record, and return the restart that it is the first sign of."""
         event = read_as(stored, ActorEvent) if stored.kind == ACTOR else None
         if isinstance(event, ActorStarted):
             down_at, begins = self.last_at, event.actor == FIRST
@@ -77,7 +77,7 @@ class Configurations:
         self._parsed: dict[tuple[str, int], SchedulerConfig] = {}
 
     def note(self, digest: str, text: str) -> None:
-        """The text behind a digest."""
+        """Note the text behind a digest."""
         if digest:
             self.texts[digest] = text
 

@@ -1,4 +1,4 @@
-"""A record under another configuration: as it was until the decisions part, on virtual time from there on.
+"""A record under another configuration: unchanged until the decisions part, on virtual time from there on.
 
 The record itself is one side. The other has its arrivals, ends and effects at their times until the first cycle that
 decides otherwise; then a whole system goes on from that moment, node agents too, with what came from outside at its
@@ -64,7 +64,7 @@ class Recording:
             begin_with(self.measured, state)
 
     def follow(self, stored: Stored) -> None:
-        """The next record."""
+        """Follow the next record."""
         self.records += 1
         self.measured.follow(stored)
         if stored.kind == CONFIG:
@@ -90,7 +90,7 @@ class Recording:
 
 
 async def read(journal: Journal, begun: int, kept: int) -> Recording:
-    """Return all of it from number `begun` on."""
+    """Return all records from number `begun` on."""
     head = await journal.head()
     ended = (await journal.read(head.sequence - 1, limit=1))[0].at if head.sequence else 0.0
     state = read_checkpoint(await checkpoint_at(journal, begun)) if begun else None
@@ -103,7 +103,7 @@ async def read(journal: Journal, begun: int, kept: int) -> Recording:
 
 
 async def checkpoint_at(journal: Journal, sequence: int) -> Checkpoint:
-    """Return the one that stands for all records up to that one."""
+    """Return the checkpoint that stands for all records up to that one."""
     return next(one for one in await journal.checkpoints() if one.sequence == sequence)
 
 
@@ -132,7 +132,7 @@ ChangedFigures = dict[str, dict[str, FigureSides]]
 
 @dataclass
 class Lived:
-    """One run: figures by job, by queue and by resource, and how many cycles it took."""
+    """One run: figures by job, by queue and by resource, and the number of its cycles."""
 
     jobs: dict[str, JobFigures] = field(default_factory=dict[str, JobFigures])
     queues: dict[str, QueueFigures] = field(default_factory=dict[str, QueueFigures])
@@ -154,7 +154,7 @@ class Comparison:
 
     @property
     def changed(self) -> dict[str, ChangedFigures]:
-        """Jobs, queues and resources whose figures differ: figure -> before and after."""
+        """Return jobs, queues and resources whose figures differ: figure -> before and after."""
         before, after = self.before, self.after
         return {
             "jobs": _changes(before.jobs, after.jobs, JobFigures()),
@@ -165,8 +165,9 @@ class Comparison:
 
 class Reconfigured(Result, kw_only=True, tag="replay/1"):
     """A record, and the same under another configuration: where the decisions part (`parted_at`: when, in seconds since
-    the epoch), and what differs of jobs, queues and the cluster, figure by figure; then all figures by queue, `before`
-    and `after`, and by resource of the `cluster`. `supposed`: what was not asked of processes outside, in sentences.
+    the epoch), and the differences of jobs, queues and the cluster, figure by figure; then all figures by queue,
+    `before` and `after`, and by resource of the `cluster`. `supposed`: sentences on questions to outside processes that
+    were not asked.
     """
 
     cycles: int
@@ -188,7 +189,7 @@ def _changes(before: dict[str, Any], after: dict[str, Any], nothing: Any) -> Cha
 
 
 def changes(before: Any, after: Any) -> dict[str, FigureSides]:
-    """Figure -> before and after, of the figures that differ; `moved`: the pods that went to different nodes."""
+    """Return figure -> before and after, of the figures that differ; `moved`: the pods that went to different nodes."""
     was, now = _flat(before), _flat(after)
     for one, other in ((was, now), (now, was)):
         if "placements" in one:
@@ -216,7 +217,7 @@ SETTLE_S: Final = 0.01
 
 @dataclass(frozen=True)
 class Other:
-    """The other configuration: its text, where that comes from, and what tells versions of users' plugins apart."""
+    """The other configuration: its text, its source, and the versions of users' plugins."""
 
     text: str
     source: str
@@ -246,8 +247,8 @@ class Second:
 
 @dataclass
 class _Start:
-    """Start of the second run: the records that both runs have in common, in `journal`, and the later ones. `leaving`:
-    when pods that were leaving at the parting will be gone, by uid.
+    """Start of the second run: the common records, in `journal`, and the later ones. `leaving`: when pods that were
+    leaving at the parting will be gone, by uid.
     """
 
     journal: MemoryJournal
@@ -305,7 +306,7 @@ def _under(checkpoint: Checkpoint, told: ConfigLoaded) -> Checkpoint:
 
 
 def _vouching(records: list[Record], before: Sequence[Checkpoint], after: Sequence[Checkpoint]) -> list[Record]:
-    """Return the records, with those that vouch for a checkpoint vouching for what has become of it."""
+    """Return the records, with those that vouch for a checkpoint vouching for its changed form."""
     found = list(records)
     for old, new in zip(map(voucher, before), map(voucher, after), strict=True):
         places = [row for row, record in enumerate(found) if (record.kind, record.payload) == (old.kind, old.payload)]

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class Verified(Result, kw_only=True, tag="replay/1"):
-    """Recorded cycles, decided again: see `ReplayReport`. `first_bad`: the first record that is not as it was written;
-    `equal_through`: the record up to which every cycle came out as recorded; `changed_plugins`: which plugins of one's
-    own are not what they were, in sentences.
+    """Recorded cycles, decided again: see `ReplayReport`. `first_bad`: the first damaged record; `equal_through`: the
+    record up to which every cycle came out as recorded; `changed_plugins`: sentences on users' plugins that have
+    changed.
     """
 
     cycles: int
@@ -47,8 +47,7 @@ class Verified(Result, kw_only=True, tag="replay/1"):
 
 @dataclass
 class ReplayReport:
-    """Result of a replay. `events`: records read, those after `begun`, up to `position`; `seconds` is the caller's to
-    measure.
+    """Result of a replay. `events`: records read, those after `begun`, up to `position`; the caller measures `seconds`.
 
     `chain` tells whether the journal itself is whole; a record that was changed may also show as a difference.
     `equal_through`: the last record of the newest cycle that came out as recorded with nothing bad before it.
@@ -68,12 +67,12 @@ class ReplayReport:
 
     @property
     def first_bad(self) -> FirstBad | None:
-        """The first record that is not as it was written."""
+        """Return the first damaged record."""
         return None if self.chain is None else self.chain.first_bad
 
     @property
     def identical(self) -> bool:
-        """Every cycle that was decided here came out as recorded, from a journal that is whole."""
+        """Return whether every cycle that was decided here came out as recorded, from a whole journal."""
         return self.first_difference is None and (self.chain is None or self.chain.whole)
 
     def result(self, seconds: float, changed_plugins: Sequence[str]) -> Verified:
@@ -127,7 +126,9 @@ async def verify(
     last: int | None = None,
     advance: Callable[[int], None] = lambda events: None,
 ) -> ReplayReport:
-    """Decide the cycles first..last again; stops at the first difference. `advance` hears how many events were read."""
+    """Decide the cycles first..last again; stop at the first difference. `advance` is called with the number of read
+    events.
+    """
     report, told = ReplayReport(), 0
     async with aclosing(recorded(journal, report, first=first)) as cycles:
         async for replayer, cycle in cycles:

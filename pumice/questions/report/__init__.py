@@ -1,1 +1,1 @@
-"""A run as one HTML file that opens anywhere: what ran, jobs that waited and why, resource use, evictions."""
+"""A run as one HTML file that opens anywhere: the pods, waiting jobs with reasons, resource use, evictions."""

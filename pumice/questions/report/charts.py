@@ -38,7 +38,7 @@ WIDTH: Final = 860
 
 
 def plot(rows: list[Row], mark: Any, encoding: Spec, title: str, height: int = 200) -> Spec | None:
-    """Return a whole specification; None when there is nothing to show."""
+    """Return a whole specification; None without data."""
     if not rows:
         return None
     return {
@@ -78,7 +78,7 @@ FRAMED: Final[Spec] = {
 
 
 class DrawnPods(NamedTuple):
-    """Pods on the `nodes` busiest of `all_nodes`; `left_out`: so many of them are too short to be drawn."""
+    """Pods on the `nodes` busiest of `all_nodes`; `left_out`: the number of those that are too short to be drawn."""
 
     slices: list[PodSlice]
     nodes: int
@@ -87,7 +87,7 @@ class DrawnPods(NamedTuple):
 
 
 def pods_on_nodes(run: RecordedRun, *, named: bool) -> Spec | None:
-    """Plot the pods on the busiest nodes; `named`: the title says which run."""
+    """Plot the pods on the busiest nodes; `named`: the title names the run."""
     unit, axis = time_axis([run])
     found = drawn(run.slices)
     rows: list[Row] = [
@@ -117,7 +117,7 @@ def pods_on_nodes(run: RecordedRun, *, named: bool) -> Spec | None:
 
 
 def _of(found: DrawnPods) -> str:
-    """Return the title's remark about what is not drawn."""
+    """Return the title's remark about parts that are not drawn."""
     told = [f"the {found.nodes} busiest of {found.all_nodes}"] if found.nodes < found.all_nodes else []
     if found.left_out:
         told.append(f"without the {found.left_out} shortest pods")
@@ -125,8 +125,8 @@ def _of(found: DrawnPods) -> str:
 
 
 def drawn(slices: Sequence[PodSlice], most: int = MOST_SLICES) -> DrawnPods:
-    """Everything of the busiest nodes, as many as have room: a node that is drawn in part would look idle. What one
-    node alone has too many of, it has without the shortest.
+    """Return everything on the busiest nodes, as many as fit: a node that is drawn in part would look idle. Where one
+    node alone has too many pods, the shortest are left out.
     """
     on: dict[str, list[PodSlice]] = {}
     for one in slices:
@@ -164,7 +164,7 @@ MOST_POINTS: Final = 5_000
 
 
 def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
-    """Return the charts by name, in the order in which they are shown; those with nothing to show are left out."""
+    """Return the charts by name, in the order in which they are shown; empty ones are left out."""
     found: dict[str, Spec | None] = {
         "utilisation": _utilisation(runs),
         **_queues(runs),
@@ -182,7 +182,7 @@ def charts(runs: Sequence[RecordedRun]) -> dict[str, Spec]:
 
 
 def _series(run: RecordedRun, what: str, resource: str) -> Iterator[tuple[str, list[float]]]:
-    """Queue and values."""
+    """Return queue and values."""
     for series in run.measures.series:
         if series.what == what and series.resource == resource:
             yield series.queue, series.values
@@ -208,7 +208,7 @@ def _thinned(starts: Sequence[float], values: Sequence[float]) -> Iterator[tuple
 
 
 def _lines(runs: Sequence[RecordedRun], color: str) -> Spec:
-    """Encodings that tell runs apart, where there are two."""
+    """Return encodings that tell runs apart, where there are two."""
     found: Spec = {"color": {"field": color, "type": "nominal", "title": color, "legend": SHORT_WORDS}}
     if len(runs) > 1:
         found["strokeDash"] = {"field": "run", "type": "nominal", "title": "run"}
@@ -246,7 +246,7 @@ def _scarce(runs: Sequence[RecordedRun]) -> str | None:
 
 
 class Stacked(NamedTuple):
-    """Stacked series: amounts over time by name for each run, and the words for them."""
+    """Stacked series: amounts over time by name for each run, and their titles."""
 
     rows: Callable[[RecordedRun], Mapping[str, Sequence[float]]]
     y: str
@@ -316,7 +316,7 @@ def _waiting(runs: Sequence[RecordedRun]) -> dict[str, Spec | None]:
 
 
 def _stages(runs: Sequence[RecordedRun]) -> dict[str, Spec | None]:
-    """Jobs that wait have no pods, many of them, until they are admitted."""
+    """Return the stages of waiting jobs: many of them have no pods until they are admitted."""
     stacked = Stacked(waiting_jobs, "jobs", "jobs", "stage", "Jobs that wait, for what", more=WHOLE)
     return _stacked(runs, "stages", stacked)
 

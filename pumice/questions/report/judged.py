@@ -1,4 +1,4 @@
-"""Reasons for which jobs and pods of a journal waited: some of its cycles, decided again and judged."""
+"""Reasons for which jobs and pods of a journal waited: some of its cycles, decided again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class JudgedCycle(NamedTuple):
 
 
 async def judged_cycles(file: Path) -> list[JudgedCycle]:
-    """Return the judged cycles of a journal, which is only read, in order; none where they cannot be decided again."""
+    """Return the decided cycles of a journal, which is only read, in order; none where they cannot be decided again."""
     try:
         await demand_plugins(file, None, lambda sentence: None)
         async with await SqliteJournal.open(file, read_only=True) as journal:

@@ -118,7 +118,7 @@ FIGURES: Final = (
 
 
 def _summary(runs: Sequence[RecordedRun]) -> str:
-    """Return a column for each run; with two, how much more the second one has."""
+    """Return a column for each run; with two, the difference of the second one."""
     figures: list[dict[str, Any]] = [{**run.measures.summary} for run in runs]
     rows = [[words, *(each[key] for each in figures)] for key, words in FIGURES]
     for resource in dict.fromkeys(name for run in runs for name in run.measures.summary["resources"]):
@@ -138,7 +138,7 @@ def _difference(before: Any, after: Any) -> float | None:
 
 
 def _rows(charts: Mapping[str, dict[str, Any]]) -> list[dict[str, dict[str, Any]]]:
-    """Group the plots by what they show: those of two runs go side by side."""
+    """Group the plots by subject: those of two runs go side by side."""
     rows: dict[str, dict[str, dict[str, Any]]] = {}
     for name, spec in charts.items():
         base, _, number = name.rpartition("-")
@@ -153,7 +153,7 @@ def _charts(row: Mapping[str, dict[str, Any]]) -> str:
 
 
 def _chart(name: str, spec: dict[str, Any]) -> str:
-    """Its data stands in the page as text that is not run. It is as wide as there is room."""
+    """Return a chart. Its data stands in the page as text that is not run. It is as wide as there is room."""
     fitting = {
         **spec,
         "title": None,
@@ -198,7 +198,7 @@ def _tables(run: RecordedRun, runs: Sequence[RecordedRun]) -> str:
 
 
 def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
-    """Tables of one run: jobs that still wait and why, evictions, and the slowest jobs with their story."""
+    """Return tables of one run: jobs that still wait and why, evictions, and the slowest jobs with their story."""
     of = f" of {escape(run.name)}" if named else ""
     if run.waiting:
         waiting = [[why, count] for why, count in run.waiting.most_common(SLOWEST)]
@@ -229,7 +229,7 @@ def _told(run: RecordedRun, *, named: bool) -> Iterable[str]:
 
 
 def _slowest(run: RecordedRun) -> str:
-    """Return those that waited longest, what they went through, in seconds after the beginning."""
+    """Return the jobs that waited longest, with their story in seconds after the beginning."""
     horizon = run.measures.horizon_s
     jobs = sorted(run.jobs, key=lambda job: (-(horizon - job.submitted if job.wait_s is None else job.wait_s), job.job))
     names = ("submitted", "admitted", "started", "ended")
@@ -268,7 +268,7 @@ def _row(values: Sequence[Any]) -> str:
 
 
 def _framed(head: Sequence[str], lines: str, right: Sequence[bool]) -> str:
-    """`right`: True for columns of numbers."""
+    """Return a framed table. `right`: True for columns of numbers."""
     cells = "".join(
         f"<th{' class=n' if number else ''}>{escape(name)}</th>" for name, number in zip(head, right, strict=True)
     )

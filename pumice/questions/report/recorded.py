@@ -56,10 +56,9 @@ class Outside(NamedTuple):
 
 @dataclass
 class RecordedRun:
-    """One run. `evictions`: how often (victim's job, for whose job, action); `reasons`: pods that wait, over time;
+    """One run. `evictions`: number by (victim's job, its preemptor, action); `reasons`: waiting pods, over time;
     `waited_for`: seconds of pods, by job and reason, from the admission of their PodGroup on; `admitted_for`: seconds
-    before it, by job and reason; `standing`: who waits in the newest cycle, as `waits_at_the_end`
-    has it.
+    before it, by job and reason; `standing`: jobs that wait in the newest cycle, as `waits_at_the_end` returns them.
     """
 
     name: str
@@ -77,7 +76,7 @@ class RecordedRun:
 
     @property
     def loops(self) -> list[tuple[str, str, int, int]]:
-        """Pairs of jobs that evict each other, and how often the one the other and back."""
+        """Return pairs of jobs that evict each other, and how often in either direction."""
         by_pair: Counter[tuple[str, str]] = Counter()
         for (victim, winner, _), count in self.evictions.items():
             by_pair[victim, winner] += count
@@ -94,7 +93,7 @@ def _nobody() -> defaultdict[str, dict[str, float]]:
 
 @dataclass
 class Beside(Listener):
-    """Listens to lives for what measures do not keep."""
+    """Reads from lives what measures do not keep."""
 
     grid: Grid
     slices: list[PodSlice] = field(default_factory=list[PodSlice])
@@ -114,15 +113,15 @@ class Beside(Listener):
         self.reasons = defaultdict(lambda: Steps(self.grid))
 
     def pod_created(self, pod: PodLife) -> None:
-        """Its job is remembered, since decisions name pods."""
+        """Remember the pod's job, since decisions name pods."""
         self.jobs_of[pod.full_name], self.groups_of[pod.full_name] = pod.job, pod.group
 
     def pod_moved(self, pod: PodLife, job: str, queue: str) -> None:
-        """Of another job than it seemed."""
+        """Note that a pod has another job than it first seemed."""
         self.jobs_of[pod.full_name], self.groups_of[pod.full_name] = pod.job, pod.group
 
     def group(self, group: GroupLife) -> None:
-        """Until it is admitted its job waits for that."""
+        """Note a PodGroup: until it is admitted its job waits for that."""
         name = f"{group.namespace}/{group.name}"
         if group.admitted is None:
             self.outside.setdefault(name, Outside(group.job, UNSAID, group.created))
@@ -130,7 +129,7 @@ class Beside(Listener):
             self._comes_in(name, group.admitted)
 
     def group_gone(self, group: GroupLife) -> None:
-        """One of that name again waits anew."""
+        """Note a deleted PodGroup: one of that name again waits anew."""
         name = f"{group.namespace}/{group.name}"
         self._comes_in(name, self.now)
         self.let_in.pop(name, None)
@@ -145,7 +144,7 @@ class Beside(Listener):
         of[outside.why] = of.get(outside.why, 0.0) + until - outside.since
 
     def reach(self, at: float) -> None:
-        """Time has come so far: what cycles before were judged to say counts."""
+        """Advance the time: the reasons of earlier cycles count."""
         while self.judged and self.judged[0].at < at:
             cycle = self.judged.popleft()
             for pod in self.waiting.keys() & cycle.reasons.pods.keys():
@@ -160,7 +159,7 @@ class Beside(Listener):
             self.waits(pod, NOT_LOOKED_AT if reason is None else reason.label, at)
 
     def _refuses(self, group: str, why: str, at: float) -> None:
-        """A PodGroup is not admitted for that reason."""
+        """Note the reason for which a PodGroup is not admitted."""
         outside = self.outside[group]
         if outside.why == why:
             return
@@ -170,13 +169,13 @@ class Beside(Listener):
         self.outside[group] = outside._replace(why=why)
 
     def pod_bound(self, pod: PodLife) -> None:
-        """It waits no more."""
+        """Note that a pod waits no more."""
         assert pod.bound is not None
         self.waits(pod.full_name, None, pod.bound)
         self.open[pod.uid] = pod
 
     def pod_ended(self, pod: PodLife) -> None:
-        """Its slice is whole."""
+        """Note that a pod's slice has ended."""
         assert pod.ended is not None
         self.waits(pod.full_name, None, pod.ended)
         if self.open.pop(pod.uid, None) is not None:
@@ -189,7 +188,7 @@ class Beside(Listener):
         self.slices.append(PodSlice(pod.node, pod.full_name, pod.queue, begun, ended, pod.evicted))
 
     def waits(self, pod: str, why: str | None, at: float) -> None:
-        """Note that a pod waits from now on for that reason; None: it does not wait."""
+        """Note that a pod waits from now on for that reason; None when it does not wait."""
         before, since = self.waiting.get(pod, (None, at))
         if before == why:
             return
@@ -202,7 +201,7 @@ class Beside(Listener):
             self.waiting[pod] = (why, at)
 
     def _count(self, pod: str, why: str, since: float, until: float) -> None:
-        """Before its PodGroup is admitted a pod waits for nothing of its own."""
+        """Count a wait: before its PodGroup is admitted a pod waits for nothing of its own."""
         group = self.groups_of.get(pod, "")
         if group not in self.outside and (seconds := until - max(since, self.let_in.get(group, since))) > 0:
             of = self.waited_for[self.jobs_of.get(pod, "")]
@@ -218,7 +217,7 @@ class Beside(Listener):
 
 
 async def recorded(journal: Journal, name: str, judged: Sequence[JudgedCycle] = ()) -> RecordedRun:
-    """Read a whole journal; `judged`: its cycles that say what jobs and pods waited for. Raises DamagedError."""
+    """Read a whole journal; `judged`: its cycles with reasons of jobs and pods. Raises DamagedError."""
     begun = await beginning(journal)
     rows: list[JobRow] = []
     measuring = Measuring(begun.at, rows.append)

@@ -1,1 +1,1 @@
-"""Sweeps: the same question asked of many configurations, seeds, traces and sizes, as one table."""
+"""Sweeps: the same question about many configurations, seeds, traces and sizes, as one table."""

@@ -1,4 +1,4 @@
-"""One run of a sweep: settings in, figures out. It is all that a worker does, wherever that works."""
+"""One run of a sweep: settings in, figures out. It is the whole task of a worker, wherever it runs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ FORMS: Final = (".svg", ".png")
 
 def picture(rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> dict[str, Any]:
     """Return a specification in Vega-Lite. The first column that varied is the bar's name, the others its colour;
-    panels are waits, slowdown, evictions, and the use of every resource that was used.
+    panels are waits, slowdown, evictions, and the use of every used resource.
     """
     used = [name for name in rows[0] if name.endswith(UTILISATION) and name != f"pods{UTILISATION}"] if rows else []
     figures = [*FIGURES, *(name for name in used if any(row.get(name) for row in rows))]
@@ -62,7 +62,7 @@ def picture(rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> dict[str, 
 
 
 def checked(path: Path) -> Path:
-    """InputError for a name that says no form."""
+    """Return the name with its form. InputError for a name without a known form."""
     if path.suffix not in FORMS:
         raise InputError(f"expected a name that ends in {' or '.join(FORMS)}", source=str(path), path="--plot")
     return path

@@ -52,7 +52,9 @@ class _Run(Struct):
 
 @dataclass(frozen=True, slots=True)
 class SweepSpec:
-    """`runs`: the settings of each run, in the order of the table; `varied`: what differs, the first columns."""
+    """A sweep. `runs`: the settings of each run, in the order of the table; `varied`: the differing settings, the first
+    columns.
+    """
 
     folder: Path
     runs: tuple[Settings, ...]
@@ -60,7 +62,7 @@ class SweepSpec:
 
 
 def read_spec(path: Path) -> SweepSpec:
-    """Return the sweep of a file. Raises InputError, ConfigError, which name the file and what is wrong with it."""
+    """Return the sweep of a file. Raises InputError, ConfigError, which name the file and the problem."""
     place, said = read_yaml(read_text(path), str(path))
     spec = shaped(place, {key: found for key, found in mapping(place, said).items() if found is not None}, _Written)
     listed, runs = spec.listed or [{}], list[Settings]()

@@ -1,4 +1,4 @@
-"""A sweep from its specification to its table; what has been run before is not run again."""
+"""A sweep from its specification to its table; an earlier run is not repeated."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def read_part(text: str) -> SweepPart:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """`rows` in the order of the specification; `fresh`: how many were run now, `missing`: how many of the rest have no
-    result yet, and so no rows.
+    """A sweep's results. `rows` in the order of the specification; `fresh`: how many were run now, `missing`: how many
+    of the rest have no result yet, and so no rows.
     """
 
     rows: list[dict[str, Any]]
@@ -59,7 +59,7 @@ def sweep(
     work: Work = lived,
     part: SweepPart = WHOLE,
 ) -> Swept:
-    """Run what `results` does not hold yet of a part, a file for each run there; `ended` hears of each.
+    """Run the missing results of a part, a file for each run; `ended` is called with each.
 
     Raises InputError for input that a run cannot use, and WorkerDiedError when workers keep dying over one.
     """
@@ -92,8 +92,9 @@ def _run(
     *,
     last: bool,
 ) -> None:
-    """Run the tasks, and remove each that is done from `left`; a run over which its worker died stays there, unless it
-    was its last try."""
+    """Run the tasks, and remove each ended one from `left`; a run whose worker died stays there, unless it was its last
+    try.
+    """
     if not left:
         return
     with executors() as executor:
@@ -119,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def write(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write the rows as CSV, or Parquet by the name of the file; what varied comes first, the time it took last."""
+    """Write the rows as CSV, or Parquet by the name of the file; varied settings first, the duration last."""
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != WALL]
     names.append(WALL)
     if path.suffix == PARQUET:

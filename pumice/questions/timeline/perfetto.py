@@ -51,27 +51,27 @@ class PerfettoWriter:
     def begin(
         self, track: int, at: float, name: str, notes: Mapping[str, Any] | None = None, *, ends_flow: int = 0
     ) -> None:
-        """A slice begins; `ends_flow` is the number of an arrow that points at it."""
+        """Begin a slice; `ends_flow` is the number of an arrow that points at it."""
         packet = self._event(track, at, self._events.TYPE_SLICE_BEGIN, name, notes)
         if ends_flow:
             packet.track_event.terminating_flow_ids.append(ends_flow)
         self._write(packet)
 
     def end(self, track: int, at: float) -> None:
-        """The innermost slice of the track ends."""
+        """End the innermost slice of the track."""
         self._write(self._event(track, at, self._events.TYPE_SLICE_END))
 
     def instant(
         self, track: int, at: float, name: str, notes: Mapping[str, Any] | None = None, *, begins_flow: int = 0
     ) -> None:
-        """Something of no length; `begins_flow` is the number of an arrow that begins here."""
+        """Mark an event of no length; `begins_flow` is the number of an arrow that begins here."""
         packet = self._event(track, at, self._events.TYPE_INSTANT, name, notes)
         if begins_flow:
             packet.track_event.flow_ids.append(begins_flow)
         self._write(packet)
 
     def value(self, counter: int, at: float, value: float) -> None:
-        """A curve is this from now on."""
+        """Set a curve's value from now on."""
         packet = self._event(counter, at, self._events.TYPE_COUNTER)
         packet.track_event.double_counter_value = value
         self._write(packet)
@@ -107,5 +107,5 @@ class PerfettoWriter:
         return int(descriptor.uuid)
 
     def _write(self, packet: Any) -> None:
-        """Traces may be joined end to end, so each packet is a trace of one."""
+        """Write a packet as a trace of one: traces may be joined end to end."""
         self._file.write(self._protos.Trace(packet=[packet]).SerializeToString())

@@ -1,4 +1,6 @@
-"""Timeline as drawn: pods as slices on their nodes, jobs on their queues, curves, cycles, crashes, and evictions."""
+"""The drawing of a timeline: pods as slices on their nodes, jobs on their queues, curves, cycles, crashes, and
+evictions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Lanes:
-    """Hands out the lowest lane that is free, from 0 on."""
+    """Hands out the lowest free lane, from 0 on."""
 
     def __init__(self) -> None:
         self._free: list[int] = []
@@ -40,7 +42,7 @@ class Lanes:
         return self._next - 1
 
     def give_back(self, lane: int) -> None:
-        """It is free again."""
+        """Free the lane."""
         heappush(self._free, lane)
 
 
@@ -68,7 +70,7 @@ class PodSlices(Listener):
         self._flows = 0
 
     def pod_bound(self, pod: PodLife) -> None:
-        """A slice begins in the lowest free lane of the node."""
+        """Begin a slice in the lowest free lane of the node."""
         node = self._nodes.get(pod.node)
         if node is None:
             node = self._nodes[pod.node] = NodeTracks(self._writer.track(pod.node, self._group))
@@ -82,7 +84,7 @@ class PodSlices(Listener):
         self._open[pod.uid] = (node, lane)
 
     def evicting(self, decision: Evict, at: float) -> None:
-        """Decided: an arrow begins on the victim's slice."""
+        """Begin an arrow on the victim's slice."""
         if (open_slice := self._open.get(decision.uid)) is None:
             return
         flow = 0
@@ -94,12 +96,12 @@ class PodSlices(Listener):
         self._writer.instant(node.tracks[lane], at, f"evict {decision.name}", notes, begins_flow=flow)
 
     def pod_ended(self, pod: PodLife) -> None:
-        """The slice ends."""
+        """End the slice."""
         assert pod.ended is not None
         self._close(pod.uid, pod.ended)
 
     def close(self, at: float) -> None:
-        """The run is over: so are all slices."""
+        """Close all slices at the end of the run."""
         for uid in [*self._open]:
             self._close(uid, at)
 
@@ -111,7 +113,7 @@ class PodSlices(Listener):
 
 
 class SystemTracks:
-    """Cycles as slices from what they saw to their record, and what became of actors."""
+    """Cycles as slices from their snapshot to their record, and the lives of actors."""
 
     def __init__(self, writer: PerfettoWriter) -> None:
         self._writer = writer
@@ -127,7 +129,7 @@ class SystemTracks:
         self._writer.end(self._cycles, at)
 
     def actor(self, event: ActorEvent, at: float) -> None:
-        """A start, a crash, a stop; between a crash and the next start it is down."""
+        """Note a start, a crash, a stop; between a crash and the next start the actor is down."""
         if isinstance(event, CycleDropped):
             self._writer.instant(self._cycles, at, f"cycle {event.cycle} lost", {"why": event.error})
             return
@@ -174,7 +176,7 @@ def _draw_record(stored: Stored, pods: PodSlices, system: SystemTracks) -> None:
 
 
 def _draw_jobs(writer: PerfettoWriter, group: int, rows: Iterable[JobRow], found: Measures) -> None:
-    """A job waits, then runs: two slices in a lane of its queue."""
+    """Draw a job that waits, then runs: two slices in a lane of its queue."""
     queues: dict[str, tuple[int, list[tuple[float, int]]]] = {}
     for row in sorted(rows, key=lambda one: (one.submitted, one.job)):
         if row.queue not in queues:

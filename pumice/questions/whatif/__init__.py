@@ -1,1 +1,1 @@
-"""Comparison of two futures: a state is lived through on virtual time, once as it is and once changed."""
+"""Comparison of two futures: a state is simulated on virtual time, once as it is and once changed."""

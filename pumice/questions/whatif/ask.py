@@ -48,7 +48,7 @@ LARGE: Final = 3000
 
 @contextmanager
 def another_process(objects: int, plugins_dir: Path | None) -> Generator[Executor | None]:
-    """Give another process, with the same users' plugins; None where it would not pay, or there is only one core."""
+    """Yield another process, with the same users' plugins; None where it would not pay, or with only one core."""
     if objects < LARGE or cores() == 1:
         yield None
         return
@@ -57,7 +57,7 @@ def another_process(objects: int, plugins_dir: Path | None) -> Generator[Executo
 
 
 def prepare(plugins_dir: Path | None) -> None:
-    """Prepare a process that lives through futures."""
+    """Prepare a process that simulates futures."""
     install_plugins(plugins_dir)
     gc.set_threshold(*RARELY)
 
@@ -71,7 +71,7 @@ HAPPENED: Final = {DRAIN: "is drained", REMOVAL: "is gone"}
 
 
 class TakenOff(NamedTuple):
-    """A pod that was taken off its node, and how many pods had been made until then: no time says that, where its
+    """A pod that was taken off its node, and how many pods had been made until then: a time cannot tell that, where its
     successor comes at the same one.
     """
 
@@ -82,7 +82,7 @@ class TakenOff(NamedTuple):
 
 
 class Chronicle:
-    """From `began` to `ends`, seconds since the epoch. `first`: times up to then count as 0."""
+    """The course of a future, from `began` to `ends`, seconds since the epoch. `first`: times up to then count as 0."""
 
     def __init__(self, began: float, ends: float) -> None:
         self.measured = Measurer(ends)
@@ -97,7 +97,7 @@ class Chronicle:
         self._made: dict[str, int] = {}
 
     def note(self, mutation: Mutation, at: float) -> None:
-        """A change of an object."""
+        """Note a change of an object."""
         if mutation.kind == "Pod" and self._nodes_gone and mutation.type != "ADDED":
             self._loses_node(mutation, at)  # first: its life is to hear why it ends
         self.measured.lives.note(mutation, at)
@@ -154,15 +154,14 @@ class Chronicle:
         self.evicted(Evict(namespace, name, str(metadata.get("uid") or ""), node, job, reason, "", action), at)
 
     def evicted(self, evict: Evict, at: float, votes: tuple[str, ...] = ()) -> None:
-        """A decision to take a pod off its node; `votes`: what the plugins said."""
+        """Note an eviction; `votes`: of the plugins."""
         self.measured.lives.decide(evict)
         self.evictions.append(TakenOff(at, evict, votes, len(self._made)))
 
     # --- at the end
 
     def jobs(self) -> dict[str, JobFuture]:
-        """Return the jobs by name, as `pumice.questions.measures.figures` names them; those that have no pods are among
-        them."""
+        """Return the jobs by name, as `pumice.questions.measures.figures` names them, with those that have no pods."""
         figures, by_job = self.measured.jobs(), self.measured.by_job()
         found: dict[str, JobFuture] = {}
         for name in sorted({*figures, *self._queues}):
@@ -201,7 +200,9 @@ class Chronicle:
         return size if size is not None else len({pod.full_name for pod in pods})
 
     def _reached(self, pods: Sequence[PodLife], number: int) -> float | None:
-        """Return when for the first time so many pods were on nodes at once, or had been there until they succeeded."""
+        """Return when for the first time so many pods were on nodes at the same time, or had been until they
+        succeeded.
+        """
         changes = [(pod.bound, 1) for pod in pods if pod.bound is not None]
         changes += [(pod.ended, -1) for pod in pods if pod.bound is not None and pod.ended and pod.phase != SUCCEEDED]
         there = 0
@@ -247,12 +248,12 @@ class Chronicle:
         return {**groups, **{pod.full_name: job for job, pods in by_job.items() for pod in pods}}
 
     def placements(self) -> dict[str, str]:
-        """Pod -> its last node, for pods that found one in this future or had it."""
+        """Return pod -> its last node, for pods that found one in this future or had it."""
         return {pod.full_name: pod.node for pod in self.measured.pods if pod.node}
 
 
 class _Returns:
-    """Pods that replace others: of the same name, else the next one of the job that was made after."""
+    """Pods that replace others: of the same name, otherwise the next one of the job that was made later."""
 
     def __init__(self, by_job: Mapping[str, Sequence[PodLife]], made: Mapping[str, int]) -> None:
         self._made = made
@@ -276,7 +277,7 @@ Advance = Callable[[float], None]
 
 
 def live(fork: Fork, horizon_s: float, seed: int = 0, advance: Advance = lambda seconds: None) -> Future:
-    """Live through the fork for so many seconds. The same fork, horizon and seed give the same future.
+    """Simulate the fork for so many seconds. The same fork, horizon and seed give the same future.
 
     `advance` hears how many seconds have gone by.
     """
@@ -284,7 +285,7 @@ def live(fork: Fork, horizon_s: float, seed: int = 0, advance: Advance = lambda 
 
 
 class Witness:
-    """One life that is watched. The votes are recorded for an eviction by a job that had lost a pod to this one."""
+    """One watched life. The votes are recorded for an eviction by a job that had lost a pod to this one."""
 
     def __init__(self, fork: Fork, horizon_s: float, seed: int = 0) -> None:
         self._fork, self._horizon_s, self._seed = fork, horizon_s, seed
@@ -294,7 +295,7 @@ class Witness:
         self._drained()
 
     def live(self, advance: Advance) -> Future:
-        """Live to the horizon."""
+        """Run to the horizon."""
         self.life.run(self._horizon_s, advance)
         told, life = self.chronicle, self.life
         unknown = list(told.unknown.values())
@@ -316,7 +317,7 @@ class Witness:
         )
 
     def _drained(self) -> None:
-        """Pods that were asked to go before anything happened, and that no budget keeps."""
+        """Return pods that were asked to go before anything happened, and that no budget protects."""
         kept = {id(ask) for ask, _ in self.life.denied}
         asks = [ask for ask in self._fork.asks if isinstance(ask, RequestEviction) and id(ask) not in kept]
         if asks:
@@ -349,7 +350,7 @@ class Witness:
         return found
 
     def _pending(self) -> dict[str, PendingJob]:
-        """Return why jobs with waiting pods, or without pods yet, wait, as the next cycle would say it."""
+        """Return why jobs with waiting pods, or without pods yet, wait, as the next cycle would."""
         view, fork = self.life.kernel.view, self._fork
         waiting = Counter(
             task.job
@@ -379,7 +380,7 @@ class Witness:
 
 
 def named(obj: Object) -> str:
-    """Kind and name, for people."""
+    """Return kind and name, for people."""
     return f"{obj['kind']} {object_key(obj).strip('/')}"
 
 
@@ -389,7 +390,7 @@ def _asked(ask: StoreRequest) -> str:
 
 
 def ignored(_seconds: float) -> None:
-    """No caller watches."""
+    """Ignore a change: no caller watches."""
 
 
 def what_if(
@@ -403,7 +404,7 @@ def what_if(
     executor: Executor | None = None,
 ) -> FutureDifference:
     """Return both futures, from the fork with `against` and with `changes`, by the same seed to the same horizon; the
-    first of them by the executor, where there is one.
+    first of them by the executor, if given.
 
     Raises InputError for a change that is impossible.
     """

@@ -1,4 +1,4 @@
-"""Changes of a future: each makes another fork of one."""
+"""Changes of a future: each turns a fork into another."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Assignment:
     value: Any
 
     def on(self, obj: Object) -> Object:
-        """Return the object with it. Raises InputError where the path leads nowhere."""
+        """Return the object with it. Raises InputError for a path that does not exist."""
         after = copy.deepcopy(obj)
         place: Any = after
         for step, following in zip(self.steps, self.steps[1:], strict=False):
@@ -142,7 +142,9 @@ _KEPT: Final = ("name", "labels", "annotations")
 
 @dataclass(frozen=True, slots=True)
 class ForkChange:
-    """`words` as people would write it; `on` gives the changed fork and raises InputError where that is impossible."""
+    """A change. `words` as people would write it; `on` returns the changed fork and raises InputError where that is
+    impossible.
+    """
 
     words: str
     on: Callable[[Fork], Fork]
@@ -162,7 +164,7 @@ def changed(fork: Fork, changes: Iterable[ForkChange]) -> Fork:
 
 
 def submit(objects: Sequence[Object], words: str) -> ForkChange:
-    """Hand these in as new objects; one that is there already is refused."""
+    """Submit these as new objects; an existing one is refused."""
     fresh = [as_new(obj) for obj in objects]
 
     def on(fork: Fork) -> Fork:
@@ -177,7 +179,7 @@ def submit(objects: Sequence[Object], words: str) -> ForkChange:
 
 
 def add_nodes(text: str) -> ForkChange:
-    """`COUNT:like=NODE`: so many nodes like one that is there, empty and open."""
+    """Add nodes, `COUNT:like=NODE`: so many nodes like an existing one, empty and open."""
     match = _NODES.fullmatch(text)
     if match is None:
         raise InputError(f"expected COUNT:like=NODE, such as 4:like=n1, was {text!r}", path="--add-nodes")
@@ -202,7 +204,7 @@ def nodes_like(name: str, count: int) -> ForkChange:
 
 
 def node_like(model: Object, name: str) -> Object:
-    """Return another of that name, empty and open; or what else is called after a node."""
+    """Return another node of that name, empty and open; or another object named after a node."""
     obj = copy.deepcopy(model)
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT}
     labels = section(metadata, "labels")
@@ -219,7 +221,7 @@ def node_like(model: Object, name: str) -> Object:
 
 
 def set_field(text: str) -> ForkChange:
-    """`KIND/[NAMESPACE/]NAME:PATH=VALUE`."""
+    """Set a field, `KIND/[NAMESPACE/]NAME:PATH=VALUE`."""
     who, separator, assigned = text.partition(":")
     if not separator:
         raise InputError(f"expected KIND/NAME:PATH=VALUE, such as queue/q1:spec.weight=3, was {text!r}", path="--set")
@@ -237,8 +239,8 @@ def set_field(text: str) -> ForkChange:
 
 
 def _judged(fork: Fork, who: tuple[str, str, str], assignment: Assignment) -> Fork:
-    """Set a field as a user would write it: the api will judge the change. What came first stays as `before`, so that
-    changes of one object are judged together.
+    """Set a field as a user would write it: the api will check the change. The first state stays as `before`, so that
+    changes of one object are checked together.
     """
     place = found(fork.objects, who)
     before = {place: fork.objects[place], **fork.before}
@@ -246,7 +248,7 @@ def _judged(fork: Fork, who: tuple[str, str, str], assignment: Assignment) -> Fo
 
 
 def _is_still_itself(before: Object, after: Object) -> None:
-    """An api gives no object that is there another name, namespace, uid or kind."""
+    """Check that an object keeps its name, namespace, uid and kind, which no api changes."""
     for *parents, name in IDENTITY:
         was, now = (section(obj, parents[0]).get(name) if parents else obj.get(name) for obj in (before, after))
         if was != now:
@@ -255,7 +257,7 @@ def _is_still_itself(before: Object, after: Object) -> None:
 
 
 def _known_fields(before: Object, after: Object) -> None:
-    """A field that the kind does not have would have no effect."""
+    """Check that the kind has the field: another one would have no effect."""
     kind = kind_of(str(after.get("apiVersion")), after["kind"])
     if kind is None:
         return
@@ -295,12 +297,14 @@ def assign(who: tuple[str, str, str], assignments: Sequence[Assignment], words: 
 
 
 def cordon(name: str) -> ForkChange:
-    """The node takes no new pods."""
+    """Cordon the node: it takes no new pods."""
     return assign(("Node", "", name), (assignment_of("spec.unschedulable=true"),), f"--cordon {name}")
 
 
 def scale(text: str) -> ForkChange:
-    """`KIND/[NAMESPACE/]NAME[:TASK]=COUNT`: the replicas of a Deployment or ReplicaSet, or of a task of a Job."""
+    """Scale, `KIND/[NAMESPACE/]NAME[:TASK]=COUNT`: the replicas of a Deployment or ReplicaSet, or of a task of
+    a Job.
+    """
     target, separator, number = text.rpartition("=")
     if not separator or not _COUNT.fullmatch(number):
         raise InputError(f"expected KIND/NAME[:TASK]=COUNT, such as job/train:worker=4, was {text!r}", path="--scale")
@@ -330,7 +334,7 @@ def _scaled_job(fork: Fork, who: tuple[str, str, str], task: str, count: int) ->
 
 
 def drain(name: str) -> ForkChange:
-    """The node is cordoned, and its pods are asked to go, as far as disruption budgets allow."""
+    """Drain the node: cordon it, and evict its pods, as far as disruption budgets allow."""
 
     def on(fork: Fork) -> Fork:
         fork = cordon(name).on(fork)
@@ -351,12 +355,12 @@ def _leaves(obj: Object, node: str) -> bool:
 
 
 def remove_node(name: str) -> ForkChange:
-    """The node is gone; its pods are removed when that has been noticed."""
+    """Remove the node; its pods are removed when that has been noticed."""
     return _deleted(("Node", "", name), f"--remove-node {name}")
 
 
 def delete(text: str) -> ForkChange:
-    """`KIND/[NAMESPACE/]NAME`, with what it owns."""
+    """Delete `KIND/[NAMESPACE/]NAME`, with its owned objects."""
     return _deleted(identity_named(text), f"--delete {text}")
 
 

@@ -57,8 +57,8 @@ END: Final = (ChangeCode.ENDS, ChangeCode.ENDS_NO_MORE, ChangeCode.ENDS_EARLIER,
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """`by_s`: how much later it starts (or ends, or has all its pods placed, where that is the change), below 0:
-    earlier; `all_by_s`: how much later it has all its pods placed. None: not to be said.
+    """Change of a job. `by_s`: how much later it starts (or ends, or has all its pods placed, where that is the
+    change), below 0: earlier; `all_by_s`: how much later it has all its pods placed. None: unknown.
     """
 
     code: ChangeCode
@@ -70,7 +70,7 @@ class JobChange:
 
 class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that is evicted in the changed future: see `EvictedPod`. `for`: the job that needs the room, "" for none;
-    `new`: it is not evicted for that as it is.
+    `new`: it is not evicted for that in the unchanged future.
     """
 
     at_s: float
@@ -88,9 +88,7 @@ class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """Pods that do not say how long they run, and after how many seconds it was supposed that they end; null: they do
-    not.
-    """
+    """Pods without a duration, and the assumed one in seconds; null: they do not end."""
 
     running: int
     waiting: int
@@ -98,9 +96,9 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class FutureChanges(Result, kw_only=True, tag="whatif/1"):
-    """Differences between the future as it is and the changed one, over `horizon_s` seconds: jobs that differ; pods
-    evicted in the changed one, and `spared` ones; eviction loops that are there then, and those that are over; the
-    parts of resources that are used; who waits at the end; pods that are placed on other nodes.
+    """Differences between the unchanged and the changed future, over `horizon_s` seconds: jobs that differ; pods
+    evicted in the changed one, and `spared` ones; its eviction loops, and the ended ones; the used parts of resources;
+    jobs that wait at the end; pods that are placed on other nodes.
 
     `denied`: what was asked of the cluster in vain. `supposed`: what was not asked of processes outside, in sentences.
     """
@@ -125,7 +123,8 @@ class FutureChanges(Result, kw_only=True, tag="whatif/1"):
 
 @dataclass(frozen=True, slots=True)
 class FutureDifference:
-    """`jobs`: those that differ; `loops` of the second future, `ended`: those of the first alone.
+    """Both futures compared. `jobs`: those that differ; `loops` of the second future, `ended`: those of the first
+    alone.
 
     `moved`: pods that are placed on other nodes.
     """
@@ -150,7 +149,7 @@ class FutureDifference:
 
     @property
     def moved_pods(self) -> dict[str, tuple[str, str]]:
-        """Pod -> its nodes in the one and in the other, where these differ."""
+        """Return pod -> its nodes in either future, where these differ."""
         was, now = self.before.placements, self.after.placements
         return {pod: (was[pod], now[pod]) for pod in sorted(now) if pod in was and was[pod] != now[pod]}
 
@@ -230,7 +229,7 @@ def _stays(job: JobFuture | None) -> bool:
 
 
 def _moved(was: float | None, now: float | None, codes: Sequence[ChangeCode]) -> tuple[ChangeCode, float | None] | None:
-    """`codes`: that it comes at all, that it does not, that it comes earlier, that it comes later."""
+    """Return the code of a moved time. `codes`: it comes, does not come, comes earlier, comes later."""
     if was == now:
         return None
     comes, no_more, earlier, later = codes
@@ -257,5 +256,5 @@ def _used(future: Future, resource: str) -> float:
 
 
 def _sides(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, Sides[T | None]]:
-    """Return by name what either future says of it."""
+    """Return by name both futures' parts."""
     return {name: Sides(before.get(name), after.get(name)) for name in sorted({*before, *after})}

@@ -10,13 +10,13 @@ from pumice.questions.measures.figures import QueueFigures
 
 @dataclass(frozen=True, slots=True)
 class JobFuture:
-    """`start_s`: when as many pods as its minimum were on nodes (0: they are when it begins); `all_placed_s`: when all
-    were that it has, or as a Volcano Job asks for, except those that had succeeded; `end_s`: when all its pods had
-    ended, of a Volcano Job those that it will not make again. None: not within the horizon. `known`: whether every pod
-    of it says how long it runs. `gone_s`: when it was deleted before it had ended, None: not. `evictions`:
-    pods that had to go for others, or with their node; `killed`: pods beside those that a restart, an abort or the
-    failure of the job ended, or that were made again; `restarts` of the job; `lost_pod_s`: how long all these, and
-    those that failed, had run, the time before this future included.
+    """One job in a future. `start_s`: when as many pods as its minimum were on nodes (0: at the beginning);
+    `all_placed_s`: when all its pods were, or as many as a Volcano Job requests, except those that had succeeded;
+    `end_s`: when all its pods had ended, of a Volcano Job those that it will not make again. None: not within the
+    horizon. `known`: whether every pod of it has a duration. `gone_s`: when it was deleted before it had ended, None:
+    not. `evictions`: pods that had to go for others, or with their node; `killed`: further pods that a restart, an
+    abort or the failure of the job ended, or that were made again; `restarts` of the job; `lost_pod_s`: how long all
+    these, and those that failed, had run, the time before this future included.
     """
 
     queue: str = ""
@@ -35,10 +35,10 @@ class JobFuture:
 
 @dataclass(frozen=True, slots=True)
 class EvictedPod:
-    """`pod`, `job` (its own) and `by` (the job that needed the room, "" for none) are "namespace/name"; `preemptor`
-    is the pod, or the PodGroup, it was done for. `returns_s`: when the pod, or one in its place, was on a node again;
-    `ran_s`: how long it had run until it ended, None: it never ran, or has not ended within the horizon.
-    `votes`: what the plugins said of it, where that was asked.
+    """One evicted pod. `pod`, `job` (its own) and `by` (the job that needed the room, "" for none) are
+    "namespace/name"; `preemptor` is the pod, or the PodGroup, that gets the room. `returns_s`: when the pod, or one in
+    its place, was on a node again; `ran_s`: how long it had run until it ended, None: it never ran, or has not ended
+    within the horizon. `votes`: of the plugins, where that was requested.
     """
 
     at_s: float
@@ -66,8 +66,8 @@ class PendingJob:
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """One future of `horizon_s` seconds. `refused`: objects that the api would not have: who, and what it said;
-    `denied`: what was asked of it in vain.
+    """One future of `horizon_s` seconds. `refused`: objects that the api refused, with its message; `denied`: requests
+    that it refused.
 
     `unknown_running`, `unknown_waiting`: pods that do not say how long they run; `supposed_s`: so long it was
     supposed that they do, 0: beyond the horizon. `supposed`: what was not asked of processes outside, in sentences.

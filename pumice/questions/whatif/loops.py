@@ -1,5 +1,5 @@
 """Eviction loops: jobs, or queues, that take each other's places again and again, and jobs that come back only to be
-evicted again, by whomever.
+evicted again, by whichever job.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ THRICE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class EvictionLoop:
-    """`jobs`: each has lost pods for the next, and the last for the first; one alone is evicted for itself.
-    Or, where there are `queues`: these form the ring, by whichever jobs of theirs, and `jobs` are those that lost pods.
-    Or, where `rounds` says so: one that was evicted so often, after it had come back each time, for those in `by`. Of a
-    ring `by` are those outside of it that its members lost pods for again and again too, which `times` does not count.
+    """A loop. `jobs`: each has lost pods for the next, and the last for the first; one alone is evicted for itself. Or,
+    where there are `queues`: these form the ring, by any jobs of theirs, and `jobs` are those that lost pods. Or, with
+    `rounds`: one that was evicted so often, after it had come back each time, for those in `by`. Of a ring `by` are
+    outside jobs for which its members lost pods again and again too, which `times` does not count.
 
     `pods` that were evicted in it, `times` how often any was; `period_s` from one time that a job (or queue) lost pods
     to its next, the median; `votes`: by job, what the plugins said of its pods when it last came round.
@@ -42,12 +42,12 @@ class EvictionLoop:
 
     @property
     def who(self) -> tuple[tuple[str, ...], bool]:
-        """Equal for what is the same loop in two futures."""
+        """Return a key that equal loops in two futures share."""
         return (self.queues or self.jobs, self.rounds > 0)
 
 
 class Loss(NamedTuple):
-    """`loser` (a job, or its queue) lost a pod for `winner`."""
+    """A loss: `loser` (a job, or its queue) lost a pod for `winner`."""
 
     loser: str
     winner: str
@@ -55,8 +55,9 @@ class Loss(NamedTuple):
 
 
 def loops_of(evictions: Sequence[EvictedPod], queues: Mapping[str, str]) -> tuple[EvictionLoop, ...]:
-    """Rings of jobs that evict each other, each job having lost pods to its next at two moments at least; rings of
-    queues, by their jobs that are in none; then jobs of no ring that came round three times at least. `queues`: by job.
+    """Return rings of jobs that evict each other, each job having lost pods to its next at two moments at least; rings
+    of queues, by their jobs that are in none; then jobs of no ring that came round three times at least. `queues`: by
+    job.
     """
     rings = _rings_of([Loss(each.job, each.by, each) for each in evictions if each.by])
     inside = {job for ring in rings for job in ring.jobs}

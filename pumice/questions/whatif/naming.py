@@ -1,4 +1,4 @@
-"""Objects as people name them (`queue/q1`, `job/team-a/train`, `node/n1`), and what belongs to a job."""
+"""Objects by their names (`queue/q1`, `job/team-a/train`, `node/n1`), and the objects of a job."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Belongings:
 
 
 def belongings(objects: Sequence[Object]) -> dict[str, Belongings]:
-    """Return the belongings by "namespace/name" of the job: as the pods name it, who owns their PodGroup, or the
-    PodGroup or pod itself."""
+    """Return the belongings by "namespace/name" of the job: as the pods name it, the owner of their PodGroup, or the
+    PodGroup or pod itself.
+    """
     found: dict[str, Belongings] = {}
     owners: dict[str, str] = {}
     for place, obj in enumerate(objects):
@@ -104,7 +105,7 @@ def kind_named(word: str) -> Kind:
 
 
 def identity_named(text: str) -> Identity:
-    """Parse KIND/NAME or KIND/NAMESPACE/NAME; the namespace is default where there is one and it is left out."""
+    """Parse KIND/NAME or KIND/NAMESPACE/NAME; a missing namespace is default for kinds that have one."""
     word, *rest = text.split("/")
     if not 1 <= len(rest) <= 2 or not all(rest):
         raise InputError(f"expected KIND/NAME or KIND/NAMESPACE/NAME, was {text!r}")
@@ -134,7 +135,7 @@ def missing(objects: Iterable[Object], who: Identity) -> str:
 
 
 def _settled(obj: Object) -> Identity:
-    """A namespaced object without a namespace is in `default`."""
+    """Return the object in the namespace `default`, if it is namespaced and has none."""
     kind, namespace, name = identity(obj)
     row = KINDS.get(kind)
     return kind, namespace or ("default" if row is not None and row.namespaced else ""), name

@@ -1,4 +1,4 @@
-"""A future as a journal: the whole system, with all its actors, lives through it and writes it down."""
+"""A future as a journal: the whole system, with all its actors, runs it and writes it down."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ UNTOLD: Final = frozenset(("Event", "Lease"))
 
 async def journaled(file: Path, cycle: int | None = None, default_duration_s: float | None = None) -> Fork:
     """Return the cluster as that cycle found it (None: at the end of the journal). `default_duration_s` None: as pods
-    ran there that did not say. ConfigError when the cycle does not exist; DamagedError, OpenError.
+    without a duration ran there. ConfigError when the cycle does not exist; DamagedError, OpenError.
     """
     async with await SqliteJournal.open(file, read_only=True) as journal:
         found = _Folded()
@@ -48,8 +48,8 @@ async def journaled(file: Path, cycle: int | None = None, default_duration_s: fl
 
 
 def handed_in(objects: Sequence[Object], now: float, told: ConfigLoaded, default_duration_s: float = 0.0) -> Fork:
-    """Return what was loaded as a fork, what arrives later among it. Pods that do not say how long they run (0.0) do so
-    beyond every horizon. Raises InputError for an arrival that is not a time.
+    """Return the loaded objects as a fork, with later arrivals. Pods without a duration (0.0) run beyond every horizon.
+    Raises InputError for an arrival that is not a time.
     """
     there, later = arrivals((with_deadline(obj) for obj in objects if obj["kind"] not in UNTOLD), now)
     return Fork(tuple(there), now, parsed(told), told, default_duration_s=default_duration_s, later=tuple(later))
@@ -75,7 +75,7 @@ def arrivals(objects: Iterable[Object], now: float) -> tuple[list[Object], list[
 
 
 def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
-    """Return a configuration; that of a journal was good once, and is read leniently. Raises ConfigError."""
+    """Return a configuration; that of a journal was valid once, and is read leniently. Raises ConfigError."""
     return parse_scheduler_config(told.text or default_text(), source=told.source, lenient=lenient)
 
 
@@ -86,7 +86,7 @@ def taken(told: ConfigLoaded, *, lenient: bool) -> tuple[ConfigLoaded, Scheduler
 
 
 def with_deadline(obj: Object) -> Object:
-    """A pod that says only when it will be stopped runs until then."""
+    """Return a pod that has only a deadline with a run until then."""
     if obj["kind"] != "Pod":
         return obj
     deadline, annotations = (
@@ -99,7 +99,7 @@ def with_deadline(obj: Object) -> Object:
 
 
 class _Folded:
-    """`reached`: the cycle that was asked for has come."""
+    """The end of the folding. `reached`: the requested cycle has come."""
 
     def __init__(self) -> None:
         self.truth, self.recovered, self.beginnings = Truth(), Recovered(), Beginnings()

@@ -42,7 +42,7 @@ KNOWN: Final = (*Task.__struct_fields__[1:], "counted as", "home", "member")
 
 
 def final_problems(system: System, monitor: Monitor, view: View | None) -> list[Found]:
-    """Broken invariants by name, in words."""
+    """Return broken invariants by name, with sentences."""
     found = [("books-agree", problem) for problem in compare_view(view, system.store)] if view else []
     found += different(objects_of(system.store), monitor.truth.blobs)
     found += [("budgets-counted", words) for words in miscounted(system.store, monitor)]
@@ -99,7 +99,7 @@ def _wrong_tasks(view: View, store: Store) -> Iterator[str]:
 
 
 def _known_of(view: View, task: Task) -> tuple[Any, ...]:
-    """All that the view knows of a task, in flight or not, except its row: `KNOWN` names it."""
+    """Return all facts that the view has of a task, in flight or not, except its row: `KNOWN` names it."""
     row, job = task.row, view.jobs.by_key.get(task.job)
     member = job is not None and job.tasks.get(task.uid) is task
     template = view.templates.asking_for(task.template, ())  # volumes follow at the next snapshot
@@ -144,7 +144,7 @@ def _differences(what: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Ite
 
 
 async def lost_in_journal(store: Store, journal: Journal) -> list[Found]:
-    """The journal, played back, is the store."""
+    """Return the differences between the journal, played back, and the store."""
     replayed = Store()
     for stored in await journal.read(kinds=(API,), limit=EVERYTHING):
         replayed.restore(read_as(stored, Mutation))
@@ -160,12 +160,12 @@ def different(ours: Objects, theirs: Objects) -> list[Found]:
 
 
 def objects_of(store: Store) -> Objects:
-    """The bytes of everything in a store."""
+    """Return the bytes of everything in a store."""
     return {(kind, *name): record.blob for kind in store.tables.kinds() for name, record in store.tables.of_kind(kind)}
 
 
 def miscounted(store: Store, monitor: Monitor) -> list[str]:
-    """Budgets whose status is not what the pods are."""
+    """Yield budgets whose status disagrees with the pods."""
     problems: list[str] = []
     for name, book in monitor.budgets.by_name.items():
         record = store.tables.get((BUDGET, *name))
@@ -177,13 +177,13 @@ def miscounted(store: Store, monitor: Monitor) -> list[str]:
 
 
 def without_outcome(monitor: Monitor) -> list[str]:
-    """Binds of this life of the process that the journal does not say the end of."""
+    """Return binds of this life of the process without an outcome in the journal."""
     left = [each.bind for each in monitor.decided.values() if each.open and each.life == monitor.lives]
     return [f"the journal has no outcome of the bind of {bind.namespace}/{bind.name}" for bind in left[:MOST]]
 
 
 def never_ending(store: Store) -> list[str]:
-    """Pods on a node that is there which run though they have an end: at rest no timer is left to end them."""
+    """Return pods on an existing node that run though they have an end: at rest no timer is left to end them."""
     nodes = {node["metadata"]["name"] for node in _listed(store, "Node")}
     pods = _listed(store, "Pod")
     runs = [read_run(pod, 0) for pod in pods if section(pod, "status").get("phase") not in ENDED]
@@ -196,7 +196,7 @@ def never_ending(store: Store) -> list[str]:
 
 
 def without_reason(store: Store, monitor: Monitor) -> list[str]:
-    """Pods that wait for this scheduler without a stated reason."""
+    """Return pods that wait for this scheduler without a stated reason."""
     problems: list[str] = []
     for pod in monitor.truth.pods.values():
         if pod.node or pod.phase != "Pending" or pod.deleting:

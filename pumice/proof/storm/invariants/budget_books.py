@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets in the monitor's books: what each of them leaves, counted from the api's mutations alone.
+"""PodDisruptionBudgets in the monitor's books: the remaining disruptions, counted from the api's mutations alone.
 
 The api grants an eviction on the word of the disruption controller, which counts pods a little after they change. So
 an eviction breaks a budget when it overdraws what the pods left at every moment of the last LAG_S seconds; all that was
@@ -37,13 +37,15 @@ class BudgetedPod:
 
     @property
     def healthy(self) -> bool:
-        """Counts."""
+        """Return counts."""
         return self.ready and not self.evicted
 
 
 @dataclass(slots=True)
 class BudgetBook:
-    """`wants`: healthy pods; `allowed`: disruptions as its status says, by revision. `left`: [time, pods to spare]."""
+    """One budget. `wants`: healthy pods; `allowed`: disruptions by its status, by revision. `left`: [time, pods to
+    spare].
+    """
 
     selector: LabelSelector
     wants: int
@@ -53,7 +55,7 @@ class BudgetBook:
 
     @property
     def spare(self) -> int:
-        """Healthy pods that it can do without; below 0 when some are missing."""
+        """Return healthy pods that it can spare; below 0 when some are missing."""
         return self.healthy - self.wants
 
     def counted(self, change: int, at: float) -> None:
@@ -64,7 +66,7 @@ class BudgetBook:
         del self.left[: max(past - 1, 0)]
 
     def granted(self, at: float) -> bool:
-        """One more pod goes; False when nothing was left for it, whenever its pods were counted."""
+        """Count a granted eviction; False when none was left for it, whenever its pods were counted."""
         for entry in self.left:
             entry[1] -= 1
         self.counted(-1, at)
@@ -77,7 +79,7 @@ class BudgetBook:
 
 
 class BudgetBooks:
-    """Costs nothing until the first budget comes: only then are pods looked at."""
+    """The budgets' books. They cost nothing until the first budget comes: only then are pods read."""
 
     def __init__(
         self,
@@ -85,7 +87,9 @@ class BudgetBooks:
         clock: Callable[[], float],
         read: Callable[[bytes], Any] = codec.unpack,
     ) -> None:
-        """`blobs`: all objects, each as of the newest mutation, which `see` gets next; `read` decodes them."""
+        """Start the books. `blobs`: all objects, each as of the newest mutation, which `see` gets next; `read` decodes
+        them.
+        """
         self._read = read
         self.by_name: dict[Name, BudgetBook] = {}
         self._blobs = blobs
@@ -99,7 +103,9 @@ class BudgetBooks:
                 self._budget((name[0], name[1]), self._read(blob), revision)
 
     def see(self, mutation: Mutation) -> Iterator[str]:
-        """Take it over; words for every budget that it breaks. Without budgets only theirs need be seen."""
+        """Take a mutation, and return sentences for every budget that it breaks. Without budgets only theirs need be
+        seen.
+        """
         name = (mutation.namespace, mutation.name)
         gone = mutation.type == "DELETED"
         if mutation.kind == BUDGET:
@@ -163,7 +169,7 @@ class BudgetBooks:
 
 
 def read_guarded(pod: Object) -> BudgetedPod:
-    """Ready is a pod that says so and is not on its way out."""
+    """Read a pod: it is ready when it says so and is not terminating."""
     meta, status = pod["metadata"], section(pod, "status")
     ready = evicted = False
     for each in status.get("conditions") or ():
@@ -174,7 +180,7 @@ def read_guarded(pod: Object) -> BudgetedPod:
 
 
 def _wanted(spec: Object) -> tuple[LabelSelector, int] | None:
-    """Its pods, and how many of them it wants; None: it is not to be judged here."""
+    """Return the budget's pods, and how many of them it wants; None when it cannot be checked here."""
     least = spec.get("minAvailable")
     if not isinstance(least, int):
         return None

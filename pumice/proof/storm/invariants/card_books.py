@@ -1,4 +1,4 @@
-"""The monitor's books of cards and NUMA cells: who has what of them, from the api's mutations alone."""
+"""The monitor's books of cards and NUMA cells: their users, from the api's mutations alone."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ MODELS: Final = tuple(model.word for model in DEFAULT)
 
 
 def shared_too_much(node: Object, pods: Iterable[Object]) -> Iterator[str]:
-    """Cards that have more memory asked of them than they have, or a card that one pod has whole and another pod
-    shares."""
+    """Yield cards with more memory requested than they have, or a card that one pod has whole and another pod
+    shares.
+    """
     capacity = section(section(node, "status"), "capacity")
     count = amount(capacity, NUMBER)
     each = amount(capacity, MEMORY) // count if count else 0
@@ -52,7 +53,7 @@ def shared_too_much(node: Object, pods: Iterable[Object]) -> Iterator[str]:
 
 
 def npus_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
-    """NPUs that HAMi shares and that have more users or memory than there are."""
+    """Yield HAMi's NPUs with too many users or too much memory in use."""
     there = [*pods]
     for word in MODELS:
         chips = {chip.uuid: chip for chip in registered(_notes(node).get(f"hami.io/node-register-{word}", "[]"))}
@@ -68,7 +69,7 @@ def npus_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
 
 
 def chips_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
-    """NPUs that MindCluster cuts and that have more AI cores or CPUs given than there are."""
+    """Yield MindCluster's NPUs with too many AI cores or CPUs given."""
     labels = text_map(section(node, "metadata").get("labels"))
     kind, _, each = labels.get("servertype", "").partition("-")
     cores = int(each) if each.isdigit() else 0
@@ -94,7 +95,7 @@ class LockBook:
         self._locks: dict[tuple[str, str], str] = {}
 
     def see(self, mutation: Mutation) -> Iterator[str]:
-        """Locks of a node that were set anew while they still counted, in words."""
+        """Return sentences on locks of a node that were set anew while they still counted."""
         notes = {} if mutation.type == "DELETED" else _notes(self._read(mutation.blob))
         for lock in LOCKS:
             before, now = self._locks.pop((mutation.name, lock), None), notes.get(lock)
@@ -116,8 +117,8 @@ HANDED_OUT: Final = "success"
 
 
 def over_assigned(node: Object | None, pods: Iterable[Object], upheld: frozenset[str] = EVERY) -> Iterator[Problem]:
-    """Cards of a node that have more users, memory or cores than there are; of slices and of MindCluster's chips where
-    that is `upheld`; `pods`: all that are on it.
+    """Yield cards of a node with too many users, memory or cores; of slices and of MindCluster's chips where that is
+    `upheld`; `pods`: all on the node.
     """
     if node is None:
         return
@@ -132,7 +133,7 @@ def over_assigned(node: Object | None, pods: Iterable[Object], upheld: frozenset
 
 
 def virtual_too_full(node: Object, pods: Iterable[Object], *, slices: bool) -> Iterator[str]:
-    """Virtual GPUs, and slices of them: a card is cut in one way at a time."""
+    """Yield overused virtual GPUs and slices of them: a card is cut in one way at a time."""
     given = Counter[str]()
     ways = dict[str, set[str]]()
     cards = {card.uuid: card for card in codec.registered(_said(node, codec.REGISTER))}
@@ -162,7 +163,7 @@ def virtual_too_full(node: Object, pods: Iterable[Object], *, slices: bool) -> I
 
 
 def without_cards(pods: Iterable[Object]) -> Iterator[str]:
-    """Pods that run and were never handed the cards that they were assigned."""
+    """Yield running pods that never got the cards that they were assigned."""
     for pod in pods:
         if not _said(pod, codec.IDS) or section(pod, "status").get("phase") != "Running":
             continue
@@ -172,7 +173,7 @@ def without_cards(pods: Iterable[Object]) -> Iterator[str]:
 
 
 def miscounted_cells(reports: Iterable[Object], pods: Callable[[str], Iterable[Object]]) -> Iterator[str]:
-    """Nodes whose reported free CPUs are not those that no pod has; `pods`: those on a node."""
+    """Yield nodes whose reported free CPUs differ from those that no pod has; `pods`: those on a node."""
     for report in reports:
         name, spec = report["metadata"]["name"], report["spec"]
         said = spec["numares"][CPU]
@@ -183,7 +184,7 @@ def miscounted_cells(reports: Iterable[Object], pods: Callable[[str], Iterable[O
 
 
 def whole_cpus(pod: Object) -> int:
-    """Return the number of whole CPUs that a pod which asks for a cell holds of it."""
+    """Return the number of whole CPUs of a cell that a pod which requests one holds."""
     if not _said(pod, POLICY):
         return 0
     limits = [section(section(each, "resources"), "limits").get(CPU) for each in pod["spec"]["containers"]]

@@ -1,4 +1,4 @@
-"""The monitor's books of volumes and devices: who has which, from the api's mutations alone."""
+"""The monitor's books of volumes and devices: their holders, from the api's mutations alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS: Final = frozenset(("ResourceClaim", "ResourceSlice", "PersistentVolumeCla
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaim:
-    """`users`: uids of the pods it is reserved for."""
+    """A device claim. `users`: uids of the pods it is reserved for."""
 
     devices: tuple[Device, ...]
     users: frozenset[str]
@@ -28,7 +28,7 @@ class DeviceClaim:
 
 @dataclass(frozen=True, slots=True)
 class VolumeClaim:
-    """`volume`: "" while it has none."""
+    """A volume claim. `volume`: "" while it has none."""
 
     uid: str
     volume: str
@@ -36,14 +36,16 @@ class VolumeClaim:
 
 @dataclass(frozen=True, slots=True)
 class VolumeBook:
-    """`node`: the only one that reaches it, "" for all. `claim`: key and uid of the claim it is for."""
+    """A volume. `node`: the only one that reaches it, "" for all. `claim`: key and uid of the claim it is for."""
 
     node: str
     claim: tuple[str, str]
 
 
 class ClaimBooks:
-    """Keys are "namespace/name", or the name of a volume. `read`: `unpack`, or what gives the same."""
+    """The books of claims. Keys are "namespace/name", or the name of a volume. `read`: `unpack`, or an equal
+    function.
+    """
 
     def __init__(self, read: Callable[[bytes], Any] = codec.unpack) -> None:
         self._read = read
@@ -154,7 +156,7 @@ def _volume(obj: Object) -> VolumeBook:
 
 
 def _device_claims_of(pod: Object) -> Iterator[str]:
-    """A claim made from a template has the name that the pod's status tells."""
+    """Yield the device claims of a pod: one made from a template has the name in the pod's status."""
     statuses: list[Object] = section(pod, "status").get("resourceClaimStatuses") or []
     made = {each["name"]: each.get("resourceClaimName") for each in statuses}
     for listed in pod["spec"].get("resourceClaims") or ():
@@ -162,7 +164,7 @@ def _device_claims_of(pod: Object) -> Iterator[str]:
 
 
 def _volume_claims_of(pod: Object) -> Iterator[str]:
-    """A claim made for an ephemeral volume is named after the pod and the volume."""
+    """Yield the volume claims of a pod: one made for an ephemeral volume is named after the pod and the volume."""
     namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
     for volume in pod["spec"].get("volumes") or ():
         if "ephemeral" in volume:

@@ -1,4 +1,4 @@
-"""Watches a storm from the journal: after every record that is written, what must always hold is checked.
+"""The monitor of a storm: it reads the journal, and checks the invariants after every record.
 
 The monitor keeps books of its own, from the api's mutations alone; what the scheduler could know when it decided is the
 revision in the cycle's record, so a node that shrank after that is not a fault of the scheduler's.
@@ -81,7 +81,7 @@ class _Ordered:
 
 
 class EvictionBook:
-    """By cause ("cycle/uid") what was decided and what came of it; by uid what pods say of being evicted."""
+    """Evictions. By cause ("cycle/uid") the decisions and their outcomes; by uid the pods' own conditions."""
 
     def __init__(self) -> None:
         self._ordered: dict[str, _Ordered] = {}
@@ -89,7 +89,7 @@ class EvictionBook:
         self._said: dict[str, str] = {}
 
     def decided(self, cycle: int, evict: Evict, life: int) -> None:
-        """A cycle named a victim."""
+        """Note a victim of a cycle."""
         self._ordered[f"{cycle}/{evict.uid}"] = _Ordered(evict, life)
         self.victims.add(evict.uid)
 
@@ -119,7 +119,7 @@ class EvictionBook:
         return f"pod {key} says twice that it was evicted, at {before} and {said}" if before != said else ""
 
     def unreported(self, life: int) -> Iterator[str]:
-        """Evictions of this life of the process whose outcome the journal does not state."""
+        """Return evictions of this life of the process whose outcome the journal does not state."""
         for cause, ordered in self._ordered.items():
             if ordered.life == life and not ordered.outcome:
                 pod = f"{ordered.evict.namespace}/{ordered.evict.name}"
@@ -131,7 +131,7 @@ class EvictionBook:
 
 
 def partial_gangs(truth: StormTruth, binds: Iterable[Bind], decided: Set[str], revision: int) -> list[str]:
-    """A gang that is started at all is started whole: what is wrong with those that a cycle's binds are for."""
+    """Return sentences on gangs of a cycle's binds that started in part: a gang must start whole."""
     return [words for job in _jobs(binds) if (words := partial_gang(truth, job, decided, revision))]
 
 
@@ -147,7 +147,7 @@ def _jobs(decisions: Iterable[Decision]) -> dict[str, None]:
 
 
 def partial_gang(truth: StormTruth, job: str, decided: Set[str], revision: int) -> str:
-    """Words when the job's pods that are placed or decided are fewer than it needs; "" when all is well."""
+    """Return a sentence when the job's placed and decided pods are fewer than it needs; "" otherwise."""
     needed = _needed(truth, job, revision)
     placed = [pod for pod in truth.members(job) if pod.phase != "Failed" and (pod.node or pod.uid in decided)]
     if len(placed) + len(truth.lost_after(job, revision)) >= needed:
@@ -156,7 +156,7 @@ def partial_gang(truth: StormTruth, job: str, decided: Set[str], revision: int) 
 
 
 def broken_gang(truth: StormTruth, job: str, decided: Set[str], leaving: Set[str], revision: int) -> str:
-    """Words when a cycle took victims of the job and left it fewer pods than it needs; "" when all is well.
+    """Return a sentence when a cycle took victims of the job and left it fewer pods than it needs; "" otherwise.
 
     `decided`, `leaving`: uids. What happened after `revision` the scheduler could not know: a pod that has failed or
     gone since, or whose deletion has begun, still counted.
@@ -169,7 +169,7 @@ def broken_gang(truth: StormTruth, job: str, decided: Set[str], leaving: Set[str
 
 
 def _needed(truth: StormTruth, job: str, revision: int) -> int:
-    """The least that it has needed since then; 0 when the gang does not exist."""
+    """Return the least that it has needed since then; 0 when the gang does not exist."""
     history = truth.groups.get(job)
     groups = [] if history is None else [each for each in history.since(revision) if each is not None]
     return min((each[0] for each in groups), default=0)
@@ -191,17 +191,17 @@ MOST: Final = 3
 
 
 class NominationBook:
-    """Revision that the newest cycle of each scheduler had seen."""
+    """The revision that the newest cycle of each scheduler had seen."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
     def cycle(self, scheduler: str, revision: int) -> None:
-        """A cycle of a scheduler ("" for Volcano's) was decided on what that revision said."""
+        """Note that a cycle of a scheduler ("" for Volcano's) was decided on the state at that revision."""
         self._seen[scheduler] = max(revision, self._seen.get(scheduler, 0))
 
     def unfounded(self, said: Iterable[PodCondition], truth: StormTruth, revision: int) -> Iterator[str]:
-        """Pods that a cycle which saw `revision` nominates to nodes that it cannot have seen.
+        """Yield pods that a cycle which saw `revision` nominates to nodes that it cannot have seen.
 
         No pod need have been evicted there: Volcano also tells where it would have made room, had the rest of the gang
         found a place, and Kubernetes' own scheduler waits for those who leave anyway.
@@ -212,7 +212,7 @@ class NominationBook:
                 yield f"pod {each.namespace}/{each.name} is nominated to {each.nominated}, which does not exist"
 
     def left_over(self, truth: StormTruth) -> Iterator[str]:
-        """Nominations at rest, when all victims have gone, that were neither used nor given up."""
+        """Return nominations at rest, when all victims have gone, that were neither used nor given up."""
         for pod in truth.pods.values():
             if pod.node or pod.ended or pod.deleting:
                 continue
@@ -249,7 +249,7 @@ _read_statuses = codec.decoder(WriteStatus)
 
 @dataclass(slots=True)
 class Decided:
-    """A bind that was decided, and what the scheduler had seen by then.
+    """A decided bind, and the revision that the scheduler had seen.
 
     `leaving`: uids of pods whose eviction was on its way.
     """
@@ -264,7 +264,7 @@ class Decided:
 
 @dataclass(slots=True)
 class _Cycle:
-    """`at`: when it was written, its decisions with it; `statuses`: what it says, None for nothing."""
+    """A cycle. `at`: when it was written, its decisions with it; `statuses`: those that it writes, None for none."""
 
     record: CycleRecord
     at: float
@@ -275,7 +275,7 @@ class _Cycle:
 
 
 class Monitor:
-    """Sees every record; `violated` ends the storm at the next event, whichever check notices.
+    """Sees every record; `violated` ends the storm at the next event, whichever check finds the violation.
 
     `patience_s`: after so long the cache may have given up an outcome, and decide again. `upheld`: what every
     configuration so far sees to, of what depends on one. `objects`: see `StormTruth`. `exact`: what pods ask for is
@@ -323,26 +323,26 @@ class Monitor:
         self.job_counts.begin(self.truth)
 
     def born(self) -> None:
-        """A process starts."""
+        """Note that a process starts."""
         self.lives += 1
 
     def faults_stopped(self) -> None:
-        """From now on the system must settle."""
+        """Note that the faults have stopped: from now on the system must settle."""
         self._calm_from = self.cycles
 
     def violated(self, invariant: str, words: str) -> None:
-        """Remember the first one, and end the storm."""
+        """Remember the first violation, and end the storm."""
         if self.found is None:
             self.found = Violation(invariant, words, anyio.current_time())
         raise ViolationFoundError(self.found)
 
     def configured(self, config: ConfigLoaded) -> None:
-        """Judge from now on only what this configuration upholds too; one that was refused changes nothing."""
+        """Check from now on only the invariants that this configuration upholds, too; a refused one changes nothing."""
         if not config.error:
             self.upheld &= upheld_by(config.text)
 
     def acknowledged(self, revision: int, whom: str) -> None:
-        """The api acknowledged a request, as of a revision: it must be on disk."""
+        """Note that the api acknowledged a request, as of a revision: it must be on disk."""
         if revision > self.truth.revision:
             words = f"{whom} was told of revision {revision} when the journal was at {self.truth.revision}"
             self.violated("nothing-lost", words)
@@ -492,7 +492,7 @@ class Monitor:
             self.acknowledged(outcome.revision, f"who bound {outcome.name}")
 
     def _life(self, event: ActorEvent) -> None:
-        """An actor that crashes must have been made to, or follow one that was."""
+        """Check the life of an actor: a crash must be injected, or follow an injected one."""
         if isinstance(event, ActorCrashed) and not event.error.startswith(INJECTED):
             self.violated("actors-live", f"{event.actor} crashed: {event.error}")
         if isinstance(event, CycleDropped) and "crashed over this message" not in event.error:

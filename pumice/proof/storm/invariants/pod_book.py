@@ -1,4 +1,4 @@
-"""A pod as the monitor's books have it, and how it is read from an object of the api."""
+"""A pod in the monitor's books, and how it is read from an object of the api."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP: Final = "scheduling.k8s.io/group-name"
 
 
 class PodBook(Struct):
-    """A pod as the api has it. `job` is "namespace/group"; `requests` in thousandths, the pod itself among them.
+    """A pod as the api has it. `job` is "namespace/group"; `requests` in thousandths, with the pod itself.
 
     `ended`: it will never run again; `on_node`: it takes up room.
     """
@@ -96,7 +96,7 @@ class BookedPodReader:
 
 
 def unscheduled(pod: Object) -> str:
-    """The reason why it is not scheduled; "" when no condition states one."""
+    """Return why the pod is not scheduled; "" when no condition states a reason."""
     for each in section(pod, "status").get("conditions") or ():
         if each["type"] == "PodScheduled":
             return (each.get("reason") or "") if each["status"] == "False" else ""
@@ -114,7 +114,9 @@ def share_port(some: tuple[HostPort, ...], others: tuple[HostPort, ...]) -> bool
 
 
 def _requests(spec: Object) -> Amounts:
-    """Kubernetes' rule: the most that runs at one time, or what the pod as a whole asks for, then the overhead."""
+    """Return the requests by Kubernetes' rule: the most that runs at one time, or the request of the pod as a whole,
+    then the overhead.
+    """
     staying = _together([_asked(each) for each in spec["containers"]])
     beside: Amounts = {}
     peak: Amounts = {}
@@ -152,7 +154,7 @@ def _is_sidecar(container: Object) -> bool:
 
 
 def _ports(spec: Object) -> tuple[HostPort, ...]:
-    """Those of containers that stay; on the host's network every port is one of the host."""
+    """Return the ports of containers that stay; on the host's network every port is one of the host."""
     staying = [*spec["containers"], *filter(_is_sidecar, spec.get("initContainers") or ())]
     ports = [port for container in staying for port in container.get("ports") or ()]
     on_host = bool(spec.get("hostNetwork"))
@@ -164,11 +166,11 @@ def _ports(spec: Object) -> tuple[HostPort, ...]:
 
 
 def amounts(quantities: Object) -> Amounts:
-    """Quantities by name, in thousandths."""
+    """Return quantities by name, in thousandths."""
     return {name: milli(str(amount)) for name, amount in quantities.items()}
 
 
 @lru_cache(maxsize=4096)
 def milli(text: str) -> int:
-    """A quantity in thousandths. Raises QuantityError."""
+    """Return a quantity in thousandths. Raises QuantityError."""
     return parse_quantity(text).milli_value()

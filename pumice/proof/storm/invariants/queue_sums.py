@@ -1,4 +1,5 @@
-"""Allocation that the scheduler states for each queue, against the sum of the queue's pods, parents included.
+"""The allocated amounts that the scheduler states for each queue, against the sum of the queue's pods, parents
+included.
 
 Counted are pods on a node, or on their way to it, that neither end nor leave (source: Volcano `updateQueueStatus`). A
 cycle is judged by what it could know: it must count what was there all the time since, and nothing that had gone.
@@ -24,20 +25,21 @@ Sums = defaultdict[str, defaultdict[str, int]]
 
 
 def no_sums() -> Sums:
-    """Nothing of anything."""
+    """Return empty sums."""
     return defaultdict(lambda: defaultdict(int))
 
 
 def add_up(sums: Sums, name: str, requests: Amounts, sign: int) -> None:
-    """More of these (1), or less (-1)."""
+    """Add the pod's amounts (1), or subtract them (-1)."""
     totals = sums[name]
     for resource, amount in requests.items():
         totals[resource] += sign * amount
 
 
 def what_is_over(totals: Amounts, allowed: Amounts, unnamed: int | None) -> Iterator[tuple[str, str]]:
-    """Yield each resource that exceeds its limit, with words. `unnamed`: the limit of resources not in `allowed`; None:
-    no limit."""
+    """Yield each resource that exceeds its limit, with a sentence. `unnamed`: the limit of resources not in `allowed`;
+    None for no limit.
+    """
     for resource, amount in totals.items():
         limit = allowed.get(resource, unnamed)
         if limit is not None and amount > limit:
@@ -77,7 +79,7 @@ def wrong_sums(truth: StormTruth, said: Iterable[QueueStatus], revision: int, le
 
 
 def wrong_at_rest(truth: StormTruth) -> Iterator[str]:
-    """Queues whose status is not the sum of their pods when nothing changes any more."""
+    """Yield queues whose status differs from the sum of their pods when nothing changes any more."""
     sums = no_sums()
     for pod in truth.pods.values():
         if pod.stays:
@@ -106,7 +108,7 @@ def _bounds(truth: StormTruth, revision: int, leaving: Set[str]) -> tuple[Sums, 
 
 
 def _count(truth: StormTruth, sums: Sums, queue: str, pod: PodBook) -> None:
-    """Count the pod in its queue and in all above it. What is in the root itself counts twice there, as in Volcano."""
+    """Count the pod in its queue and in all above it. Pods in the root itself count twice there, as in Volcano."""
     if truth.last_queue(queue) is None:
         return  # no session has a job of a queue that does not exist
     for name in (queue, *_above(truth, queue)):

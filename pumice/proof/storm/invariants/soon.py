@@ -41,8 +41,8 @@ DOUBLINGS: Final = 4
 
 
 class Failure(NamedTuple):
-    """`by`: when the pod must have been looked at (event-loop time, seconds); `revision`: what the journal had by then,
-    which every reader sees.
+    """A failure. `by`: when the pod must have been looked at (event-loop time, seconds); `revision`: the journal's by
+    then, which every reader sees.
     """
 
     pod: str
@@ -59,8 +59,8 @@ class Failures:
         self._counts: dict[str, int] = {}
 
     def outcome(self, outcome: Outcome, clock: Callable[[], float], revision: int) -> None:
-        """A bind ended, when the journal had reached `revision`. `clock` (event-loop time, seconds) is asked only of
-        what failed.
+        """Note that a bind ended, when the journal had reached `revision`. `clock` (event-loop time, seconds) is asked
+        only for failures.
         """
         if isinstance(outcome, Bound):
             self._open.pop(outcome.uid, None)
@@ -72,7 +72,7 @@ class Failures:
             self._open[uid] = Failure(f"{outcome.namespace}/{outcome.name}", uid, clock() + delay + SLACK_S, revision)
 
     def operation(self, operation: ViewOperation, truth: StormTruth) -> str:
-        """The cache has looked; or it has crashed, and lists everything. What is wrong with that, in words."""
+        """Note that the cache has looked, or has crashed and lists everything. Return sentences on the problems."""
         match operation:
             case BeganAnew():
                 self._open.clear()
@@ -108,7 +108,7 @@ Places = dict[str, tuple[str, str]]
 async def until_idle(
     system: System, monitor: Monitor, view: Callable[[], View], period_s: float, problems: list[str]
 ) -> None:
-    """Wait until the system is at rest. `problems` gets what was wrong one cycle (`period_s`) on, in words.
+    """Wait until the system is at rest. `problems` gets sentences on the problems one cycle (`period_s`) later.
 
     `view`: the one that the cache has now.
     """
@@ -151,7 +151,7 @@ async def _caught_up(system: System, view: Callable[[], View]) -> ViewChecked | 
 
 
 def _newest(system: System) -> int:
-    """The revision of the newest change that the cache must hear of."""
+    """Return the revision of the newest change that the cache must see."""
     return max((at for kind, at in system.store.tables.kind_revisions.items() if kind in WATCHED), default=0)
 
 
@@ -170,7 +170,7 @@ async def _answer_of(system: System) -> ViewChecked | None:
 
 
 def may_hold(monitor: Monitor) -> dict[str, str]:
-    """Nodes by uid of pods whose bind this process decided and which are not bound yet."""
+    """Return nodes by uid of pods whose bind this process decided and which are not bound yet."""
     mine = {uid: each for uid, each in monitor.decided.items() if each.life == monitor.lives}
     return {uid: each.bind.node for uid, each in mine.items() if uid not in monitor.truth.bound_at}
 

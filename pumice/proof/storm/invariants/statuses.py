@@ -1,4 +1,4 @@
-"""Statuses of PodGroups and of Volcano Jobs, against what their pods do.
+"""Statuses of PodGroups and of Volcano Jobs, against the states of their pods.
 
 Source: Volcano `framework/session.go` (jobStatus, getPodGroupPhase).
 """
@@ -32,18 +32,20 @@ Counts = tuple[int, ...]
 
 @dataclass(slots=True)
 class _JobBook:
-    """`pods`: by name, where each counts; `was`: (time, counts) of the last LAG_S seconds and the one before them."""
+    """The pods of a job. `pods`: by name, where each counts; `was`: (time, counts) of the last LAG_S seconds and the
+    one before them.
+    """
 
     pods: dict[str, str] = field(default_factory=dict[str, str])
     was: list[tuple[float, Counts]] = field(default_factory=list[tuple[float, Counts]])
 
     def counts(self) -> Counts:
-        """By COUNTERS."""
+        """Return the counts by COUNTERS."""
         counted = Counter(self.pods.values())
         return tuple(counted[name] for name in COUNTERS)
 
     def note(self, at: float) -> None:
-        """Something has changed just now."""
+        """Note a change at this moment."""
         self.was.append((at, self.counts()))
         past = len(list(takewhile(lambda entry: entry[0] <= at - LAG_S, self.was)))
         del self.was[: max(past - 1, 0)]
@@ -77,14 +79,14 @@ class JobCounts:
             yield from _wrong_count(obj, [(min(each), max(each)) for each in zip(*seen, strict=True)])
 
     def _is_said_anew(self, job: Object) -> bool:
-        """A write of anything else keeps the counters, which may be old by then."""
+        """Return whether the counters are new: a write of another field keeps them, and they may be old by then."""
         uid, status = job["metadata"]["uid"], section(job, "status")
         said = tuple(int(status.get(name) or 0) for name in COUNTERS)
         before, self._said[uid] = self._said.get(uid), said
         return said != before
 
     def wrong_at_rest(self, truth: StormTruth) -> Iterator[str]:
-        """Yield jobs that do not say what their pods are when nothing changes any more.
+        """Yield jobs whose status disagrees with their pods when nothing changes any more.
 
         Volcano's controller counts no pods while the PodGroup is not admitted, or not again (`syncJob`, `syncTask`):
         until then a Job says what was so before.
@@ -96,7 +98,7 @@ class JobCounts:
                 yield from _wrong_count(job, [(each, each) for each in counts])
 
     def _pod(self, pod: Object, *, deleted: bool) -> None:
-        """One that is made anew under its name, for the same Job, takes the place of the one before."""
+        """Count a pod: one that is made anew under its name, for the same Job, takes the place of the one before."""
         meta = pod["metadata"]
         name = f"{meta['namespace']}/{meta['name']}"
         job = "" if deleted else _job_of(meta)
@@ -143,8 +145,8 @@ WAITING: Final = ("Pending", "Inqueue")
 
 
 def wrong_statuses(truth: StormTruth, *, gang: bool) -> list[str]:
-    """Groups whose phase, or count of pods that run, is not what the api's pods say. `gang`: the gang plugin is there,
-    which finds a group unschedulable that is not ready.
+    """Yield groups whose phase, or count of running pods, disagrees with the api's pods. `gang`: the gang plugin is
+    configured, which finds a group unschedulable that is not ready.
     """
     found = (_wrong(truth, job, gang=gang) for job in _groups(truth))
     return list(islice(filter(None, found), MOST))
@@ -178,8 +180,9 @@ def _wrong(truth: StormTruth, job: str, *, gang: bool) -> str:
 
 
 def _group_state(pod: PodBook) -> str:
-    """Return its phase, except for pods being deleted and those that have not started; some wait, and ask for
-    nothing."""
+    """Return the group's phase, except for pods being deleted and those that have not started; whether some wait, and
+    request nothing.
+    """
     if pod.ended or (pod.phase == "Running" and not pod.deleting):
         return pod.phase
     if pod.deleting:

@@ -1,4 +1,4 @@
-"""The books of a storm's monitor: what the api's mutations say, with as much history as judging a decision needs.
+"""The books of a storm's monitor: the state by the api's mutations, with as much history as checking a decision needs.
 
 Sums over nodes and queues are kept up to date, so that judging a pod that fits needs no walk over the others.
 """
@@ -56,12 +56,12 @@ class History:
 
     @property
     def last(self) -> Any:
-        """Return the newest; None when there never was one."""
+        """Return the newest value; None without any."""
         return self.values[-1][1] if self.values else None
 
 
 class StormTruth:
-    """Pods, nodes, groups and queues after `revision`. `objects`: where what was written may be decoded already."""
+    """Pods, nodes, groups and queues after `revision`. `objects`: written objects that may be decoded already."""
 
     def __init__(self, objects: SharedObjects | None = None) -> None:
         self.read: Callable[[bytes], Object] = (objects or SharedObjects()).unpack
@@ -131,7 +131,7 @@ class StormTruth:
         table.setdefault(name, History()).add(self.revision, value)
 
     def _group(self, job: str, value: tuple[int, str] | None) -> None:
-        """Its members count in the queue that it names from now on."""
+        """Note a group: its members count in the queue that it names from now on."""
         before = self.queue_of(job)
         self._note(self.groups, job, value)
         after = self.queue_of(job)
@@ -172,7 +172,7 @@ class StormTruth:
         return obj
 
     def on(self, node: str, *, leaving: bool = True) -> Iterator[Object]:
-        """Return the pods on a node, those that have ended left out; `leaving`: with those that are being deleted."""
+        """Return the pods on a node, without ended ones; `leaving`: with those that are being deleted."""
         there = [self.pods[key] for key in self._on.get(node, ())]
         return (self.object_of(pod) for pod in there if leaving or not pod.deleting)
 
@@ -305,7 +305,9 @@ class StormTruth:
         return [self.pods[key] for key in self._members.get(job, ())]
 
     def lost_after(self, job: str, revision: int) -> list[str]:
-        """Uids of members the scheduler could still count on at `revision`, though they have failed or gone since."""
+        """Return uids of members that the scheduler could still count on at `revision`, though they have failed or gone
+        since.
+        """
         return [uid for at, uid in self._losses.get(job, ()) if at > revision]
 
     def stayed(self, uid: str, revision: int) -> bool:
@@ -322,6 +324,6 @@ def _read_group(obj: Object) -> tuple[int, str]:
 
 
 def _capability(obj: Object) -> Amounts:
-    """Of anything but pods, which no queue counts."""
+    """Return the capability without pods, which no queue counts."""
     said = amounts(section(obj, "spec").get("capability") or {})
     return {name: most for name, most in said.items() if name != "pods"}

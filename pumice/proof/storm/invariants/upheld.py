@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken invariant by name, in words, at a virtual time."""
+    """A broken invariant by name, with a sentence, at a virtual time."""
 
     invariant: str
     words: str

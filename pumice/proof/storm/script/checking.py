@@ -78,7 +78,7 @@ AMOUNT: Final = StormAmount()
 
 
 def read_amount(kind: type, found: Any) -> StormAmount:
-    """Raises ValueError for what is not a quantity from 0."""
+    """Read a quantity from 0 on. Raises ValueError for another text."""
     assert kind is StormAmount
     with suppress(QuantityError):
         if found is not None and quantity_of(found).sign() >= 0:
@@ -87,11 +87,11 @@ def read_amount(kind: type, found: Any) -> StormAmount:
 
 
 class Nothing(Struct, forbid_unknown_fields=True, rename=lambda name: name.replace("_", "-")):
-    """No details. What others may have is a class of its own below."""
+    """No details. Events with details have classes of their own below."""
 
 
 class NodeDetails(Nothing, kw_only=True):
-    """Of a node."""
+    """Details of a node."""
 
     cpu: StormAmount
     memory: StormAmount
@@ -108,14 +108,14 @@ class NodeDetails(Nothing, kw_only=True):
 
 
 class QueueDetails(Nothing):
-    """Of a queue."""
+    """Details of a queue."""
 
     weight: Counted = 1
     capability: dict[str, StormAmount] = field(default_factory=dict[str, StormAmount])
 
 
 class PodsDetails(Nothing, kw_only=True):
-    """Of pods that have no job."""
+    """Details of pods that have no job."""
 
     pods: Pods
     cpu: StormAmount = AMOUNT
@@ -139,13 +139,13 @@ class PodsDetails(Nothing, kw_only=True):
 
 
 class LooseDetails(PodsDetails):
-    """Of pods that a scheduler of their own may have."""
+    """Details of pods that may have another scheduler."""
 
     scheduler: str = ""
 
 
 class JobDetails(PodsDetails):
-    """Of a job."""
+    """Details of a job."""
 
     min: Whole = 0
     queue: str = ""
@@ -158,7 +158,7 @@ OWNERS: Final = (*JOBS, "pods")
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """`about`: kinds of what it is about, () for something new of its own; `amount` and `details`: their types."""
+    """A kind of event. `about`: kinds of its subject, () for a new object; `amount` and `details`: their types."""
 
     about: tuple[str, ...] = ()
     named: bool = True
@@ -186,7 +186,9 @@ HAPPENINGS: Final = {
 
 
 def check_script(script: Script, place: ValuePlace) -> None:
-    """Raises ConfigError, which names the file and `events[i].key`, for what no storm can be made of."""
+    """Check a script. Raises ConfigError, which names the file and `events[i].key`, for events that do not make a
+    storm.
+    """
     _check_rates(script, place)
     if script.config:
         source = f"{place.document.source}: config"

@@ -1,4 +1,4 @@
-"""Storage and devices of a storm: what nodes offer, and what pods claim of it."""
+"""Storage and devices of a storm: the offers of nodes, and the claims of pods."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def offers(node: str, details: Object) -> Iterator[Object]:
 
 
 def claimed(details: Object) -> Object:
-    """Return the part of a pod's spec that claims `devices` (how many), `storage` (the class), or what is `shared`."""
+    """Return the part of a pod's spec that claims `devices` (how many), `storage` (the class), or a `shared` claim."""
     spec: Object = {}
     if details.get("shared"):
         spec["resourceClaims"] = [{"name": "d", "resourceClaimName": details["shared"]}]

@@ -1,4 +1,4 @@
-"""Events of a storm, as a list: it can be generated, recorded, cut down, written down and run again.
+"""Events of a storm, as a list: it can be generated, recorded, cut down, written and run again.
 
 An event either comes at a time (`at`, virtual seconds) and does something to the cluster, or waits for an occasion
 (`on`, such as "bind default/j1-0 #2": the second attempt to bind that pod) and is a fault.
@@ -24,7 +24,9 @@ Version = Annotated[int, Meta(ge=1, description=f"a version from 1 to {VERSION}"
 
 
 class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`what`: its kind; `target`: the node, job, queue or actor; `amount`: seconds, steps or a share, by kind."""
+    """An event. `what`: its kind; `target`: the node, job, queue or actor; `amount`: seconds, steps or a share, by
+    kind.
+    """
 
     what: str
     at: NotNegative = 0.0
@@ -61,8 +63,9 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
 
 def read_script(path: Path) -> Script:
-    """Raises ConfigError, which names the file and `events[i].key`, for a file that cannot be read or is not a
-    storm."""
+    """Read a storm. Raises ConfigError, which names the file and `events[i].key`, for a file that cannot be read or is
+    not a storm.
+    """
     source = str(path)
     try:
         found: object = msgspec.json.decode(read_bytes(path))

@@ -30,7 +30,7 @@ Config = Annotated[str, Meta(description="the text of a scheduler.conf")]
 
 
 class WrittenProfile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A profile as a file has it.
+    """A profile in the form of a file.
 
     `rates`: probability by kind of fault; `disturbances`: how many of each; `include`: profiles to start from.
     `varied`: the seed says how much of the rates a storm has, from nothing to all of them.
@@ -48,14 +48,15 @@ class WrittenProfile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Profile(WrittenProfile, frozen=True):
-    """`place`: where it stands, for errors (nowhere, once composed)."""
+    """A profile. `place`: its place in a file, for errors (none, once composed)."""
 
     place: ValuePlace = NOWHERE
 
 
 def read_profiles(path: Path) -> dict[str, Profile]:
-    """Read the profiles by name; what they include is not looked up. Raises ConfigError with file, line, path, expected
-    and found."""
+    """Read the profiles by name, without their includes. Raises ConfigError with file, line, path, expected and
+    found.
+    """
     documents = read_documents(read_text(path), str(path))
     if len(documents) != 1:
         raise ConfigSyntaxError(f"expected one YAML document, was {len(documents)}", source=str(path))

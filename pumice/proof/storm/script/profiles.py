@@ -30,8 +30,9 @@ DEEPEST: Final = 50
 
 @cache
 def profiles(own: Path | None = None) -> dict[str, Profile]:
-    """Return the packaged ones and those of a file, with what they include, by name. ConfigError for anything wrong
-    there."""
+    """Return the packaged profiles and those of a file, with their includes, by name. ConfigError for any error
+    there.
+    """
     known = read_profiles(FILE)
     if own is not None:
         mine = read_profiles(own)
@@ -62,7 +63,7 @@ def profile(names: str, own: Path | None = None) -> Profile:
 
 
 def _include(name: str, known: Mapping[str, Profile], whole: dict[str, Profile], trail: tuple[str, ...]) -> Profile:
-    """With what it includes: what it says itself goes before that, but `varied` stays."""
+    """Return the profile with its includes: its own values override theirs, but `varied` stays."""
     if name in whole:
         return whole[name]
     chosen = known[name]
@@ -95,7 +96,9 @@ def _check_include(name: str, place: ValuePlace, known: Mapping[str, Profile], t
 
 
 def _check_sums(whole: Profile, place: ValuePlace, names: str) -> None:
-    """One throw of the dice decides about a request: faults past certainty would never strike."""
+    """Check the sums of rates: one throw of the dice decides about a request, so faults past certainty would never
+    strike.
+    """
     for sort, kinds in POSSIBLE.items():
         together = sum(whole.rates.get(kind, 0.0) for kind in kinds)
         if together > 1.0 + ROUNDING:

@@ -1,4 +1,4 @@
-"""Shares of cards and NUMA cells of a storm: what nodes have, and what pods ask for of it."""
+"""Shares of cards and NUMA cells of a storm: the offers of nodes, and the requests of pods."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _SLICES: Final = (
 
 
 def notes(node: str, details: Object) -> dict[str, str]:
-    """Of a node: the node agents report its `cards` (how many; `mig`: cut into slices), its `gpus-shared` and the
-    `cells` of its CPUs; `npus` and `chips` are reported already, the one to HAMi, the other to MindCluster.
+    """Return annotations of a node: the node agents report its `cards` (how many; `mig`: cut into slices), its
+    `gpus-shared` and the `cells` of its CPUs; `npus` and `chips` are reported already, the one to HAMi, the other to
+    MindCluster.
     """
     devices: Object = {}
     if details.get("cards"):
@@ -112,10 +113,10 @@ def limits(details: Object) -> dict[str, str]:
 
 
 def asking(details: Object) -> dict[str, str]:
-    """Labels of a pod that asks MindCluster for cores."""
+    """Return labels of a pod that requests cores of MindCluster."""
     return {"ring-controller.atlas": "ascend-310P", "vnpu-level": "low"} if details.get("npu-cores") else {}
 
 
 def policy(details: Object) -> dict[str, str]:
-    """Annotations of a pod that is to have its whole `cpu` in one cell."""
+    """Return annotations of a pod that must have its whole `cpu` in one cell."""
     return {POLICY: RESTRICTED} if details.get("whole") else {}

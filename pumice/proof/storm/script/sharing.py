@@ -1,5 +1,6 @@
-"""Shares of devices that nodes offer and pods ask for in a storm: as many as the scheduler's configuration hands
-out."""
+"""Shares of devices that nodes offer and pods request in a storm: as many as the scheduler's configuration
+hands out.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def kind_of(config: str) -> str:
 
 
 def with_shares(seed: int, events: Iterable[Event], share: float, config: str = "") -> Iterator[Event]:
-    """Events of a storm, where most nodes have cards or cells and a share of the jobs asks for parts of them."""
+    """Yield events of a storm, where most nodes have cards or cells and a share of the jobs requests parts of them."""
     random, kind = Random(f"shares {seed}"), kind_of(config)
     if kind == "slices":
         yield Event("geometries")

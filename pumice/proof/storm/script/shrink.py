@@ -127,12 +127,12 @@ def take_related(search: Search, words: str) -> None:
 
 
 def jobs_of(events: Sequence[Event]) -> list[str]:
-    """Their names."""
+    """Return their names."""
     return [event.target for event in events if event.what in OWNERS]
 
 
 def subject(event: Event, jobs: Sequence[str]) -> str:
-    """Return the job, node or queue that an event is about; a fault that strikes no job is about its own occasion."""
+    """Return the job, node or queue of an event; a fault that strikes no job has its own occasion as subject."""
     if not event.on:
         return event.target or event.what
     for word in re.findall(r"/([\w.-]+)", event.on):
@@ -143,7 +143,9 @@ def subject(event: Event, jobs: Sequence[str]) -> str:
 
 
 def leave_out(search: Search, key: Callable[[Event], Hashable]) -> None:
-    """All events of a key together: of half the keys at once, the most frequent first, then a quarter, down to one."""
+    """Leave out all events of a key together: of half the keys, the most frequent first, then a quarter, down
+    to one.
+    """
     keys = [each for each, _ in Counter(map(key, search.events)).most_common()]
     size = len(keys)
     while size > 1:
@@ -165,7 +167,7 @@ def leave_out_pieces(search: Search) -> None:
 
 
 def make_smaller(search: Search) -> None:
-    """Fewer pods in each job, plainer details, sooner crashes."""
+    """Make the script smaller: fewer pods in each job, plainer details, sooner crashes."""
     for index in range(len(search.events)):
         while any(search.take(_with(search.events, index, each)) for each in simpler_events(search.events[index])):
             pass

@@ -1,4 +1,4 @@
-"""The inputs of a storm, from a seed: nodes, queues, jobs that come and go, and what becomes of nodes meanwhile."""
+"""The inputs of a storm, from a seed: nodes, queues, jobs that come and go, and changes of nodes meanwhile."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SPREAD_S: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Nodes, and pods in all."""
+    """The size: nodes, and pods in all."""
 
     nodes: int = 20
     pods: int = 200
@@ -113,13 +113,13 @@ def _rush(random: Random) -> dict[str, Any]:
 
 
 def _loose(random: Random) -> dict[str, Any]:
-    """Return pods without a group of their own; every other time they ask for nothing, and are left to backfill."""
+    """Return pods without a group of their own; every other time they request nothing, and are left to backfill."""
     details: dict[str, Any] = {"pods": random.choice((1, 2, 3)), "seconds": random.choice((0, 3, 8))}
     return details | random.choice(({}, {"cpu": "1", "memory": "1Gi"}))
 
 
 def _plain(random: Random) -> dict[str, Any]:
-    """Return pods of Kubernetes' own scheduler; one time in three they may take others' room."""
+    """Return pods of Kubernetes' own scheduler; one time in three they may preempt."""
     details = _loose(random) | {"scheduler": DEFAULT_SCHEDULER}
     return details | random.choice(({}, {"cpu": "2", "memory": "1Gi"}, {"cpu": "3", "priority": "high"}))
 
@@ -139,7 +139,7 @@ def _disturbances(random: Random, size: Size, wanted: dict[str, float], inputs: 
 
 
 def _budget(random: Random, jobs: list[Event]) -> list[Event]:
-    """For a job, at its side: some of its pods may go, or none."""
+    """Return a budget for a job: some of its pods may go, or none."""
     if not jobs:
         return []
     job = random.choice(jobs)
@@ -173,7 +173,7 @@ def _disturbance(random: Random, what: str, at: float, node: str, jobs: list[str
 
 
 def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Event]:
-    """Events of a storm, where half of the nodes offer something and a share of the jobs claims some of it."""
+    """Yield events of a storm, where half of the nodes offer devices or storage and a share of the jobs claims some."""
     random = Random(f"claims {seed}")
     yield Event("claims")
     for event in events:

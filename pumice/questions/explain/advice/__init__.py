@@ -1,1 +1,1 @@
-"""Advice for a job that waits: changes that were tried, each by deciding the cycle again with it."""
+"""Advice for a waiting job: changes that were tried, each by deciding the cycle again with it."""

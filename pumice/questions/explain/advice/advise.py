@@ -1,4 +1,4 @@
-"""Advice for a job that waits: candidates from the trail, tried, and described with how far each helps."""
+"""Advice for a waiting job: candidates from the trail, tried, and described with their effect."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REMARK: Final = "it has no pods before it is admitted: tried as if they were the
 
 
 def with_pods(scene: Scene, job: str) -> Scene | None:
-    """That moment with the pods that the owner of the PodGroup "namespace/name" makes once it is admitted; None
+    """Return that moment with the pods that the owner of the PodGroup "namespace/name" makes once it is admitted; None
     where there are pods, or no controller that would make some.
     """
     handle = scene.view.jobs.by_key[job]
@@ -64,8 +64,8 @@ def _key(group: dict[str, object]) -> str:
 
 
 def about_claims(task: Task, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """PersistentVolumeClaims that a pod's volumes name and that do not exist, or have no volume: each with a volume
-    that is bound to it.
+    """Yield PersistentVolumeClaims that a pod's volumes name and that do not exist, or have no volume: each with a
+    volume that is bound to it.
     """
     for volume in task.template.volumes:
         claim = section(volume, "persistentVolumeClaim").get("claimName")
@@ -100,7 +100,7 @@ def _volume(claim: Identity, uid: str) -> Callable[[Object], None]:
 
 
 def about_schedulers(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """Pods of the PodGroup that ask for a scheduler that does not run here."""
+    """Yield pods of the PodGroup that name a scheduler that does not run here."""
     metadata = pod_group["metadata"]
     strangers: dict[str, list[Edit]] = {}
     pods = (who for who in objects if who[:2] == ("Pod", str(metadata.get("namespace") or "")))
@@ -117,8 +117,8 @@ def _of_volcano(pod: Object) -> None:
 
 
 def about_priority_classes(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """The PriorityClasses that a PodGroup and the pod templates of its Job name: worth nothing, or just more than
-    others are. With them there, its pods can be made as well.
+    """Yield the PriorityClasses that a PodGroup and the pod templates of its Job name, with value 0, or one above the
+    others. With them its pods can be made as well.
     """
     for name in dict.fromkeys(_classes_of(pod_group, objects)):
         if name and ("PriorityClass", "", name) not in objects:
@@ -163,7 +163,7 @@ Candidates = Callable[[Bench], tuple[list[ChangeFamily], list[Group]]]
 
 
 class Granted(NamedTuple):
-    """All objects that are missing, `made`, and where things are tried then. `most`: the greatest size of any."""
+    """The missing objects, `made`, and the bench with them. `most`: the greatest size of any."""
 
     made: tuple[Change, ...]
     bench: Bench
@@ -190,7 +190,9 @@ def _brings_all(found: Iterable[Found]) -> bool:
 
 
 def _granted(bench: Bench, size: int) -> Granted:
-    """With one made, others may turn out to be missing: those that pods name which can only be made then."""
+    """Return the granted objects. With one made, others may turn out to be missing: those that pods name which can only
+    be made then.
+    """
     made, most = list[Change](), 1
     while missing := [*_missing(bench)]:
         changes = [family.of(min(size, family.most)) for family in missing]
@@ -215,7 +217,9 @@ def _missing(bench: Bench) -> Iterator[ChangeFamily]:
 
 
 def _continue(bench: Bench, search: AdviceSearch, granted: Granted, candidates: Candidates) -> None:
-    """Adds what brings more of the job than anything before; and those objects alone where they bring all of it."""
+    """Add the change that brings more of the job than all before; and those objects alone where they bring all
+    of it.
+    """
     most = max([search.before.kept, *(one.result.kept for one in search.found)])
     further = AdviceSearch(granted.bench, granted.bench.attempt())
     alone = Found((), further.before, least=True)
@@ -258,7 +262,7 @@ BY_NAME: Final = "highestTierName"
 
 
 def about_topology(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """A wider tier, or none that has to be; of each that is asked for."""
+    """Yield a wider tier, or a topology that need not hold, for each requested topology."""
     specs = [section(obj, "spec") for who, obj in group.objects.items() if who[0] == "HyperNode"]
     tiers = {int(spec.get("tier") or 0): str(spec.get("tierName") or "") for spec in specs}
     by_name = {name: tier for tier, name in tiers.items() if name}
@@ -287,7 +291,7 @@ def _of_policy(number: int) -> Place:
 
 
 def _wider(group: WaitingGroup, who: str, place: Place, tiers: list[int]) -> ChangeFamily:
-    """`tiers`: the one that is allowed, and those above."""
+    """Return wider tiers. `tiers`: the allowed one, and those above."""
 
     def of(size: int) -> Change:
         def change(obj: Object) -> None:
@@ -318,7 +322,7 @@ MOST_SORTS: Final = 3
 
 
 def about_more_nodes(objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """Give a family of changes for each sort of node (by amounts and taints): n more of it."""
+    """Yield a family of changes for each sort of node (by amounts and taints): n more of it."""
     nodes = [obj for who, obj in objects.items() if who[0] == "Node"]
     for model in _sorts(nodes)[:MOST_SORTS]:
         yield ChangeFamily(5, MOST, _more(model, {str(obj["metadata"]["name"]) for obj in nodes}))
@@ -360,7 +364,7 @@ STEPS: Final = 100
 
 
 def about_overcommit(config: SchedulerConfig) -> Iterator[ChangeFamily]:
-    """A greater factor, where the plugin is asked at all."""
+    """Yield a greater factor, where the plugin is asked at all."""
     option = config.plugin(OVERCOMMIT)
     if option is None:
         return
@@ -386,7 +390,7 @@ def _with_factor(config: SchedulerConfig, factor: float) -> SchedulerConfig:
 
 class Helps(TypedDict):
     """Changes that help together: `fit`: so many pods of the job get a node then, `of` so many; `alone`: with each
-    change alone. `evicted`: so many others go for it. `least`: less does not do.
+    change alone. `evicted`: so many others are evicted for it. `least`: a smaller change does not help.
     """
 
     changes: list[str]
@@ -400,8 +404,8 @@ class Helps(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Sentences, the best first; `remark`: why there are none, or not all. `data`: the same to compute with.
-    `supposed`: what was not asked of processes outside.
+    """Sentences, the best first; `remark`: why there are none, or not all. `data`: the same for programs. `supposed`:
+    questions to outside processes that were not asked.
     """
 
     sentences: list[str] = field(default_factory=list[str])
@@ -412,7 +416,7 @@ class Advice:
 
 def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     """Return the changes that bring the job of that pod, or of that name, further. Empty for a pod without a job or a
-    job that does not wait. `seconds`: as work (see `pumice.work`), what it took to get there included.
+    job that does not wait. `seconds`: as work (see `pumice.work`), with the work up to here.
     """
     job = next(iter(jobs_of(scene.view, kind, name)), None)
     if job is None or scene.view.jobs.by_key[job].spec is None:
@@ -441,7 +445,7 @@ def _untold(bench: Bench) -> str:
 
 
 def searched_on(bench: Bench, job: str) -> AdviceSearch | None:
-    """None for a job that needs no help. Raises TimeOverError when it could not even begin."""
+    """Search for changes; None for a job that needs no help. Raises TimeOverError when it could not even begin."""
     tasks = len(bench.view.jobs.by_key[job].tasks)
     before = bench.attempt()
     if (tasks and before.kept >= tasks) or (not tasks and before.admitted and not _lacks_pods(bench)):
@@ -457,7 +461,7 @@ def searched_on(bench: Bench, job: str) -> AdviceSearch | None:
 
 
 def _add_nodes(bench: Bench, search: AdviceSearch) -> None:
-    """More nodes, after all else: they help nearly always, and say nothing of what is wrong."""
+    """Add nodes after all other changes: they nearly always help, and do not tell the cause."""
     if bench.spent():
         search.known += 1
         return
@@ -473,8 +477,8 @@ def _lacks_pods(bench: Bench) -> bool:
 
 
 def candidates(bench: Bench) -> tuple[list[ChangeFamily], list[Group]]:
-    """Return all that might bring the job further, out of what refused its pods that wait, and out of its objects; and
-    what of it may be needed together.
+    """Return all changes that might bring the job further, from the refusals of its waiting pods and from its objects;
+    and those that may be needed together.
     """
     waiting = bench.waiting()
     alike: dict[int, list[Task]] = {}

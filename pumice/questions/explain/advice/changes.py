@@ -1,4 +1,4 @@
-"""Changes to the objects of a cluster, as data: what each object becomes, and the words for it."""
+"""Changes to the objects of a cluster, as data: the new form of each object, and a sentence."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Change:
     """Action of a person, and its edits of objects and of the configuration. `remade`: controllers then make of the
-    objects what they could not make before. `amount`: how much it adds or takes, as a part of what the job asks for, or
-    of what there was; 0 where nothing is counted. `subject`: what `words` begin with, where a change of the same thing
-    can go on from there.
+    objects what they could not make before. `amount`: how much it adds or takes, as a part of the job's request, or of
+    the earlier amount; 0 where nothing is counted. `subject`: the beginning of `words`, where a change of the same
+    subject can continue from there.
     """
 
     words: str
@@ -44,10 +44,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFamily:
-    """A change that can be made smaller or greater: `of` `least` … `most`. `rank` orders families: the smaller the
-    sooner. `least` 0: it may turn out not to be needed beside others. `instead`: of a size that helps, other forms that
-    may be less, that one the greatest; None: there are none. `near`: where one less does not help as far, no other is
-    tried.
+    """A change in several sizes: `of` `least` … `most`. `rank` orders families: the smaller the sooner. `least` 0: it
+    may turn out not to be needed beside others. `instead`: for a size that helps, other forms that may be smaller, that
+    one the greatest; None without others. `near`: where one less does not help as far, no other is tried.
     """
 
     rank: int
@@ -63,7 +62,7 @@ Group = tuple[ChangeFamily, ...]
 
 
 def in_words(changes: Sequence[Change], more: Sequence[str]) -> str:
-    """Return all of them; those of one subject that follow each other share it. `more` follows each."""
+    """Return all of them as text; consecutive ones of one subject share it. `more` follows each."""
     said = ""
     for place, change in enumerate(changes):
         if place and change.subject and change.subject == changes[place - 1].subject:

@@ -1,4 +1,4 @@
-"""Changes about the job itself and whether there is a queue for it: minAvailable, priority, preemption policy."""
+"""Changes about the job itself and its queue's existence: minAvailable, priority, preemption policy."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ EVICTING: Final = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim")
 
 @dataclass(frozen=True)
 class WaitingGroup:
-    """The job as its objects say it. `asked`: what its pods that wait ask for together (resource -> amount in the
-    scheduler's units), else its minimum; `grain`: of what all amounts that pods ask for are multiples; `waiting`: its
-    pods that wait; `actions`: those of the cycle.
+    """The job by its objects. `asked`: the request of its waiting pods together (resource -> amount in the scheduler's
+    units), else its minimum; `grain`: all requested amounts are multiples of it; `waiting`: its waiting pods;
+    `actions`: those of the cycle.
     """
 
     objects: Mapping[Identity, Object]
@@ -59,7 +59,7 @@ def amounts_in(resource: Resource) -> dict[str, float]:
 
 
 def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """All there are."""
+    """Yield all changes about the job itself."""
     yield from _fewer(group)
     queue = group.objects.get(group.queue)
     if queue is None:
@@ -72,9 +72,7 @@ def about_group(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def about_misplaced(config: SchedulerConfig, objects: Mapping[Identity, Object]) -> Iterator[ChangeFamily]:
-    """Move the PodGroups that are in queues with children, while capacity schedules nothing: each to the first queue
-    below.
-    """
+    """Move PodGroups from queues with children, while capacity schedules nothing: each to the first queue below."""
     if not is_in_a_tree(config):
         return
     parents = {
@@ -148,7 +146,7 @@ def _priorities(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def _gates(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """Pods that are held back until their scheduling gates are removed."""
+    """Yield pods that wait until their scheduling gates are removed."""
     gated = {pod: gates for pod in group.waiting if (gates := _spec(group, pod).get("schedulingGates"))}
     if gated:
         names = sorted({str(gate.get("name")) for gates in gated.values() for gate in gates})

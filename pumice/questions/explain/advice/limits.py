@@ -1,4 +1,4 @@
-"""Changes about what limits a job: its queue, those above, quotas, and victims."""
+"""Changes of a job's limits: its queue, those above, quotas, and victims."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PARTS: Final = ("capability", DESERVED)
 
 @dataclass(frozen=True)
 class LimitTable:
-    """One object's limits (resource -> text), of what is asked for: `paths` say where they stand in it, `what` is how
-    people call them. `asked` and `grain`: see `WaitingGroup`.
+    """One object's limits (resource -> text) on requested resources: `paths` are their places in it, `what` its name
+    for people. `asked` and `grain`: see `WaitingGroup`.
     """
 
     who: Identity
@@ -39,11 +39,11 @@ class LimitTable:
     grain: Mapping[str, int]
 
     def family(self, name: str) -> ChangeFamily:
-        """More of one resource."""
+        """Return changes that give more of one resource."""
         return self._family(2, name, 1, OTHERS * self.asked[name])
 
     def lower(self, name: str) -> ChangeFamily:
-        """Less of it, not nothing: that would say that it counts no more."""
+        """Return changes that lower a limit, not to 0, which would mean that it does not count."""
         return self._family(3, name, -1, _count(name, self.listed[name]) - self._grain(name))
 
     def _grain(self, name: str) -> int:
@@ -69,14 +69,14 @@ class LimitTable:
 
 
 def about_limits(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """Each limit by itself."""
+    """Yield each limit by itself."""
     for table in _tables(group):
         yield from map(table.family, table.listed)
     yield from _weights(group)
 
 
 def joint_limits(group: WaitingGroup) -> Iterator[Group]:
-    """All limits of one table together, although some may turn out to be wide enough."""
+    """Yield all limits of one table together, although some may turn out to be wide enough."""
     for table in _tables(group):
         if len(table.listed) > 1:
             yield tuple(replace(table.family(name), least=0) for name in table.listed)
@@ -96,7 +96,7 @@ def _of_queue(group: WaitingGroup, who: Identity, field: str, listed: Mapping[st
 
 
 def what_deserves(group: WaitingGroup, who: Identity) -> Iterator[ChangeFamily]:
-    """Another queue that deserves less of what the job asks for."""
+    """Yield another queue with a lower deserved amount of the requested resources."""
     listed = _raisable(group.asked, section(group.objects[who], "spec").get(DESERVED))
     families = map(_of_queue(group, who, DESERVED, listed).lower, listed)
     yield from (family for family in families if family.most > 0)
@@ -142,7 +142,7 @@ def _quotas(group: WaitingGroup) -> Iterator[LimitTable]:
 
 
 def _grain_of_minima(group: WaitingGroup) -> dict[str, int]:
-    """Of what all that jobs of the namespace ask for at least is a multiple, by the names that quotas have for it."""
+    """Return the amount of which all minimums of the namespace's jobs are multiples, by the quotas' names."""
     grain: dict[str, int] = {}
     for who, obj in group.objects.items():
         if who[:2] == group.who[:2]:
@@ -162,7 +162,7 @@ def _whole(name: str) -> bool:
 
 
 def _count(name: str, text: str) -> int:
-    """Memory in bytes, pods whole, all else in thousandths."""
+    """Return memory in bytes, pods whole, all others in thousandths."""
     quantity = quantity_of(text)
     return quantity.value() if _whole(name) else quantity.milli_value()
 
@@ -180,7 +180,7 @@ MOST: Final = 10
 
 
 def about_victims(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """All there are."""
+    """Yield all changes about victims."""
     if set(RECLAIMING) & set(group.actions):
         yield from _reclaimable(group)
         for who in _other_queues(group)[:MOST]:
@@ -192,7 +192,7 @@ def about_victims(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def _reclaimable(group: WaitingGroup) -> Iterator[ChangeFamily]:
-    """Other queues that are said not to give back what they have: each by itself, then all."""
+    """Yield other queues that do not allow reclaim: each by itself, then all."""
     closed = [who for who in _other_queues(group) if section(group.objects[who], "spec").get("reclaimable") is False]
     for who in closed[:MOST]:
         yield ChangeFamily(2, 1, _always(_giving(who)))
@@ -204,7 +204,7 @@ def _reclaimable(group: WaitingGroup) -> Iterator[ChangeFamily]:
 
 
 def _other_queues(group: WaitingGroup) -> list[Identity]:
-    """Return those that have jobs, the one with the most first."""
+    """Return the queues that have jobs, the one with the most first."""
     groups = (obj for who, obj in group.objects.items() if who[0] == "PodGroup")
     jobs = Counter(str(section(obj, "spec").get("queue")) for obj in groups)
     others = [who for who in group.objects if who[0] == "Queue" and who != group.queue and jobs[who[2]]]
@@ -224,7 +224,7 @@ def _always(change: Change) -> Callable[[int], Change]:
 
 
 def _with_action(action: str) -> Callable[[SchedulerConfig], SchedulerConfig]:
-    """Before backfill, as Volcano's own configurations have it."""
+    """Return the actions with one more before backfill, as in Volcano's own configurations."""
 
     def changed(before: SchedulerConfig) -> SchedulerConfig:
         actions = list(before.actions)

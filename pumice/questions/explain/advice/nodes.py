@@ -1,4 +1,4 @@
-"""Changes about nodes, out of all that filters said against each of them: taints, cordons, labels, and more room."""
+"""Changes about nodes, from all filters' refusals of each: taints, cordons, labels, and more room."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ TAINTED, CORDONED, ELSEWHERE = "TaintToleration", "NodeUnschedulable", "NodeAffi
 @dataclass(frozen=True)
 class NodeRefusals:
     """Refusals that keep equal tasks off the nodes. `against`: node -> the names of all filters that refuse it;
-    `waiting`: the pods of that template that wait; `grain`: of what all amounts that pods ask for are multiples, by
-    resource.
+    `waiting`: the waiting pods of that template; `grain`: all requested amounts are multiples of it, by resource.
     """
 
     task: Task
@@ -46,7 +45,7 @@ class NodeRefusals:
 
 
 def against_each(look: Look) -> dict[str, frozenset[str]]:
-    """Node -> every filter that refuses it now; empty for a node that fits, or that was only refused before."""
+    """Return node -> every filter that refuses it now; empty for a node that fits, or that was only refused before."""
     found: list[set[str]] = [set() for _ in look.names]
     for answer in look.every:
         for row in np.flatnonzero(answer.codes).tolist():
@@ -55,7 +54,7 @@ def against_each(look: Look) -> dict[str, frozenset[str]]:
 
 
 def about_nodes(refused: NodeRefusals) -> Iterator[ChangeFamily]:
-    """All there are."""
+    """Yield all changes about nodes."""
     yield from _taints(refused)
     if cordoned := refused.by(CORDONED):
         yield _on_nodes(1, cordoned, lambda names: f"uncordon {in_brief(names)}", _uncordon)
@@ -84,7 +83,7 @@ def _on_nodes(
 
 
 def in_brief(names: Sequence[str]) -> str:
-    """ "node n0", or how many nodes and the first of them."""
+    """Return "node n0", or the number of nodes and the first of them."""
     return (
         f"node {names[0]}"
         if len(names) == 1
@@ -163,7 +162,7 @@ def _labelled(names: Sequence[str], labels: dict[str, str]) -> ChangeFamily:
 
 
 def _asked_of_nodes(affinity: dict[str, Any]) -> dict[str, str]:
-    """Labels that the first term of a required node affinity asks for, where it is only of In and Exists."""
+    """Return labels that the first term of a required node affinity requests, where it contains only In and Exists."""
     required = section(section(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
     terms: list[dict[str, Any]] = required.get("nodeSelectorTerms") or [{}]
     term = terms[0]
@@ -207,7 +206,7 @@ class Addition:
 
     @property
     def change(self) -> Change:
-        """Return the addition in words, and what it does to the nodes."""
+        """Return the addition as a sentence, with its edits of the nodes."""
         refused, names = self.refused, self.names
         asked = {refused.room.resources[place]: value for place, value in refused.task.template.items}
         part = sum(value / asked[name] for name, value in self.much.items()) * len(names) / len(refused.waiting)
@@ -216,7 +215,7 @@ class Addition:
         return Change(f"{told} more on {each}{in_brief(names)}", _adding(names, self.much), amount=part)
 
     def less(self, resources: Sequence[str]) -> ChangeFamily | None:
-        """Less of the first of these by as little as anything could depend on, then of the others."""
+        """Return a smaller addition: less on the first node by the smallest amount that matters, then on the others."""
         if not resources:
             return None
         name, *others = resources
@@ -254,7 +253,7 @@ class SpreadAddition:
         return self.on(min(size, len(self.names)), ceil(size / len(self.names)))
 
     def on(self, nodes: int, tasks: int) -> Addition:
-        """Room for so many tasks on each of so many of the nodes, the nearest to it first."""
+        """Return room for so many tasks on each of so many of the nodes, the nearest to it first."""
         chosen, much = self.names[:nodes], dict[str, float]()
         for name in chosen:
             for resource, value in self.refused.room.lacks(self.refused.task, name, tasks).items():
@@ -262,7 +261,7 @@ class SpreadAddition:
         return Addition(self.refused, chosen, much)
 
     def _otherwise(self, size: int) -> ChangeFamily | None:
-        """Other forms of at least as many tasks that are less in all, and this one as the greatest."""
+        """Return smaller forms for at least as many tasks, and this one as the greatest."""
         here = self._of(size)
         tasks = len(here.names) * ceil(size / len(self.names))
         forms = {
@@ -283,9 +282,9 @@ class SpreadAddition:
 
 
 def more_room(refused: NodeRefusals) -> Iterator[ChangeFamily]:
-    """Whole tasks at a time, for who takes it first is not known: so much on each of some nodes that one more task fits
-    there; and on one node, so much that all do. Then less, as far as that does as well. Nodes that lack cards by
-    themselves, for of some kinds a node has as many as its status says.
+    """Yield additions for whole tasks, since the first taker is unknown: on each of some nodes room for one more task;
+    and on one node room for all. Then less, as far as that helps as well. Nodes that lack cards come alone, since for
+    some kinds a node has as many as its status says.
     """
     against = {name: who for name, who in refused.against.items() if name in refused.nodes}
     yield from _of_nodes(refused, [name for name, who in against.items() if who <= {SHORT}])

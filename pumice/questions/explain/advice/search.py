@@ -1,4 +1,4 @@
-"""Looking for what helps: every family of changes is tried, and the smallest of each that helps as far is found."""
+"""Search for advice: every family of changes is tried, and the smallest of each that helps as far is found."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class TrialBench(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Changes (one, or several together) that help, and how far. `least`: with one less of any it is not as far; when
-    the time was over first, that is unknown. `alone`: how many tasks each of several has stay by itself.
+    """Changes (one, or several together) that help, and how far. `least`: with one less of any they help less; unknown
+    when the time was over first. `alone`: how many tasks keep their places by each of several.
     """
 
     changes: tuple[Change, ...]
@@ -48,7 +48,7 @@ class Found:
 
 @dataclass(slots=True)
 class AdviceSearch:
-    """`tried` of `known` families and pairs were tried before the time was over."""
+    """A search for advice. `tried` of `known` families and pairs were tried before the time was over."""
 
     bench: TrialBench
     before: TrialResult
@@ -58,8 +58,8 @@ class AdviceSearch:
     _reached: dict[int, TrialResult] = field(default_factory=dict[int, TrialResult])
 
     def run(self, families: Sequence[ChangeFamily], joint: Sequence[Group] = ()) -> None:
-        """One by one, each as far as it goes; then not as far, for more of a change may help less; `joint` ones where
-        no member brings all of the job; in pairs if nothing does, first with those by which it came further.
+        """Try families one by one, each to its end; then not as far, since more of a change may help less; `joint` ones
+        where no member brings all of the job; and pairs if nothing does, first with those that brought it further.
         """
         ordered = sorted(families, key=lambda family: family.rank)
         try:
@@ -92,12 +92,12 @@ class AdviceSearch:
         return self._is_all(self._after((family,)))
 
     def _after(self, group: Group) -> TrialResult:
-        """Return the best that is known of any of them by itself."""
+        """Return the best known result of any of them by itself."""
         return max((self._reached.get(id(family), self.before) for family in group), key=lambda result: result[:3])
 
     def _pairs(self, ordered: Sequence[ChangeFamily]) -> Iterator[list[Group]]:
-        """Among the nearest: first with those by which the job came further, though it did not start, or not all of it;
-        then the others.
+        """Yield pairs among the nearest: first with those that brought the job further, though it did not start, or not
+        all of it; then the others.
         """
         closer = [family for family in ordered if self._after((family,))[:3] > self.before[:3]]
         nearest = sorted(ordered, key=lambda family: tuple(-part for part in self._after((family,))[:3]))[:NEAREST]
@@ -105,7 +105,7 @@ class AdviceSearch:
             yield [pair for pair in combinations(nearest, 2) if known == any(family in closer for family in pair)]
 
     def _all(self, groups: Sequence[Group], starts: Callable[[Group], Iterable[Sizes]]) -> list[Group]:
-        """Those that did not help."""
+        """Return the families that did not help."""
         self.known += len(groups)
         return [group for group in groups if not self._try(group, starts(group))]
 
@@ -131,7 +131,7 @@ class AdviceSearch:
         return True
 
     def _otherwise(self, family: ChangeFamily, known: TrialResult) -> tuple[Group, Descent, Sizes, bool]:
-        """Return the least of other forms that helps as far as the greatest, where that is `known`; and so on."""
+        """Return the smallest of other forms that helps as far as the greatest, where that is `known`; and so on."""
         descent = Descent(self.bench, (family,), {(family.most,): known})
         sizes: Sizes = (family.most,)
         least = True
@@ -164,7 +164,7 @@ def in_between(group: Group) -> Iterable[Sizes]:
 
 
 def from_below(least: int, end: int) -> Iterator[int]:
-    """Sizes from `least` on, below `end`: each greater than the one before by half at most, or by one."""
+    """Yield sizes from `least` on, below `end`: each greater than the one before by half at most, or by one."""
     size = least
     while size < end:
         yield size
@@ -172,7 +172,7 @@ def from_below(least: int, end: int) -> Iterator[int]:
 
 
 class Descent:
-    """One group of families in all the sizes that were tried."""
+    """One group of families in all their tried sizes."""
 
     def __init__(self, bench: TrialBench, group: Group, known: Mapping[Sizes, TrialResult] | None = None) -> None:
         self._bench = bench
@@ -180,16 +180,17 @@ class Descent:
         self._known: dict[Sizes, TrialResult] = {**(known or {})}
 
     def result(self, sizes: Sizes) -> TrialResult:
-        """Tried once."""
+        """Return the result of the sizes, tried once."""
         if sizes not in self._known:
             changes = [family.of(size) for family, size in zip(self._group, sizes, strict=True) if size]
             self._known[sizes] = self._bench.attempt(*changes)
         return self._known[sizes]
 
     def smallest(self, sizes: Sizes) -> tuple[Sizes, bool]:
-        """Return the smallest sizes that bring the job as far: by halving, which is sure where more never helps less.
-        More may help less, where others take what is in between: so a few small sizes of one family are tried as well,
-        and then one by one as long as one less does. What was found so far, and False, when the time is over.
+        """Return the smallest sizes that bring the job as far: by halving, which is certain where more never helps
+        less. More may help less, where others take the difference: so a few small sizes of one family are tried as
+        well, and then one by one as long as one less suffices. When the time is over, return the best so far, and
+        False.
         """
         goal, best = self.result(sizes), sizes
         try:

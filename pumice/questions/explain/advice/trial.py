@@ -1,4 +1,4 @@
-"""Trials of changes: the objects are changed, the view follows, the cycle is decided, and all is put back."""
+"""Trials of changes: the objects are changed, the view follows, the cycle is decided, and everything is restored."""
 
 from __future__ import annotations
 
@@ -50,12 +50,14 @@ def budget(seconds: float) -> WorkBudget:
 
 
 def demand_time(spent: Spent) -> None:
-    """Raises TimeOverError."""
+    """Check that time is left. Raises TimeOverError."""
     spent.demand()
 
 
 def while_time(items: Iterable[T], spent: Spent) -> Iterator[T]:
-    """One by one, each an object that is read. Raises TimeOverError before one for which nothing is left."""
+    """Yield one object after the other, each of which costs a reading. Raises TimeOverError before one that the budget
+    does not cover.
+    """
     for item in items:
         spent.demand(OBJECT)
         yield item
@@ -63,7 +65,7 @@ def while_time(items: Iterable[T], spent: Spent) -> Iterator[T]:
 
 class TimedTrail(Trail):
     """The trail of one job in a cycle that is broken off (TimeOverError) when the work is over: at the next job or task
-    that an action is done with. `nodes`: how many there are.
+    that an action ends for. `nodes`: their number.
     """
 
     def __init__(self, job: str, spent: Spent, nodes: int) -> None:
@@ -71,12 +73,12 @@ class TimedTrail(Trail):
         self._spent, self._step = spent, of_step(nodes)
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """The action is done with the job for now, or with one HyperNode for it."""
+        """Note that the action is done with the job for now, or with one HyperNode for it."""
         self._spent.demand(self._step)
         super().job_ended(job, ending, detail, domain)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """The action is done with the task, or with one node for it."""
+        """Note that the action is done with the task, or with one node for it."""
         self._spent.demand(self._step)
         super().task_ended(task, ending, detail, node)
 
@@ -88,8 +90,8 @@ OWNED: Final = ("Pod", "PodGroup")
 
 
 def made_again(objects: Mapping[Identity, Object], gone: Iterable[Object], now: float) -> dict[Identity, Object]:
-    """Return pods that the owners of those `gone` make again, as of `now` (seconds since the epoch), and what changes
-    with that. Others' pods are nothing to their controllers and are not looked at.
+    """Return pods that the owners of those `gone` make again, as of `now` (seconds since the epoch), and the changes
+    that follow. Pods of others are ignored by their controllers, and not read.
     """
     owners = {uid for pod in gone for uid in _controllers(pod)}
     if not owners:
@@ -139,9 +141,9 @@ Changed = dict[Identity, Object | None]
 
 
 class TrialResult(NamedTuple):
-    """Progress of a job, ordered by how far it came: tasks that kept their places, tasks that found some at all (of a
-    gang they may have been taken back), whether it is admitted, and less the pods that were evicted for it. `pods`: how
-    many tasks it has.
+    """Progress of a job, in the order of comparison: tasks that kept their places, tasks that found some at all (a gang
+    may have lost them again), whether it is admitted, and, negative, the pods that were evicted for it. `pods`: its
+    number of tasks.
     """
 
     kept: int
@@ -166,8 +168,8 @@ class TrialMoment(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Bench on which changes are tried. `objects` by identity, as the cycle saw them; `scene` has a view of its own;
-    `untold`: Jobs whose policies for evictions were not followed. Whatever it does raises TimeOverError when the time
-    is `spent`, and leaves all as it was.
+    `untold`: Jobs whose policies for evictions were not followed. Every method raises TimeOverError when the time is
+    `spent`, and restores the state.
     """
 
     scene: Scene
@@ -201,7 +203,7 @@ class Bench:
         return next(named)
 
     def following(self, changes: Sequence[Change]) -> Bench:
-        """Another, where these changes to objects have been made."""
+        """Return another bench with these changes to objects."""
         objects = [*{**self.objects, **self.after(changes)}.values()]
         return self.elsewhere(replace(self.scene, recorded=None, objects=lambda: objects))
 
@@ -219,7 +221,7 @@ class Bench:
         )
 
     def attempt(self, *changes: Change) -> TrialResult:
-        """The cycle with these changes, and those after it in which what it promises comes true."""
+        """Return the cycle with these changes, and later ones in which its pipelined tasks get their room."""
         demand_time(self.spent)
         config = self.scene.config
         for change in changes:
@@ -239,8 +241,8 @@ class Bench:
         return self.view.snapshot(volume_rules(self.scene.config, ignored))
 
     def _decide(self, now: TrialMoment, config: SchedulerConfig, later: int) -> TrialResult:
-        """Room that was promised counts when its tasks have it, so many cycles `later` at most: those who hold it gone.
-        Where no pod leaves, a promise has no effect.
+        """Decide: pipelined room counts when its tasks have it, at most so many cycles `later`, after its holders have
+        gone. Where no pod leaves, a pipelined task does not count.
         """
         trail = TimedTrail(self.job, self.spent, self.view.nodes.count)
         self._charge_cycle()
@@ -280,7 +282,7 @@ class Bench:
         return close_session(session)
 
     def _carried_out(self, now: TrialMoment, result: CycleResult) -> Changed:
-        """Return the objects after the cycle's decisions; None: those that are deleted."""
+        """Return the objects after the cycle's decisions; None for deleted ones."""
         going = {("Pod", one.namespace, one.name) for one in self.scene.in_flight if isinstance(one, Evict)}
         given = [obj for who, obj in now.objects.items() if who not in going]
         remaining = {identity_of(obj): obj for obj in next_objects(given, result, now.clock.now)}
@@ -299,7 +301,7 @@ class Bench:
 
     @contextmanager
     def _put(self, before: Mapping[Identity, Object], after: Mapping[Identity, Object | None]) -> Generator[None]:
-        """The view with these objects."""
+        """Return the view with these objects."""
         try:
             for who, obj in after.items():
                 self._see(before.get(who), obj)

@@ -1,5 +1,5 @@
-"""A defragmentation plan: few pods whose move to other nodes lets a job start. Every plan that is reported has been
-lived through: the moved pods are taken by their new nodes, and then the job starts.
+"""A defragmentation plan: few pods whose move to other nodes lets a job start. Every reported plan has been simulated:
+the new nodes take the moved pods, and then the job starts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from pumice.storage import codec
 
 @dataclass(frozen=True, slots=True)
 class StartAnswer:
-    """`code`: Nodes, Capability, Priority, FewerJobs or Moves. `amount` of it (of Capability: so many resources are
-    raised) lets the job start after `starts_s`, by `changes`. `least`: everything smaller was tried and does not do;
-    else it is the best that was found. `bound`: with less it cannot be. `of`: nodes like which, which queue, which jobs
-    or pods. `tried`: how many futures.
+    """An answer. `code`: Nodes, Capability, Priority, FewerJobs or Moves. `amount` of it (of Capability: so many
+    resources are raised) lets the job start after `starts_s`, by `changes`. `least`: everything smaller was tried and
+    does not suffice; otherwise it is the best that was found. `bound`: a smaller one cannot suffice. `of`: nodes like
+    which, which queue, which jobs or pods. `tried`: the number of futures.
     """
 
     code: str
@@ -58,8 +58,8 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """`free` by node; `pods` that may be moved: node and amount; the gang: `asked` by each of its pods that waits, of
-    which `needed` must find room.
+    """The stock of a plan. `free` by node; `pods` that may be moved: node and amount; the gang: `asked` by each of its
+    waiting pods, `needed` of which must find room.
     """
 
     free: Mapping[str, Amount]
@@ -142,7 +142,7 @@ def _smallest(asked: Sequence[Amount]) -> Amount:
 
 
 def fits(free: Amount, amount: Amount) -> int:
-    """Return how many of an amount fit at once."""
+    """Return how many times an amount fits."""
     counts = [int((free.get(name, 0.0) + SLACK) // value) for name, value in amount.items() if value > 0]
     return max(min(counts, default=NEVER), 0)
 
@@ -173,7 +173,7 @@ PERIODS: Final = 20
 
 
 def plans(question: StartQuestion) -> Iterator[StartAnswer]:
-    """Yield one plan, the least on few nodes; none where no plan was found."""
+    """Yield one plan, the smallest on few nodes; none where no plan was found."""
     stock = stock_of(question)
     if stock.needed <= 0 or not stock.asked:
         return
@@ -236,8 +236,8 @@ def every_plan(stock: Stock, bound: int, spent: Callable[[], bool]) -> Iterator[
 
 
 def some_plans(stock: Stock) -> Iterator[tuple[Move, ...]]:
-    """Nodes are emptied one after the other, for one more pod of the gang each time, the least pods first; each time
-    that a plan does not do, the nodes are taken in another order.
+    """Yield plans that empty nodes one after the other, for one more pod of the gang each time, the fewest pods first;
+    each time that a plan fails, the nodes are taken in another order.
     """
     nodes = sorted(stock.free)
     for attempt in range(ATTEMPTS):
@@ -263,8 +263,9 @@ def _emptied(stock: Stock, nodes: Sequence[str]) -> list[Move]:
 
 
 def _one_more(stock: Stock, node: str, asked: Amount, closed: set[str]) -> list[Move]:
-    """Return pods of a node that go elsewhere for one more of the gang to fit there, the greatest first; [] where none
-    can."""
+    """Return pods of a node that move elsewhere so that one more of the gang fits there, the greatest first; [] where
+    none can.
+    """
     there = sorted(
         (pod for pod, (where, _) in stock.pods.items() if where == node), key=lambda pod: (-_size(stock, pod), pod)
     )
@@ -299,7 +300,7 @@ def _size(stock: Stock, pod: str) -> float:
 
 
 def works(question: StartQuestion, moves: Sequence[Move]) -> float | None:
-    """Return when the job starts once these moves are made; None: it does not, or a node refuses its pod."""
+    """Return when the job starts after these moves; None when it does not, or a node refuses its pod."""
     words = ", ".join(f"{move.pod} to {move.target}" for move in moves)
     made = {move.pod: _on(move.target) for move in moves}
     starts_s = question.starts(ForkChange(words, lambda fork: _replaced(fork, made)))
@@ -331,7 +332,7 @@ def _on(node: str) -> Any:
 
 
 def _pinned(node: str) -> Any:
-    """Waiting, and for this node alone."""
+    """Return the pod as waiting, and for this node alone."""
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
 
     def pinned(pod: Object) -> Object:

@@ -1,4 +1,4 @@
-"""Searches for what would let a job start: nodes, capability, priority, or fewer running jobs.
+"""Searches for changes that let a job start: nodes, capability, priority, or fewer running jobs.
 
 Each is the least that was found to do, and each is found by living through it.
 """
@@ -38,7 +38,7 @@ MOST: Final = 5
 
 
 def advised(question: StartQuestion) -> Iterator[StartAnswer]:
-    """Answers of the search that explain has, as far as the job starts by them in time."""
+    """Return answers of explain's search, as far as the job starts by them in time."""
     fork = _settled(question)
     objects = list(fork.objects)
     view, clock = fill(objects, fork.in_flight), CycleClock(fork.cycle + 1, fork.now, question.seed)
@@ -64,7 +64,7 @@ def advised(question: StartQuestion) -> Iterator[StartAnswer]:
 
 
 def _settled(question: StartQuestion) -> Fork:
-    """Return the fork as it is when controllers have made what they make at once: what explain looks at."""
+    """Return the fork after the controllers' immediate work, which explain looks at."""
     fork, work = question.fork, question.work
     life = Life(fork, question.seed, lambda mutation, at: work.demand(CHANGE), lambda result, now: None)
     life.run(PERIODS * fork.config.pumice.schedule_period_s)
@@ -95,7 +95,9 @@ ONE_BY_ONE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class LeastAmount:
-    """`amount` does and one less does not; `least`: nor does anything smaller. `tried`: all that was tried."""
+    """The smallest amount: `amount` suffices and one less does not; `least`: nor does anything smaller. `tried`: all
+    tried amounts.
+    """
 
     amount: int
     least: bool
@@ -108,8 +110,8 @@ def least(
     spent: Callable[[], bool] = lambda: False,
     ahead: Callable[[Iterable[int]], None] = lambda amounts: None,
 ) -> LeastAmount | None:
-    """Of 1 … `most`: one by one at first, then twice as much each time, then halving, and down while one less does.
-    `ahead` receives the values that will be tried unless an earlier one does.
+    """Search 1 … `most` for the smallest amount: one by one at first, then doubling, then halving, and down while one
+    less suffices. `ahead` receives the values that will be tried unless an earlier one suffices.
 
     None: nothing that was tried does. When the work is over in the middle of a try, what was found by then counts.
     Raises WorkOverError when that was nothing.
@@ -174,7 +176,9 @@ MOST_MULTIPLES: Final = 1 << 20
 
 
 def least_capability(question: StartQuestion, queue: str, limits: Object, step: Amount) -> Iterator[StartAnswer]:
-    """`limits`: the queue's capability; `step`: what one of its pods asks for, of the resources that are limited."""
+    """Yield the smallest capability. `limits`: the queue's capability; `step`: the request of one of its pods, of the
+    limited resources.
+    """
     search = _Lowering(question, queue, limits, _units(allocatable_of({"allocatable": limits})))
     steps = {key: value for key, value in _units(step).items() if value}
     found = least(
@@ -197,7 +201,7 @@ def least_capability(question: StartQuestion, queue: str, limits: Object, step: 
 
 
 class _Lowering:
-    """Amounts in `limits` and in values are whole units: thousandths of cpu, bytes, pieces."""
+    """Lowers amounts in `limits` and in values, which are whole units: thousandths of cpu, bytes, pieces."""
 
     def __init__(self, question: StartQuestion, queue: str, limits: Object, now: Units) -> None:
         self._question, self._queue, self._limits, self._now = question, queue, limits, now
@@ -214,7 +218,9 @@ class _Lowering:
         return self._question.starts(self.change(values)) is not None
 
     def lowered(self, values: Units, key: str) -> tuple[Units, bool]:
-        """Lower one resource to its least, the others as they are; return whether all smaller values were tried."""
+        """Return lower one resource to its least, the others as they are; return whether all smaller values
+        were tried.
+        """
         others = {name: value for name, value in values.items() if name != key}
         if others and self.does(others):
             return others, True
@@ -235,14 +241,14 @@ class _Lowering:
         return {**others, key: best}, every
 
     def _between(self, others: Units, key: str, low: int, high: int) -> int:
-        """`low` does not do, `high` does."""
+        """Search between `low`, which does not suffice, and `high`, which does."""
         while high - low > 1 and not self._question.spent():
             middle = (low + high) // 2
             low, high = (low, middle) if self.does({**others, key: middle}) else (middle, high)
         return high
 
     def change(self, values: Units) -> ForkChange:
-        """The queue may have so much."""
+        """Return the change to this capability."""
         higher = {key: milli(value) if key == "cpu" else str(value) for key, value in sorted(values.items())}
         queue, capability = self._queue, {**self._limits, **higher}
 
@@ -260,7 +266,7 @@ def _units(amounts: Mapping[str, float]) -> Units:
 
 
 def _dividing(fork: Fork) -> Units:
-    """By resource, the greatest amount that divides all requests."""
+    """Return by resource the greatest amount that divides all requests."""
     requests = [request_of(section(obj, "spec")) for obj in fork.objects if obj["kind"] == "Pod"]
     requests += [each for one in belongings(fork.objects).values() for each in asked_by(fork, one)]
     found: Units = {}
@@ -311,7 +317,7 @@ def _least_of(
 
 
 def more_nodes(question: StartQuestion, like: Sequence[str] = ()) -> Iterator[StartAnswer]:
-    """Yield the least number of nodes like one; of each sort there is, unless some are named."""
+    """Yield the smallest number of nodes like an existing one, of each sort, unless some are named."""
     for name in like or sorts(question.fork):
         yield from _least_of(question, "Nodes", (name,), partial(nodes_like, name), MOST_NODES)
 
@@ -425,8 +431,7 @@ def _choices(count: int, size: int) -> int:
 
 
 def _without_spare(question: StartQuestion, jobs: dict[str, Belongings], names: Sequence[str]) -> tuple[list[str], int]:
-    """Return those that are left when each was left out with which it starts as well; the greatest are left out
-    last."""
+    """Return the remaining jobs after leaving out each with which it starts as well; the greatest are left out last."""
     left, tried = list(names), 0
     for name in names:
         fewer = [other for other in left if other != name]

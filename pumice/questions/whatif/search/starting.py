@@ -1,4 +1,4 @@
-"""Trial of whether a job starts, and when: a future is lived through only as far as needed."""
+"""Trial of whether and when a job starts: a future is simulated only as far as needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class StartWatch:
-    """Looks for a job ("namespace/name") to have its minimum of pods on nodes, or all of them (`whole`)."""
+    """Watches a job ("namespace/name") until its minimum of pods is on nodes, or all of them (`whole`)."""
 
     def __init__(self, job: str, *, whole: bool = False) -> None:
         self.job = job
@@ -53,7 +53,7 @@ class StartWatch:
         return any(len(placed[group]) >= self._minima.get(group, 1) for group in self.groups if placed[group])
 
     def note(self, mutation: Mutation, at: float) -> None:
-        """A change of an object."""
+        """Note a change of an object."""
         if mutation.kind == "PodGroup":
             self._group(mutation, codec.unpack(mutation.blob))
         elif mutation.kind == "Pod":
@@ -82,8 +82,8 @@ class StartWatch:
 
 @dataclass
 class StartQuestion:
-    """Does the job start within so many seconds? `tries` counts the trials, `told` is called for each. `whole`: it runs
-    already, and starts in full when all its pods are on nodes.
+    """The question whether the job starts within so many seconds. `tries` counts the trials, `told` is called for each.
+    `whole`: it runs already, and starts in full when all its pods are on nodes.
 
     `work` is what may be done for what is tried; WorkOverError ends such a future in the middle. As it is, without any
     change, the job is followed to the end, so that the answer is not "does not start" when only the work ran out.
@@ -110,7 +110,7 @@ class StartQuestion:
         return self.work()
 
     def ahead(self, each: Iterable[ForkChange]) -> None:
-        """These will be asked about one by one, unless an earlier one does; what was ahead before no longer is."""
+        """Announce trials that come one by one, unless an earlier one suffices; an earlier announcement ends."""
         for future in self._ahead.values():
             future.cancel()
         self._ahead.clear()
@@ -151,19 +151,19 @@ class StartQuestion:
 
 
 class CountedSteps(NullTrail):
-    """Counts what the actions of a future's cycles are done with: jobs, tasks, and each node that is tried for a task,
-    as preempt does with all of them for every pod that waits.
+    """Counts the steps of a future's cycles: jobs, tasks, and each node that is tried for a task, as preempt does with
+    all of them for every waiting pod.
     """
 
     def __init__(self, work: WorkBudget, nodes: int) -> None:
         self._work, self._step = work, of_step(nodes)
 
     def job_ended(self, job: Job, ending: Ending, detail: str = "", domain: str = "") -> None:
-        """The action is done with the job for now."""
+        """Note that the action is done with the job for now."""
         self._work.demand(self._step)
 
     def task_ended(self, task: Task, ending: Ending, detail: str = "", node: int = -1) -> None:
-        """The action is done with the task, or with one node for it."""
+        """Note that the action is done with the task, or with one node for it."""
         self._work.demand(self._step)
 
 
@@ -182,9 +182,7 @@ def starts_s(fork: Fork, job: str, within_s: float, seed: int = 0) -> float | No
 def lived_start(
     fork: Fork, job: str, within_s: float, seed: int = 0, units: float = inf, whole: bool = False
 ) -> LivedStart:
-    """Live through the future until the job starts, in full where that is asked (`whole`), or the work reaches so many
-    `units`.
-    """
+    """Simulate the future until the job starts, in full if requested (`whole`), or the work reaches so many `units`."""
     watch, work = StartWatch(job, whole=whole), WorkBudget(units)
     at: list[float] = []
     nodes = sum(obj["kind"] == "Node" for obj in fork.objects)
@@ -216,7 +214,7 @@ def runs_in_part(fork: Fork, job: str) -> bool:
 
 
 def known_job(fork: Fork, name: str) -> str:
-    """Return the job that is meant, as "namespace/name". InputError with near ones when there is none."""
+    """Return the named job as "namespace/name". InputError with similar names for an unknown one."""
     whole = name if "/" in name else f"default/{name}"
     watch = StartWatch(whole)
     Life(fork, 0, watch.note, lambda result, now: None).run(fork.config.pumice.schedule_period_s * 3)
