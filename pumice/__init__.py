@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pumice.lab.builders import gang, nodes, priority_class, queue, trace
     from pumice.lab.cluster import Cluster, DecidedCycle, read
-    from pumice.lab.journals import measures_of
-    from pumice.lab.lived import LivedRun
+    from pumice.lab.lived import LivedRun, measures_of
     from pumice.questions.whatif import changes
 
 __all__ = [
@@ -33,7 +32,7 @@ _LAB: Final = {
     "LivedRun": "pumice.lab.lived",
     "changes": "pumice.questions.whatif.changes",
     "gang": "pumice.lab.builders",
-    "measures_of": "pumice.lab.journals",
+    "measures_of": "pumice.lab.lived",
     "nodes": "pumice.lab.builders",
     "priority_class": "pumice.lab.builders",
     "queue": "pumice.lab.builders",

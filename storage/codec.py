@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, overload
 import msgpack  # type: ignore[import-untyped]
 import msgspec
 
-from pumice.core.messages.wire import KEY, NEWEST, newer
+from pumice.core.messages.message import KEY, NEWEST, newer
 from pumice.storage.errors import CodecError, NewerPayloadError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from pumice.actors.errors import ListenError
 from pumice.actors.gateway.advice import Adviser
 
 MIB = 1024 * 1024
@@ -50,3 +51,19 @@ class GatewaySettings:
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         shown = f"[{host}]" if ":" in host else host
         return f"{'https' if self.certificate else 'http'}://{shown}:{port}"
+
+
+# --- The socket on which clients come
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free one. Raises ListenError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setblocking(False)
+    return listener

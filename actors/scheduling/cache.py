@@ -51,8 +51,8 @@ from pumice.core.messages.events import (
     Unevicted,
 )
 from pumice.core.messages.replies import Accepted, Assumed, Refused, SnapshotTaken, ViewChecked
+from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
-from pumice.core.state.watched import WATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -19,7 +19,7 @@ from msgspec import convert, structs
 from pumice.actors.errors import ActorStoppedError, LeaseLostError, chief
 from pumice.actors.gateway.settings import REVISIONS_PER_S
 from pumice.actors.metrics.summary import RunSummary, Summary
-from pumice.actors.reconcilers.config_machine import take_over
+from pumice.actors.reconcilers.config_watcher import take_over
 from pumice.actors.runtime.activity import SCHEDULER
 from pumice.actors.runtime.clock import Clock
 from pumice.actors.runtime.mailbox import ask_again, ask_many_again, expected
@@ -36,7 +36,7 @@ from pumice.core.messages import commands, replies
 from pumice.core.messages.commands import Append, AwaitCycle, CyclesRun, Entry, RunCycle, TellQueues
 from pumice.core.messages.events import ConfigLoaded, Mirrored, ReadMirrored, ShadowTold
 from pumice.core.messages.message import Message
-from pumice.core.state.watched import WATCHED
+from pumice.core.objects.parts import WATCHED
 from pumice.storage import codec
 from pumice.storage.journal import CONFIG, Journal, Record
 from pumice.storage.shared_objects import SharedObjects

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pumice.cluster.api.admission.namespaces import FIRST, new_namespace
 from pumice.cluster.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
 from pumice.cluster.api.admission.services import API_ADDRESS
 from pumice.cluster.api.definitions.volcano import definitions
-from pumice.cluster.api.namespaces import FIRST, new_namespace
 from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.core.messages.commands import ApiRequest, Create, Patch
 from pumice.core.objects.metadata import Object

@@ -31,6 +31,7 @@ from msgspec import Struct
 
 from pumice.cluster.api import metadata, refusals
 from pumice.cluster.api.admission import ADMISSION, Admission, admission_of
+from pumice.cluster.api.admission.namespaces import ending, is_missing, not_there
 from pumice.cluster.api.admission.quotas import over_quota
 from pumice.cluster.api.admission.served import fill_in_served, served_problems
 from pumice.cluster.api.definitions.pruning import prune, settle
@@ -40,7 +41,6 @@ from pumice.cluster.api.definitions.volcano import fill_in_defaults, volcano_pro
 from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.names import generated_name
-from pumice.cluster.api.namespaces import ending, is_missing, not_there
 from pumice.cluster.api.object_tables import Key
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry

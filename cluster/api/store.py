@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import Lookup, admission_of
+from pumice.cluster.api.admission.namespaces import NAMESPACE
 from pumice.cluster.api.admission.quotas import ObjectCounts
 from pumice.cluster.api.kind_table import KindTable
-from pumice.cluster.api.namespaces import NAMESPACE
 from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.selectors import SelectorTextError, matches, parse_selector

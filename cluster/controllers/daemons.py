@@ -12,8 +12,8 @@ from typing import Final
 from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import ENDED, Belongs, available_at, by_selector, is_leaving, phase, pod_from
 from pumice.cluster.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
+from pumice.cluster.kube.budgets import scaled_value
 from pumice.cluster.kube.events import event
-from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
 from pumice.core.kube.selectors import SelectorError, requirement

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import Belongs, by_selector, reference
+from pumice.cluster.kube.budgets import scaled_value
 from pumice.cluster.kube.events import event
-from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus

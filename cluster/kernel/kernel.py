@@ -26,6 +26,7 @@ from pumice.core.messages.decisions import Bind, CycleResult
 from pumice.core.messages.events import AssumedCycle, Mutation
 from pumice.core.messages.replies import ApiReply
 from pumice.core.objects.metadata import Object
+from pumice.core.objects.parts import WATCHED
 from pumice.core.objects.queue import is_counted
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
@@ -33,7 +34,6 @@ from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.echoes import Recurrence, waits
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from pumice.core.state.watched import WATCHED
 from pumice.storage.shared_objects import SharedObjects
 
 # --- Changes that cannot affect a decision

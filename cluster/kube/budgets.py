@@ -7,10 +7,23 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pumice.cluster.kube.int_or_percent import scaled_value
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.texts import whole_number
+
+# --- Numbers that may be given in per cent (source: Kubernetes' `intstr.GetScaledValueFromIntOrPercent`)
+
+
+def scaled_value(amount: object, whole: int, *, up: bool = True) -> int:
+    """Return a number as it is, a percentage of the whole rounded up or down, and 0 for all else."""
+    if isinstance(amount, int):
+        return amount
+    per_cent = (whole_number(amount.removesuffix("%")) or 0) if isinstance(amount, str) else 0
+    return -(-whole * per_cent // 100) if up else whole * per_cent // 100
+
+
+# --- Budgets
 
 STALE_S: Final = 120.0
 """Seconds after a granted eviction from which a pod that still exists counts again."""

@@ -25,10 +25,10 @@ from pumice.load.source import STDIN, read_texts
 from pumice.plugins.loader import identities, install_plugins
 from pumice.questions.explain.server import Server, configuration
 from pumice.questions.oneshot.bring import brought
-from pumice.questions.oneshot.moment import BEGAN, parse_moment
 from pumice.questions.replay.plugins import demand
 from pumice.questions.whatif.sources import parsed, taken
 from pumice.runtime.standing import named
+from pumice.units import BEGAN, parse_moment
 
 # --- The configuration of a question
 

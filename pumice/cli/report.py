@@ -12,7 +12,7 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.errors import absent, demand
-from pumice.questions.adviser.at_the_end import waits_at_the_end
+from pumice.questions.adviser.waiting_jobs import waits_at_the_end
 from pumice.questions.report.charts import charts
 from pumice.questions.report.judged import judged_cycles
 from pumice.questions.report.page import page

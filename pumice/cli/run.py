@@ -32,7 +32,7 @@ from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import PACKAGED, profile
-from pumice.questions.adviser.at_the_end import WaitRow, waits_at_the_end
+from pumice.questions.adviser.waiting_jobs import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan

@@ -32,8 +32,7 @@ from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.errors import InputError
-from pumice.lab.journals import load_fork, save_run
-from pumice.lab.lived import LivedRun
+from pumice.lab.lived import LivedRun, load_fork, save_run
 from pumice.load.manifests import load, still_running
 from pumice.questions.explain.account import Account, account_of
 from pumice.questions.explain.scene import Scene

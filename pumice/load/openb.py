@@ -19,8 +19,8 @@ from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import SHORTEST_S
-from pumice.questions.oneshot.moment import format_moment
 from pumice.runtime.arrivals import ARRIVAL, duration_text
+from pumice.units import format_moment
 
 PREFIX: Final = "openb:"
 TIMES: Final = "times"

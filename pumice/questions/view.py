@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pumice.actors.gateway.front import Front, is_loopback
-from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.page.viewer import build_viewer
 from pumice.actors.gateway.server import serve
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.config.errors import ConflictError
 from pumice.questions.adviser.answers import answer
 from pumice.storage.errors import StorageError

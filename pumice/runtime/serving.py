@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pumice.actors.gateway.front import is_loopback
-from pumice.actors.gateway.listening import listen
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.input_file import read_bytes, read_text, unreadable
 from pumice.config.settings import ProcessSettings

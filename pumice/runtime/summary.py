@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from pumice.actors.metrics.summary import RunSummary
 from pumice.load.remarks import InputCounts
-from pumice.questions.adviser.at_the_end import WaitTold
+from pumice.questions.adviser.waiting_jobs import WaitTold
 from pumice.results import Result
 
 

@@ -11,8 +11,7 @@ import pumice.core.messages.events as events
 from pumice.core.messages import decisions
 from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Decision
-from pumice.core.messages.message import Message
-from pumice.core.messages.wire import KEY, WIRE, Wire, newer, tag_of
+from pumice.core.messages.message import KEY, WIRE, Message, Wire, newer, tag_of
 from pumice.storage import codec
 from pumice.storage.errors import CodecError, NewerPayloadError
 from pumice.storage.journal import RECORDS

@@ -10,7 +10,7 @@ import msgspec
 from pumice.cluster.api.kinds import KINDS as TABLE
 from pumice.cluster.api.schema.compiled import type_of_kind
 from pumice.cluster.kernel.roster import MAKERS
-from pumice.core.state.watched import WATCHED
+from pumice.core.objects.parts import WATCHED
 
 TEXTS: Final = ("", "a", "default", "root", "*", "a/b", "x" * 300, "\x1b[31m", "a\nb", "-", "é", "0", "Exists", "In")
 NUMBERS: Final = (0, 1, -1, 2, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63))

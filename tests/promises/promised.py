@@ -18,7 +18,7 @@ from pumice.config.fixes import KNOWN_FIXES
 from pumice.core import digest
 from pumice.core.actions import ACTIONS
 from pumice.core.configuration import load_scheduler_config
-from pumice.core.messages.wire import WIRE
+from pumice.core.messages.message import WIRE
 from pumice.core.objects.pod import Task
 from pumice.core.plugins import BUILT_IN
 from pumice.core.session.points.all_points import Points

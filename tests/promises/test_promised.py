@@ -13,7 +13,7 @@ import pytest
 from pumice.config import rules
 from pumice.core import digest
 from pumice.core.messages.events import CycleRecord
-from pumice.core.messages.wire import WIRE
+from pumice.core.messages.message import WIRE
 from pumice.questions.adviser.reasons import ALIASES, WaitCode
 from pumice.storage import codec
 from pumice.storage.journal import CYCLE

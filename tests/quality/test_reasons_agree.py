@@ -15,8 +15,8 @@ import yaml
 from pumice.actors.gateway.advice import AdviserQuestion
 from pumice.actors.gateway.site import exposed
 from pumice.questions.adviser.answers import answer
-from pumice.questions.adviser.at_the_end import waits_at_the_end
 from pumice.questions.adviser.reasons import WaitCode, WaitReason
+from pumice.questions.adviser.waiting_jobs import waits_at_the_end
 from pumice.questions.report.judged import judged_cycles
 from tests.pumice.cli.terminal import pumice
 from tests.quality.broken_clusters import CAUSES, broken_cluster

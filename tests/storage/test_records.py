@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pumice.core.messages.events import CycleRecord, Mutation
-from pumice.core.messages.wire import KEY
+from pumice.core.messages.message import KEY
 from pumice.storage import codec
 from pumice.storage.errors import DamagedError, NewerPayloadError
 from pumice.storage.journal import API, CYCLE, Stored

@@ -13,8 +13,7 @@ from typing import Any, Final
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.advice import AdviceKind
 from pumice.cluster.api.kind_table import KindTable
-from pumice.cluster.api.kinds import Kind
-from pumice.cluster.kube.release import RELEASE
+from pumice.cluster.api.kinds import RELEASE, Kind
 from pumice.core.objects.metadata import Object
 
 # --- The version of the server

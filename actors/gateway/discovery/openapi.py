@@ -16,9 +16,8 @@ from pumice.actors.gateway.discovery.groups import groups
 from pumice.actors.gateway.forms import encode
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kind_table import KindTable
-from pumice.cluster.api.kinds import Kind
+from pumice.cluster.api.kinds import RELEASE, Kind
 from pumice.cluster.api.schema.table import Field, SchemaMessage, element, flat_fields, is_message, message, of_kind
-from pumice.cluster.kube.release import RELEASE
 from pumice.core.objects.metadata import Object, section
 
 # --- Schemas of the built-in kinds

@@ -15,7 +15,7 @@ from pumice.actors.real_clusters.remote.reflector import RemoteListing, RemoteRe
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.config.settings import ConfigMapName
 from pumice.core.objects.metadata import Object
-from pumice.core.state.watched import WATCHED
+from pumice.core.objects.parts import WATCHED
 
 if TYPE_CHECKING:
     from pumice.actors.real_clusters.mirror.redaction import Redaction

@@ -36,8 +36,8 @@ from pumice.config.errors import RequestError
 from pumice.core.messages.commands import List, Poke, Reflect
 from pumice.core.messages.events import Mirrored, ReadMirrored
 from pumice.core.messages.replies import Accepted, Done, Listing
+from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
-from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
 
 if TYPE_CHECKING:

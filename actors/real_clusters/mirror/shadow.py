@@ -20,6 +20,7 @@ from pumice.core.messages.commands import Append, Entry
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import ShadowCompared, ShadowDifference
 from pumice.core.objects.metadata import Object
+from pumice.core.objects.parts import WATCHED
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.shadow.guide import Guide
@@ -38,7 +39,6 @@ from pumice.core.shadow.standing import (
 )
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from pumice.core.state.watched import WATCHED
 from pumice.storage import codec
 
 if TYPE_CHECKING:

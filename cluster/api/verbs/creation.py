@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api import metadata, refusals
+from pumice.cluster.api.admission.namespaces import new_namespace
 from pumice.cluster.api.admission.quotas import take
 from pumice.cluster.api.bootstrap import system_queues
 from pumice.cluster.api.checks import NewObject, refusal_of_new
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
 from pumice.cluster.api.names import uid_of
-from pumice.cluster.api.namespaces import new_namespace
 from pumice.cluster.api.object_tables import owner_uids
 from pumice.cluster.api.registry import Registry
 from pumice.cluster.api.verbs.deletion import Deletion

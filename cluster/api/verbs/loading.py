@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.admission import Admission, admission_of
+from pumice.cluster.api.admission.namespaces import is_missing
 from pumice.cluster.api.checks import loaded_problems
 from pumice.cluster.api.definitions.volcano import fill_in_defaults
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION, is_uid
-from pumice.cluster.api.namespaces import is_missing
 from pumice.cluster.api.object_tables import own, owner_uids
 from pumice.cluster.api.refusals import Cause, invalid_value, required
 from pumice.cluster.api.registry import Registry
@@ -25,8 +25,8 @@ from pumice.config.errors import RequestError
 from pumice.core.messages.commands import Reflect, ReportStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, parse_time
+from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
-from pumice.core.state.watched import WATCHED
 from pumice.storage.codec import unpack
 
 # --- Reflection: objects of another cluster, stored without any judgement

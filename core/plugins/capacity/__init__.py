@@ -3,8 +3,7 @@
 
 | file | question |
 |---|---|
-| attributes.py | what is known of a queue |
-| limits.py | limits of queues side by side and in a tree, kept from session to session |
+| limits.py | what is known of a queue; limits of queues side by side and in a tree, kept from session to session |
 | ledger.py | what queues have, ask for and are promised |
 | claims.py | quotas of devices |
 | plugin.py | what a queue may still take, who goes first, whose tasks may be taken |

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.metadata import Object
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.plugins.capacity.attributes import CapacityAttributes
+    from pumice.core.plugins.capacity.limits import CapacityAttributes
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.core.plugins.capacity.attributes import CapacityAttributes, FixedAttributes
-from pumice.core.plugins.capacity.limits import kept_limits, tree_problem
+from pumice.core.plugins.capacity.limits import CapacityAttributes, FixedAttributes, kept_limits, tree_problem
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.demand import QueueDemand
 

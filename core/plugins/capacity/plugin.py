@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.plugins.capacity.attributes import CapacityAttributes
     from pumice.core.plugins.capacity.claims import ClaimQuota
-    from pumice.core.plugins.capacity.limits import BoolArray
+    from pumice.core.plugins.capacity.limits import BoolArray, CapacityAttributes
     from pumice.core.session.points.victims import GangEvictor
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pumice.core.objects.metadata import Object
-from pumice.questions.oneshot.moment import format_moment
+from pumice.units import format_moment
 
 EPOCH: Final = 1_577_836_800  # 2020-01-01T00:00:00Z, when job 0 was created
 NOW: Final = 1_795_226_400.0  # the clock of every measured cycle, long after the last job was created

@@ -14,8 +14,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from pumice.actors.gateway.listening import listen
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System

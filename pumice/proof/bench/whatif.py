@@ -12,9 +12,9 @@ from pumice.core.messages.events import ConfigLoaded
 from pumice.proof.bench import cluster
 from pumice.proof.bench.cycle import stock_config
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
-from pumice.questions.oneshot.moment import format_moment
 from pumice.questions.whatif.ask import another_process, what_if
 from pumice.questions.whatif.changes import nodes_like
+from pumice.units import format_moment
 
 DEFAULTS: Final = Parameters(nodes=1000, pods=10_000, gang=8, runs=3)
 HORIZON_S: Final = 3600.0

@@ -22,7 +22,7 @@ from pumice.core.actions import ACTIONS
 from pumice.core.configuration import from_parsed, parse_or_built_in
 from pumice.core.session.carry import SessionOptions
 from pumice.questions.oneshot.cycles import Setup, run_cycles
-from pumice.questions.oneshot.moment import DEFAULT_NOW, parse_moment
+from pumice.units import DEFAULT_NOW, parse_moment
 
 # --- The shape of a case
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace as replace_fields
 
+from pumice.actors.gateway.advice import AdviserQuestion
 from pumice.belonging import owner_of
 from pumice.cluster.controllers.unserved import SCHEDULER
 from pumice.cluster.kube.statuses import timestamp
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from pumice.core.session.trail.records import Precedence, Turn
     from pumice.core.state.jobs import Job
     from pumice.core.state.view import View
+
 
 # --- The order of jobs
 
@@ -498,3 +501,45 @@ def _of_others(scene: Scene, result: CycleResult) -> list[WaitingJob]:
 def _numbered(waiting: list[WaitingJob]) -> Iterator[WaitingJob]:
     for position, job in enumerate(waiting, 1):
         yield job if job.place.rank < 0 else replace(job, position=position)
+
+
+# --- Jobs that wait at the end of a journal, and their reasons: the newest cycle, decided again
+
+
+OK: Final = 200
+
+
+class WaitRow(NamedTuple):
+    """A waiting job with its queue and its reason."""
+
+    job: str
+    queue: str
+    wait: WaitReason
+
+    def told(self) -> WaitTold:
+        """Return it as it is printed."""
+        wait = self.wait
+        return WaitTold(
+            queue=self.queue, wait_class=wait.wait_class, reason=wait.code, because=wait.sentence, wait=wait
+        )
+
+
+class WaitTold(msgspec.Struct, frozen=True, kw_only=True):
+    """Reason for which a job waits: its class and code, and why in a sentence; `wait`: the whole reason."""
+
+    queue: str
+    wait_class: str = msgspec.field(name="class")
+    reason: str
+    because: str
+    wait: WaitReason
+
+
+def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:
+    """Return the jobs that wait in the newest cycle, in the order in which they are tried; none where that cycle cannot
+    be decided again. Not within an event loop.
+    """
+    from pumice.questions.adviser.answers import answer  # noqa: PLC0415 - half a second, which a run without waits does not need
+
+    told = answer(str(db), plugins_dir, AdviserQuestion("standings"))
+    waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
+    return [WaitRow(each["made_for"], each["queue"], msgspec.convert(each["wait"], WaitReason)) for each in waiting]

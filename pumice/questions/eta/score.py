@@ -27,10 +27,10 @@ from pumice.questions.eta.futures import Lasting, Middle, PodsOfFork, tasks_of
 from pumice.questions.eta.runs import RunBook
 from pumice.questions.history.rewind import newest_cycle
 from pumice.questions.measures.amounts import Amount, allocatable_of, request_of
-from pumice.questions.oneshot.moment import BEGAN
 from pumice.questions.whatif.sources import handed_in, journaled, with_deadline
 from pumice.results import Result
 from pumice.runtime.arrivals import arrival_at, arriving
+from pumice.units import BEGAN
 
 if TYPE_CHECKING:
     from pumice.core.messages.events import ConfigLoaded

@@ -16,7 +16,7 @@ from pumice.config.errors import ConfigError, WorldError
 from pumice.config.input_file import demand_file
 from pumice.core.messages.events import ConfigLoaded
 from pumice.core.objects.metadata import Object, section
-from pumice.core.state.watched import WATCHED
+from pumice.core.objects.parts import WATCHED
 
 PAGE: Final = 500
 TIMEOUT_S: Final = 30.0

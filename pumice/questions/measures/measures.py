@@ -14,11 +14,11 @@ from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.objects.metadata import section
+from pumice.core.objects.parts import WATCHED
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
-from pumice.core.state.watched import WATCHED
 from pumice.questions.measures.fairness import jain, quantile
 from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Listener, Lives, there_at

@@ -15,7 +15,7 @@ from pumice.core.kube.storage import class_name, is_fully_bound
 from pumice.core.kube.volume_writes import bound_claim, bound_volume, made_volume
 from pumice.core.messages.decisions import Bind, CycleResult, PodCondition, PodGroupCondition, PodGroupStatus
 from pumice.core.objects.metadata import Object, section
-from pumice.questions.oneshot.moment import format_moment
+from pumice.units import format_moment
 
 # --- Claims
 

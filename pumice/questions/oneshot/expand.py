@@ -30,7 +30,6 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import VOLCANO_JOB, kind_of
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.oneshot.between import object_key
-from pumice.questions.oneshot.moment import format_moment
 from pumice.questions.oneshot.prepare import (
     GivenObjects,
     Identity,
@@ -40,6 +39,7 @@ from pumice.questions.oneshot.prepare import (
     stored_as,
 )
 from pumice.storage.codec import pack, unpack
+from pumice.units import format_moment
 
 NO_TIME: Final = "nothing is made of it: Jobs come of it as time passes, and here none does (`pumice run` has time)"
 ROUNDS: Final = 100

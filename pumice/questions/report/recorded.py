@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.objects.metadata import section
-from pumice.questions.adviser.at_the_end import WaitRow
+from pumice.questions.adviser.waiting_jobs import WaitRow
 from pumice.questions.measures.lives import Listener, Lives
 from pumice.questions.measures.measures import Measuring, beginning
 from pumice.questions.measures.over_time import Steps

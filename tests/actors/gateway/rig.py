@@ -12,8 +12,7 @@ import anyio
 import httpx
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from pumice.actors.gateway.listening import listen
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.core.objects.metadata import Object

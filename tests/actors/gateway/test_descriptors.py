@@ -16,8 +16,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pumice.actors.gateway.listening import listen
 from pumice.actors.gateway.server import RESERVE, Complaints, bounded, most_descriptors
+from pumice.actors.gateway.settings import listen
 from tests.actors.gateway.rig import serving
 
 LIMIT = 64

@@ -7,7 +7,7 @@ from anyio import fail_after, sleep
 
 from pumice.actors.errors import ListenError
 from pumice.actors.gateway.front import is_loopback
-from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import listen
 from tests.actors.gateway.rig import PASSIVE, PODS, Web, serving
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"

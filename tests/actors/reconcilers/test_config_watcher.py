@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from pumice.actors.gateway.settings import GatewaySettings
-from pumice.actors.reconcilers.config_machine import ConfigMachine
+from pumice.actors.reconcilers.config_watcher import ConfigMachine
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System

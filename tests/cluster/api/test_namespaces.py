@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.cluster.api.namespaces import new_namespace
+from pumice.cluster.api.admission.namespaces import new_namespace
 from pumice.cluster.api.store import Store
 from pumice.core.messages.commands import Create, Delete, Update
 from pumice.core.messages.replies import Accepted, Refused

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.kube.budgets import Scale, budget_status
-from pumice.cluster.kube.int_or_percent import scaled_value
+from pumice.cluster.kube.budgets import Scale, budget_status, scaled_value
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import START
 from tests.kit.budgets import READY, budget

@@ -18,7 +18,7 @@ from pumice.actors.runtime.mailbox import expected
 from pumice.core.messages.commands import CheckView, Get
 from pumice.core.messages.events import BeganAnew, BindRefused, BindTimedOut, Bound, ForgotBind
 from pumice.core.messages.replies import ViewChecked
-from pumice.core.state.watched import WATCHED
+from pumice.core.objects.parts import WATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

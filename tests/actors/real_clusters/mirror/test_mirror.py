@@ -5,8 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from pumice.actors.gateway.listening import listen
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.core.messages.boards import ReadBoard
 from pumice.core.messages.commands import Delete, Patch
 from pumice.core.messages.decisions import Bind, Evict

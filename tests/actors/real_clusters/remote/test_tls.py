@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace as replace_
 
 from pumice.actors.errors import RemoteError
-from pumice.actors.gateway.listening import listen
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.actors.real_clusters.remote.api import RemoteApi
 from pumice.config.kubeconfig import ClusterAccess
 from tests.actors.gateway.rig import PASSIVE

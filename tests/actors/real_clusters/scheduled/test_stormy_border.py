@@ -13,8 +13,7 @@ import anyio
 import pytest
 from trio.testing import MockClock
 
-from pumice.actors.gateway.listening import listen
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.actors.real_clusters.mirror.settings import MirrorSettings, ShadowSettings
 from pumice.actors.real_clusters.scheduled.settings import ClusterSettings
 from pumice.actors.runtime.clock import VirtualClock

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pumice.core.cycle import close_session, open_session
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.capacity import Capacity
-from pumice.core.plugins.capacity.attributes import FixedAttributes
-from pumice.core.plugins.capacity.limits import ROOT, tree_limits
+from pumice.core.plugins.capacity.limits import ROOT, FixedAttributes, tree_limits
 from pumice.core.resources import LARGEST, Resource
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.session import Session

@@ -9,7 +9,7 @@ from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.questions.eta.estimate import FutureSampling
 from pumice.questions.eta.score import Calibration, calibration_of, rehearsed, score, to_rehearse
-from pumice.questions.oneshot.moment import BEGAN
+from pumice.units import BEGAN
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import nodes
 from tests.kit.queues import queue

@@ -19,7 +19,7 @@ from pumice.cli.inputs import in_force
 from pumice.cluster.api.kinds import KINDS
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
-from pumice.core.state.watched import WATCHED
+from pumice.core.objects.parts import WATCHED
 from pumice.questions.explain.server import ASKED, Server, ServerError, configuration, fetch
 from tests.kit.jobs import gang
 from tests.kit.nodes import node

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.questions.oneshot.moment import format_moment, parse_moment
+from pumice.units import format_moment, parse_moment
 
 
 @given(st.integers(0, 4_000_000_000))

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.core.life.task import TaskStatus
+from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
-from pumice.core.state.watched import WATCHED
 from pumice.proof.storm.invariants.books import compare_view
 from tests.actors.cluster import Cluster
 from tests.kit.jobs import gang
