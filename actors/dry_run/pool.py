@@ -6,15 +6,11 @@ Chunks of rows, a deadline for each, another try where a worker failed.
 from __future__ import annotations
 
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.actors.dry_run.worker import DryRunWorker
 from pumice.actors.errors import ActorFailedError, ActorStoppedError, DryRunLostError
-from pumice.cluster.handles import HandleTable
-from pumice.core.actions.dry_runs import DryRun
 from pumice.core.messages.commands import Chunk, Restart
 from pumice.core.messages.replies import Candidates
 from pumice.storage import codec
@@ -22,12 +18,9 @@ from pumice.storage import codec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.actors.runtime.actor import Context
     from pumice.actors.scheduling.decider import DryRunLike, Steps
     from pumice.actors.system.ports import DryRunPort, SupervisorPort
-    from pumice.actors.system.settings import SystemSettings
     from pumice.cluster.handles import HandleTable
-
 
 TRY_ROWS = "try-rows"
 """The function a chunk names; its argument is the handle, as MessagePack."""
@@ -206,28 +199,3 @@ class _Request:
 
 def _cut(blank: Chunk, number: int, first: int, last: int) -> Chunk:
     return Chunk(blank.request, number, blank.function, blank.argument, first, last, blank.want)
-
-
-# --- The dry-run workers of a system and the drivers of dry runs
-
-
-class DryRunCrew:
-    """The drivers and workers of dry runs. A dry run has a handle while it is asked about, which chunks carry."""
-
-    def __init__(self, settings: SystemSettings) -> None:
-        self._settings = settings
-        self.handles: HandleTable[DryRunLike] = HandleTable(DryRun)
-
-    def worker(self, name: str, mailbox: DryRunPort, context: Context) -> DryRunWorker:
-        """Return a worker that tries rows on the very session that the action works on, which only waits meanwhile."""
-        return DryRunWorker(name, mailbox, context, functions={TRY_ROWS: partial(_try_rows, self.handles)})
-
-    def driver(self, workers: Sequence[DryRunPort], supervisor: SupervisorPort) -> DryRunDriver:
-        """Return a driver for the worker of an action; `supervisor` as the pool takes it."""
-        rows, deadline_s = self._settings.dry_run_chunk_rows, self._settings.dry_run_deadline_s
-        return DryRunDriver(DryRunPool(workers, supervisor, chunk_rows=rows, deadline_s=deadline_s), self.handles)
-
-
-def _try_rows(handles: HandleTable[DryRunLike], argument: bytes, first: int, last: int) -> Sequence[Finding]:
-    """Try rows of a dry run. Raises KeyError when its driver no longer waits for them."""
-    return handles.get(codec.unpack(argument)).try_rows(first, last)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pumice.actors.api_server.faults.network import Network
 from pumice.actors.arrivals import Coming
-from pumice.actors.dry_run.pool import DryRunCrew
+from pumice.actors.dry_run.crew import DryRunCrew
 from pumice.actors.effects.pre_bind_worker import WaitingBinds
 from pumice.actors.real_clusters.mirror.observed import ObservedCycles
 from pumice.actors.runtime.actor import Context

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-RELEASE: Final = "v1.35.3"
-"""The Kubernetes release whose behaviour the cluster has."""
-
-
 class PrinterColumn(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A column, of a JSON type, with the value at a path; `priority` 1: only with `-o wide`."""
 

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from ipaddress import IPv4Network
 from typing import Any, Final
 
-from pumice.cluster.api.kinds import RELEASE
+from pumice.cluster import RELEASE
 from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.machine import Machine
 from pumice.cluster.timers import Timers

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.advice import AdviceKind
+from pumice.cluster import RELEASE
 from pumice.cluster.api.kind_table import KindTable
-from pumice.cluster.api.kinds import RELEASE, Kind
+from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
 
 # --- The version of the server

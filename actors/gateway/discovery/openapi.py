@@ -14,9 +14,10 @@ import msgspec
 
 from pumice.actors.gateway.discovery.groups import groups
 from pumice.actors.gateway.forms import encode
+from pumice.cluster import RELEASE
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kind_table import KindTable
-from pumice.cluster.api.kinds import RELEASE, Kind
+from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.schema.table import Field, SchemaMessage, element, flat_fields, is_message, message, of_kind
 from pumice.core.objects.metadata import Object, section
 

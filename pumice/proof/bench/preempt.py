@@ -18,7 +18,8 @@ from typing import Final
 
 import anyio
 
-from pumice.actors.dry_run.pool import DryRunCrew, DryRunDriver
+from pumice.actors.dry_run.crew import DryRunCrew
+from pumice.actors.dry_run.pool import DryRunDriver
 from pumice.actors.runtime.actor import Context
 from pumice.actors.runtime.clock import RealClock
 from pumice.actors.runtime.mailbox import Mailbox

@@ -143,7 +143,7 @@ async def live_through(settings: SystemSettings, systems: list[System]) -> Outco
 
 def outcome(monkeypatch: pytest.MonkeyPatch, backend: str, workers: int, trouble: Trouble) -> Outcome:
     systems: list[System] = []
-    monkeypatch.setattr("pumice.actors.dry_run.pool.DryRunWorker", troubled(trouble, systems))
+    monkeypatch.setattr("pumice.actors.dry_run.crew.DryRunWorker", troubled(trouble, systems))
     settings = SystemSettings(
         config_text=CONFIG, schedule_period_s=3600.0, dry_run_workers=workers, dry_run_deadline_s=0.5, check_view=True
     )
