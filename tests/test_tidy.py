@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from tests import where
 from tests.kit import source
 
 MODULE_LINES: Final = 500
+SHORT_LINES: Final = 40
 FUNCTION_LINES: Final = 60
 MEDIAN_LINES: Final = 8
 P95_LINES: Final = 30
@@ -22,6 +24,30 @@ P95_LINES: Final = 30
 # path: lines, or path::function: lines. Each row says why; a row that is no longer needed fails the test.
 LONG_MODULES: Final[dict[str, int]] = {}
 LONG_FUNCTIONS: Final[dict[str, int]] = {}
+
+# Why a module is short: its folder holds one thing a file, found by the name of the thing; or so many modules need it
+# that in a larger one they would import what they do not need; or the reason beside its path. The list may only shrink.
+ONE_A_FILE: Final = {
+    "cluster/api/admission": "the rules of a kind",
+    "core/actions": "an action",
+    "core/plugins": "a plugin",
+    "pumice/cli": "a command",
+    "pumice/proof/bench": "a scenario",
+}
+MANY: Final = 4
+SHORT_MODULES: Final = {
+    "actors/dry_run/crew.py": "joins two actors that may not import each other",
+    "actors/dry_run/worker.py": "an actor",
+    "actors/effects/evict_worker.py": "an actor",
+    "actors/reconcilers/job_controller.py": "an actor",
+    "actors/system/roles/records.py": "the roles of one sort of actor, as each file beside it",
+    "cluster/controllers/commands.py": "shared by two controllers, which do not import each other",
+    "pumice/questions/explain/waiting.py": "asks explain about a story, which does not know explain",
+    "pumice/questions/gate/alone.py": "pytest runs a policy by it without the command line",
+    "pumice/questions/measures/fairness.py": "formulas from papers, which say nothing of jobs or queues",
+    "pumice/reduction.py": "an algorithm that the gate and storms share",
+    "pumice/runtime/allocator.py": "the C library's allocator, and why; nothing else knows of it",
+}
 
 # Modules with public classes or functions that say nothing about themselves, and how many.
 SILENT: Final[dict[str, int]] = {}
@@ -67,6 +93,10 @@ def facts_of_layers() -> dict[str, Facts]:
     return {path: found for path, found in facts().items() if path.partition("/")[0] in source.LAYERS}
 
 
+def facts_of_tests() -> dict[str, Facts]:
+    return {path: found for path, found in facts().items() if path.partition("/")[0] not in source.LAYERS}
+
+
 def function_lengths(modules: dict[str, Facts]) -> dict[str, int]:
     """Return the lines of code of every function, nested ones too, as `path::Class.function`."""
     return {f"{path}::{name}": size for path, found in modules.items() for name, size in found.functions.items()}
@@ -96,6 +126,17 @@ def ratchet(measured: dict[str, int], limit: int, known: dict[str, int]) -> list
 
 def test_modules_are_short() -> None:
     assert ratchet({path: found.lines for path, found in facts().items()}, MODULE_LINES, LONG_MODULES) == []
+
+
+def test_short_modules_have_a_reason() -> None:
+    known = where.importers()
+    short = {
+        path
+        for path, found in facts_of_layers().items()
+        if found.lines < SHORT_LINES and not path.endswith(("/__init__.py", "/__main__.py"))
+    }
+    needed = {path for path in short if len(known[source.module_of(path)] - {*facts_of_tests()}) < MANY}
+    assert {path for path in needed if path.rpartition("/")[0] not in ONE_A_FILE} == SHORT_MODULES.keys()
 
 
 def test_functions_are_short() -> None:

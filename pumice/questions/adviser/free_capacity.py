@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from pumice.belonging import owner_of
 from pumice.core.kube.taints import HARD_EFFECTS, tolerated
 from pumice.core.plugins import BUILT_IN, OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
@@ -16,17 +17,18 @@ from pumice.core.session.points.nodes import Volatility
 from pumice.core.session.reasons import Code, FitFailure
 from pumice.core.session.search.filters import Filters
 from pumice.core.state.dimensions import PODS
-from pumice.questions.adviser.holders import holders, takers
 from pumice.questions.adviser.reasons import WaitCode, WaitNumber, WaitReason, waits_for
 from pumice.units import amount, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pumice.core.objects.pod import Task
     from pumice.core.session.reasons import IntArray, Reason
     from pumice.core.session.session import Session
     from pumice.core.state.dimensions import FloatArray
+    from pumice.core.state.jobs import Job
+
 
 BoolArray = npt.NDArray[np.bool_]
 EVERY_ROW: Final = slice(None)
@@ -304,3 +306,36 @@ def _fitting(each: Alike, room: FloatArray) -> npt.NDArray[np.int64]:
 def _refusals(free_capacity: FreeCapacity) -> str:
     most = Counter(free_capacity.refusals).most_common(NAMED)
     return ", ".join(f"{nodes} {text}" for text, nodes in most)
+
+
+# --- Jobs that stand in the way of another one
+
+
+def holders(session: Session, resources: Sequence[str], queues: Collection[str] | None = None) -> tuple[str, ...]:
+    """Return the jobs that hold most of the first of these resources now, the largest first. `queues`: only jobs of
+    these.
+    """
+    dimension = session.dims.names.index(resources[0]) if resources and resources[0] in session.dims.names else -1
+    if dimension < 0:
+        return ()
+    held, found = session.snapshot.jobs.allocated[dimension], list[str]()
+    order: list[int] = np.argsort(-held, kind="stable").tolist()
+    for row in order:
+        if held[row] <= 0 or len(found) == NAMED:
+            break
+        job = session.snapshot.jobs.handles[row]
+        if job is not None and job.spec is not None and (queues is None or job.spec.queue in queues):
+            found.append(name_of(job))
+    return tuple(found)
+
+
+def takers(session: Session) -> tuple[str, ...]:
+    """Return the first jobs that got nodes in this cycle."""
+    keys = dict.fromkeys(bind.job for bind in session.binds)
+    known = {job.key: job for job in session.jobs.in_order if job.key in keys}
+    return tuple(name_of(known[key]) if key in known else key for key in list(keys)[:NAMED])
+
+
+def name_of(job: Job) -> str:
+    """Return it as people know it: the job that its PodGroup was made for, else the PodGroup."""
+    return job.key if job.spec is None else owner_of(job.spec.pod_group)

@@ -19,8 +19,7 @@ from pumice.core.plugins.capacity.limits import ROOT
 from pumice.core.plugins.plugin import Limit
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.trail.records import Ending
-from pumice.questions.adviser.free_capacity import NodeRoom
-from pumice.questions.adviser.holders import holders, name_of
+from pumice.questions.adviser.free_capacity import NodeRoom, holders, name_of
 from pumice.questions.adviser.reasons import WaitClass, WaitCode, WaitNumber, WaitReason, said, waits_for
 from pumice.questions.explain.refused import standing_locks
 from pumice.questions.explain.room_left import KEYS, Shortage, amounts, at_refusal, of_namespace
