@@ -6,13 +6,15 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
-import httpx
 
 from pumice.core.messages.questions import OutsideAnswer
 from pumice.core.outside import SUPPOSED
+
+if TYPE_CHECKING:
+    import httpx
 
 AT_ONCE: Final = 16
 """As many questions are asked at a time: as many nodes Volcano looks at."""
@@ -35,6 +37,8 @@ Post = Callable[[Sequence[ExtenderRequest]], Awaitable[Sequence[OutsideAnswer]]]
 
 async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
     """Return the answers in the order of the requests; errors of the other side are answers too."""
+    import httpx  # noqa: PLC0415 - a twentieth of a start, and few configurations have an extender
+
     answers: list[OutsideAnswer] = [OutsideAnswer()] * len(requests)
     left = list(enumerate(requests))[::-1]
 
@@ -74,6 +78,8 @@ def _trusted() -> ssl.SSLContext:
 
 
 async def _one(client: httpx.AsyncClient, request: ExtenderRequest) -> OutsideAnswer:
+    import httpx  # noqa: PLC0415
+
     if not request.url.startswith(("http://", "https://")):
         scheme = request.url.partition(":")[0] if "://" in request.url else ""
         return _none(request, f'unsupported protocol scheme "{scheme}"')
@@ -103,6 +109,8 @@ def _none(request: ExtenderRequest, words: str) -> OutsideAnswer:
 
 
 def _words(request: ExtenderRequest, error: BaseException) -> str:
+    import httpx  # noqa: PLC0415
+
     seen: BaseException | None = error
     while seen is not None:
         for each in [seen, *getattr(seen, "exceptions", ())]:

@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import load_config, take_manifests
+from pumice.cli.inputs import load_config
+from pumice.cli.manifests import take_manifests
 from pumice.cli.options import PluginsDir
 from pumice.cli.sources import Certificate, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.terminal import Terminal, speaking

@@ -13,7 +13,8 @@ import msgspec
 import typer
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import load_config, moment_said, take_manifests
+from pumice.cli.inputs import load_config, moment_said
+from pumice.cli.manifests import take_manifests
 from pumice.cli.options import Config, Manifests, Now, PluginsDir
 from pumice.cli.tables.decide import show
 from pumice.cli.terminal import Terminal, speaking
@@ -30,9 +31,9 @@ from pumice.load.documents import usage_of
 from pumice.load.remarks import InputCounts
 from pumice.questions.history.rewind import demand_volcano, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import Cycle, Setup, run_cycles
+from pumice.questions.oneshot.identity import identity
 from pumice.questions.oneshot.outcome import Outcome
 from pumice.questions.oneshot.pending import LeftPending, WithoutPods, endings, left_pending, waiting_jobs, without_pods
-from pumice.questions.oneshot.prepare import identity
 from pumice.questions.oneshot.supposing import as_recorded, over_http
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.results import Result

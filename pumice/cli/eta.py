@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.futures.estimates import RunScoring, estimated, range_of
+from pumice.cli.futures.estimates import RunScoring, estimated
 from pumice.cli.futures.options import ForkSource, seconds_of
 from pumice.cli.options import Config, Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, ServerUrl, Token, TokenFile, server_of
@@ -99,7 +99,7 @@ def show(console: Console, found: dict[str, Estimate], asked: frozenset[str] | N
         basis = ", ".join(f"{count} by {source}" for source, count in each.basis.items())
         likely, why = (time_span(each.likely_s), "") if each.likely_s is not None else ("", each.why)
         code = each.wait.code if each.wait is not None else ""
-        table.add_row(job, range_of(each), likely, said, code, "; ".join(filter(None, (why, basis))))
+        table.add_row(job, each.range_words, likely, said, code, "; ".join(filter(None, (why, basis))))
     console.print(table if table.row_count else "No job waits.")
     for job in sorted((asked or frozenset()) - found.keys()):
         console.print(f"{job}: does not wait")

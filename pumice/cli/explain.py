@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import anyio
 import typer
@@ -16,7 +16,7 @@ from rich.console import Console
 
 from pumice import units
 from pumice.cli.exits import Exit, UsageError
-from pumice.cli.inputs import in_force, moment_said, take_manifests
+from pumice.cli.inputs import in_force, moment_said
 from pumice.cli.options import Manifests, Now, PluginsDir
 from pumice.cli.sources import Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, server_of
 from pumice.cli.tables.summary import said
@@ -25,7 +25,6 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
 from pumice.questions.explain.account import Account, StepsTold
-from pumice.questions.explain.advice.advise import Advice, advise
 from pumice.questions.explain.asked import SETTLED, accounted, last_job, recorded, submitted_again, with_owners
 from pumice.questions.explain.ended import end_among, end_in
 from pumice.questions.explain.refused import RefusedBind, refused_among
@@ -33,6 +32,9 @@ from pumice.questions.explain.scene import EXPLAINED, Scene, jobs_of, pods_of, p
 from pumice.questions.explain.server import Server, ServerError, ask, fetch, next_cycle
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.questions.whatif.naming import identity_named
+
+if TYPE_CHECKING:
+    from pumice.questions.explain.advice.advise import Advice
 
 DIFFERS: Final = (
     "cycle {} comes out otherwise now than it was recorded (pumice replay --verify tells more): what follows is what "
@@ -117,6 +119,8 @@ def _present(
     used.
     """
     if server is None:
+        from pumice.cli.manifests import take_manifests  # noqa: PLC0415 - an API, which a journal does not need
+
         (objects, whole, now, _), cycle = take_manifests(manifests, (), now, terminal), 1
     else:
         objects, whole, now, cycle = fetch(server), True, time.time(), next_cycle(server)
@@ -161,6 +165,8 @@ class Occasion:
 
     def advise(self, kind: str, name: str, seconds: float) -> Advice:
         """Return the changes that would help, or would have helped."""
+        from pumice.questions.explain.advice.advise import advise  # noqa: PLC0415 - an API, for what waits alone
+
         scene = self.scene if self.file is None else with_owners(self.scene, self.file)
         if self.again is None or jobs_of(scene.view, kind, name):
             return advise(scene, kind, name, seconds)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit
-from pumice.cli.futures.estimates import estimated, range_of
-from pumice.cli.futures.options import ForkSource
 from pumice.cli.options import Manifests, PluginsDir
 from pumice.cli.sources import At, Certificate, Db, OwnConfig, ServerUrl, Token, TokenFile, scene_from, server_of
 from pumice.cli.tables.frame import held_lately
@@ -22,8 +20,10 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.adviser.queues import weights_remark
 from pumice.questions.adviser.waiting_jobs import WaitingJob, WaitingJobs, waiting_jobs_of
-from pumice.questions.eta.estimate import Estimate, FutureSampling
 from pumice.questions.explain.scene import Scene
+
+if TYPE_CHECKING:
+    from pumice.questions.eta.estimate import Estimate
 
 SHOWN: Final = 50
 """Waiting jobs in a table; JSON has all."""
@@ -57,6 +57,10 @@ def queue(
     waiting_jobs = waiting_jobs if name is None else waiting_jobs.within(name)
     starts: dict[str, Estimate] | None = None
     if eta:
+        from pumice.cli.futures.estimates import estimated  # noqa: PLC0415 - futures take half of a start
+        from pumice.cli.futures.options import ForkSource  # noqa: PLC0415
+        from pumice.questions.eta.estimate import FutureSampling  # noqa: PLC0415
+
         source = ForkSource(db, at, asked, manifests, config, plugins_dir, lenient)
         starts = estimated(source, None, FutureSampling(), terminal)
     past = db if manifests or asked else db or Path("pumice.db")
@@ -70,9 +74,10 @@ def weights_of(scene: Scene) -> dict[str, int]:
     return {name: queue.weight for name, queue in scene.view.queues.items() if name != ROOT}
 
 
-def estimate_of(starts: dict[str, Estimate], group: str, made_for: str) -> Estimate | None:
-    """Return the estimate of a PodGroup, or of the job that it was made for."""
-    return starts.get(group) or starts.get(made_for)
+def estimate_of(starts: dict[str, Estimate], group: str, made_for: str) -> str:
+    """Return the estimate for a PodGroup, or for the job that it was made for, in words; "" for none."""
+    estimate = starts.get(group) or starts.get(made_for)
+    return estimate.range_words if estimate is not None else ""
 
 
 def show(console: Console, waiting_jobs: WaitingJobs, starts: dict[str, Estimate], lately: dict[str, str]) -> None:
@@ -113,7 +118,7 @@ def _waiting(waiting_jobs: WaitingJobs, starts: dict[str, Estimate]) -> WholeTab
             job.queue,
             f"{job.held} of {job.held + job.pods}",
             job.wait.code.value,
-            *([range_of(estimate_of(starts, job.job, job.name))] if starts else ()),
+            *([estimate_of(starts, job.job, job.name)] if starts else ()),
             job.wait.sentence + _before(job, names),
         )
     return table

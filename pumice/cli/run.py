@@ -18,7 +18,8 @@ from pumice.actors.outside.over_http import over_http, standing_still
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cli.exits import Exit, UsageError, guarded, interrupts
-from pumice.cli.inputs import load_config, load_manifests, newest_of, warn_of_token
+from pumice.cli.inputs import load_config, warn_of_token
+from pumice.cli.manifests import load_manifests, newest_of
 from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table

@@ -14,15 +14,15 @@ import anyio
 import typer
 
 from pumice.cli.exits import UsageError
-from pumice.cli.inputs import in_force, take_manifests, warn_of_token
+from pumice.cli.inputs import in_force, warn_of_token
 from pumice.cli.terminal import Terminal
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, present, scene_of
 from pumice.questions.explain.server import Server, fetch, next_cycle
 from pumice.questions.history.rewind import demand_volcano, newest_cycle, rewind_file, warn_of_damage
-from pumice.questions.oneshot.prepare import obstacles
+from pumice.questions.oneshot.obstacles import obstacles
 from pumice.questions.replay.plugins import demand_plugins
-from pumice.runtime.serving import token_given
+from pumice.runtime.tokens import token_given
 
 Db = Annotated[
     Path | None,
@@ -98,6 +98,8 @@ def scene_from(
         if server is not None:
             objects, now, cycle = fetch(server), time.time(), next_cycle(server)
         else:
+            from pumice.cli.manifests import take_manifests  # noqa: PLC0415 - an API, which a journal does not need
+
             (objects, _, now, _), cycle = take_manifests(manifests or (), (), None, terminal), 1
         scene = present(objects, settings, now, terminal.warn, cycle)
     for sentence in obstacles(scene.config, objects):

@@ -69,8 +69,12 @@ EXPECTED: Final = (
     (re.compile(r"Input should be greater than or equal to (?P<what>\S+)"), "a number of at least {what}"),
     (re.compile(r"Input should be less than or equal to (?P<what>\S+)"), "a number of at most {what}"),
     (re.compile(r"(Value error, )?'.*' is not one of (?P<what>.*?)\.?"), "one of {what}"),
+    (re.compile(r"'.*' is not a valid (?P<what>int|float)( range)?\."), "a {what}"),
+    (re.compile(r"\S+ is not in the range x>=(?P<what>[^<]+)\."), "a number of at least {what}"),
+    (re.compile(r"\S+ is not in the range x<=(?P<what>.+)\."), "a number of at most {what}"),
 )
-"""What the parser says of a value, and what was expected instead."""
+"""Messages of the parser about a value, from its version 0.29 on and before it, and what was expected instead."""
+SAID: Final = {"a integer": "an integer", "a int": "an integer", "a float": "a number"}
 
 
 def mistake_of(error: Any, arguments: Sequence[str], commands: Iterable[str]) -> str:
@@ -96,7 +100,7 @@ def mistake_of(error: Any, arguments: Sequence[str], commands: Iterable[str]) ->
     for pattern, expected in EXPECTED:
         if found := pattern.fullmatch(message):
             said = expected.format(what=found["what"].replace("'", ""))
-            message = f"expected {said.replace('a integer', 'an integer')}"
+            message = f"expected {SAID.get(said, said)}"
             break
     return f"{name}: {message}{_given(parameter.opts, arguments)}"
 

@@ -24,7 +24,7 @@ from pumice.core.messages.commands import Create
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from pumice.load.manifests import load
-from pumice.questions.oneshot.prepare import identity
+from pumice.questions.oneshot.identity import identity
 from pumice.storage.codec import pack
 from tests.actors.gateway.rig import serving
 from tests.kit import source

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from pumice.cli.exits import UsageError
 from pumice.cli.futures.options import ForkSource
-from pumice.cli.inputs import in_force, load_accepted
+from pumice.cli.inputs import in_force
+from pumice.cli.manifests import load_accepted
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
@@ -25,7 +26,6 @@ from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of
 from pumice.questions.eta.runs import RunBook, runs_in
 from pumice.questions.eta.score import EtaScore, Scored, calibration_of, moments_of, rehearsed, score, to_rehearse
 from pumice.questions.whatif.naming import belongings
-from pumice.units import time_span
 
 # --- Estimates for a source
 
@@ -58,16 +58,6 @@ def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:
     for job in sorted(set(asked or ()) - known.keys()):
         near = nearest_keys(job, known)
         raise InputError(f"job {job} does not exist" + (f"; near: {', '.join(near)}" if near else ""))
-
-
-def range_of(estimate: Estimate | None) -> str:
-    """Return the range in words, "" for a job without an estimate."""
-    if estimate is None:
-        return ""
-    if not estimate.known:
-        return "not known"
-    high = "later than the horizon" if estimate.high_s is None else time_span(estimate.high_s)
-    return f"{time_span(estimate.low_s or 0.0)} … {high}"
 
 
 @dataclass(frozen=True, slots=True)

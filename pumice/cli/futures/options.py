@@ -14,19 +14,21 @@ import anyio
 import typer
 
 from pumice.cli.exits import UsageError
-from pumice.cli.inputs import in_force, load_accepted, moment_of, told_of
+from pumice.cli.inputs import in_force, told_of
+from pumice.cli.manifests import load_accepted, moment_of
 from pumice.cli.sources import one_source
 from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
 from pumice.config.durations import EXPECTED, parse_duration
 from pumice.config.errors import nearest_name
+from pumice.core.configuration import taken
 from pumice.load.manifests import load
 from pumice.questions.explain.server import Server, fetch
-from pumice.questions.oneshot.prepare import obstacles
+from pumice.questions.oneshot.obstacles import obstacles
 from pumice.questions.replay.plugins import demand_plugins
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.changes import ForkChange
-from pumice.questions.whatif.sources import handed_in, journaled, taken
+from pumice.questions.whatif.sources import handed_in, journaled
 
 # --- Options that exclude each other
 

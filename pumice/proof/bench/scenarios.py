@@ -10,6 +10,7 @@ from pumice.proof.bench import (
     allocate,
     asking,
     cards,
+    commands,
     journal,
     openb,
     opening,
@@ -56,5 +57,6 @@ SCENARIOS: Final[dict[str, Scenario]] = {
     "simulate": Scenario("a day's jobs through the library", simulate.DEFAULTS, simulate.measure),
     "small": Scenario("cycles with nothing or one pod to place", small.DEFAULTS, small.measure),
     "serial": Scenario("creates over HTTP, by one client and sixteen", serial.DEFAULTS, serial.measure),
+    "commands": Scenario("each command on the journal of a half waiting cluster", commands.DEFAULTS, commands.measure),
     "storm": Scenario("simulated bind storms a second", storm.DEFAULTS, storm.measure),
 }

@@ -19,6 +19,7 @@ from pumice.actors.gateway.advice import GROUP, KINDS, VERSION, AdviserAnswer, A
 from pumice.actors.scheduling.core_decider import PluginTimes, Times
 from pumice.config.durations import parse_duration
 from pumice.config.errors import ConfigError, PumiceError, RequestError
+from pumice.core.configuration import parsed
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.events import ConfigLoaded
@@ -42,7 +43,7 @@ from pumice.questions.replay.plugins import demand_plugins, in_force
 from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import what_if
 from pumice.questions.whatif.changes import ForkChange
-from pumice.questions.whatif.sources import journaled, parsed
+from pumice.questions.whatif.sources import journaled
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult

@@ -31,7 +31,6 @@ from pumice.core.plugins.plugin import OrderNumber
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.closing.close import jobs_with_waiting_tasks
 from pumice.core.state.volumes import volume_rules
-from pumice.load.manifests import Loaded
 from pumice.questions.adviser.queues import QueueStanding, count_waiting, in_tree_order, lineage, standings_of
 from pumice.questions.adviser.reasons import WaitClass, WaitCode, WaitReason
 from pumice.questions.adviser.wait_reasons import OpeningState, ReasonFinder, outsider, queueless
@@ -39,7 +38,6 @@ from pumice.questions.eta.estimate import Estimate
 from pumice.questions.explain.refused import refused_among
 from pumice.questions.explain.room_left import amounts
 from pumice.questions.explain.scene import Scene
-from pumice.questions.oneshot.bring import brought
 from pumice.questions.oneshot.cycles import decide_others, fill, has_others
 from pumice.questions.oneshot.supposing import supposed
 from pumice.results import Result
@@ -392,7 +390,12 @@ def with_reasons(fork: Fork, starts: Mapping[str, Estimate], *, as_files: bool =
     """Add to estimates of starts the reasons of the jobs at the fork, as the next cycle gives them. `as_files`: no
     controller has acted on its objects yet.
     """
-    objects = brought(Loaded([*fork.objects]), (), fork.now).objects if as_files else [*fork.objects]
+    objects = [*fork.objects]
+    if as_files:
+        from pumice.load.manifests import Loaded  # noqa: PLC0415 - an API, which a journal does not need
+        from pumice.questions.oneshot.bring import brought  # noqa: PLC0415
+
+        objects = brought(Loaded(objects), (), fork.now).objects
     view, clock = fill(objects, fork.in_flight), CycleClock(fork.cycle + 1, fork.now, 0)
     next_cycle = Scene(view, fork.config, clock, Carry.from_dict(fork.carry), objects=lambda: objects)
     waits = {name: job.wait for job in waiting_jobs_of(next_cycle).waiting for name in (job.job, job.name)}

@@ -15,7 +15,7 @@ from pumice.core.plugins import BUILT_IN
 from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.check import words
 from pumice.questions.check.effects import without_effect
-from pumice.questions.oneshot.prepare import is_in_a_tree, obstacles
+from pumice.questions.oneshot.obstacles import is_in_a_tree, obstacles
 from pumice.results import Result
 
 if TYPE_CHECKING:

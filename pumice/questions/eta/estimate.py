@@ -11,12 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from pumice.questions.adviser.reasons import WaitReason
-from pumice.questions.eta.futures import PodsOfFork, starts_in
 from pumice.questions.oneshot.supposing import unasked
 from pumice.results import Laid
+from pumice.units import time_span
 
 if TYPE_CHECKING:
     from pumice.cluster.kernel.fork import Fork
+    from pumice.questions.eta.futures import PodsOfFork
     from pumice.questions.eta.runs import EndedRun
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
@@ -47,6 +48,14 @@ class Estimate(msgspec.Struct, frozen=True):
     said_s: float | None = msgspec.field(name="with_known_durations_s", default=None)
     supposed: tuple[str, ...] = ()
     wait: WaitReason | None = None
+
+    @property
+    def range_words(self) -> str:
+        """Return the range in words."""
+        if not self.known:
+            return "not known"
+        high = "later than the horizon" if self.high_s is None else time_span(self.high_s)
+        return f"{time_span(self.low_s or 0.0)} … {high}"
 
 
 class Estimates(Laid, tag="eta/1"):
@@ -98,6 +107,8 @@ def estimates_of(
     for (None: all). `ended`: known runs; those that ended after the fork are ignored. `advance` is called with whole
     seconds of simulated time, of `lived_s` in all.
     """
+    from pumice.questions.eta.futures import PodsOfFork, starts_in  # noqa: PLC0415 - a kernel, and all controllers
+
     lives = PodsOfFork(fork, ended)
     drawn = list[dict[str, float | None]]()
     horizon_s, lived = sampling.horizon_s, _LivedSeconds(advance, sampling.horizon_s)

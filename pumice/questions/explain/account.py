@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import msgspec
 from msgspec import field
@@ -20,7 +20,6 @@ from pumice.core.session.trail.records import FITS, Election, Ending, Look
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.adviser.reasons import WaitReason
-from pumice.questions.explain.advice.advise import Advice, Helps
 from pumice.questions.explain.ended import ENDS
 from pumice.questions.explain.refused import RefusedBind, refused_among
 from pumice.questions.explain.scene import Scene, jobs_of, near, pods_of
@@ -32,6 +31,9 @@ from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.results import Result
 from pumice.storage.history import RecordedCycle
 from pumice.units import counted
+
+if TYPE_CHECKING:
+    from pumice.questions.explain.advice.advise import Advice
 
 # --- Placements and evictions
 
@@ -72,6 +74,20 @@ NOTHING_CHANGED: Final = "which changed nothing about it"
 PLACED: Final = "Placed"
 BEST: Final = 3
 """Number of the best nodes that are named with their scores."""
+
+
+class Helps(TypedDict):
+    """Changes that help together: `fit`: so many pods of the job get a node then, `of` so many; `alone`: with each
+    change alone. `evicted`: so many others are evicted for it. `least`: a smaller change does not help.
+    """
+
+    changes: list[str]
+    fit: int
+    alone: list[int]
+    of: int
+    admitted: bool
+    evicted: int
+    least: bool
 
 
 class Tried(TypedDict, total=False):

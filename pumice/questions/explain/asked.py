@@ -20,7 +20,6 @@ from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, scene_of
 from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import fill
-from pumice.questions.oneshot.expand import expanded
 from pumice.storage import codec
 from pumice.storage.journal import API, CYCLE, DECISION, Stored
 from pumice.storage.records import read_as
@@ -46,6 +45,8 @@ async def last_job(file: Path, name: str) -> Object | None:
 
 def submitted_again(scene: Scene, job: Object) -> Scene:
     """Return that moment, with the Job as it was submitted and the objects that controllers make of it."""
+    from pumice.questions.oneshot.expand import expanded  # noqa: PLC0415 - all controllers
+
     fresh = {part: value for part, value in job.items() if part != "status"}
     objects = expanded([*scene.objects(), fresh], scene.clock.now).objects
     return replace(scene, view=fill(objects, scene.in_flight), recorded=None, objects=lambda: objects)

@@ -10,7 +10,7 @@ from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.core.objects.metadata import section
 from pumice.questions.history.entries import StoryEntry, entries
 from pumice.questions.history.objects import cause_of, state_of
-from pumice.questions.oneshot.prepare import stored_as
+from pumice.questions.oneshot.identity import stored_as
 from pumice.storage.sqlite import SqliteJournal
 
 ENDS: Final = {

@@ -7,9 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
-
-import httpx
+from typing import TYPE_CHECKING, Final, cast
 
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.config.errors import ConfigError, WorldError
@@ -17,6 +15,9 @@ from pumice.config.input_file import demand_file
 from pumice.core.messages.events import ConfigLoaded
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import WATCHED
+
+if TYPE_CHECKING:
+    import httpx
 
 PAGE: Final = 500
 TIMEOUT_S: Final = 30.0
@@ -121,6 +122,8 @@ def next_cycle(server: Server) -> int:
 
 @contextmanager
 def _client(server: Server) -> Generator[httpx.Client]:
+    import httpx  # noqa: PLC0415 - a twentieth of a start, and most questions are about journals
+
     headers = {"Accept": "application/json"}
     if server.token:
         headers["Authorization"] = f"Bearer {server.token}"
@@ -143,6 +146,8 @@ def _client(server: Server) -> Generator[httpx.Client]:
 
 @contextmanager
 def _told(url: str) -> Generator[None]:
+    import httpx  # noqa: PLC0415
+
     try:
         yield
     except httpx.HTTPError as error:

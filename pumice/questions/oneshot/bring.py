@@ -17,8 +17,9 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.expand import NotingApi, expanded
+from pumice.questions.oneshot.identity import identity, stored_as
 from pumice.questions.oneshot.pending import makers_absent
-from pumice.questions.oneshot.prepare import GivenObjects, identity, stored_as, usable
+from pumice.questions.oneshot.prepare import GivenObjects, usable
 
 
 @dataclass(slots=True)

@@ -30,14 +30,8 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import VOLCANO_JOB, kind_of
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.oneshot.between import object_key
-from pumice.questions.oneshot.prepare import (
-    GivenObjects,
-    Identity,
-    admitted,
-    completed,
-    identity,
-    stored_as,
-)
+from pumice.questions.oneshot.identity import Identity, identity, stored_as
+from pumice.questions.oneshot.prepare import GivenObjects, admitted, completed
 from pumice.storage.codec import pack, unpack
 from pumice.units import format_moment
 

@@ -18,7 +18,7 @@ from pumice.core.session.fit import SCHEDULABLE, UNSCHEDULABLE
 from pumice.questions.adviser.reasons import WaitReason
 from pumice.questions.measures.jobs import OVER
 from pumice.questions.oneshot.between import object_key
-from pumice.questions.oneshot.prepare import stored_as
+from pumice.questions.oneshot.identity import stored_as
 
 if TYPE_CHECKING:
     from pumice.core.session.trail.records import Ended

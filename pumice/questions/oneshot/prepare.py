@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
 from pumice.cluster.api.admission.amounts import STATED
 from pumice.cluster.api.definitions.volcano import fill_in_defaults, volcano_problems
-from pumice.cluster.api.kinds import KINDS, kind_of
+from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.origin import is_recorded
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import key_problems
@@ -27,67 +26,14 @@ from pumice.cluster.kernel.roster import MAKERS
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
-from pumice.core.plugins.capacity.limits import ROOT, tree_problem
 from pumice.core.state.view import View
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
+from pumice.questions.oneshot.identity import Identity, identity, stored_as
 
 if TYPE_CHECKING:
-    from pumice.config.schema import SchedulerConfig
-
-# --- Obstacles
-# Every command that reads objects warns of them.
-
-MADE: Final = {ROOT: "", "default": ROOT}
-"""Volcano makes these queues, and who loads objects does."""
-BATCH: Final = "batch.volcano.sh/"
-
-
-def is_in_a_tree(config: SchedulerConfig) -> bool:
-    """Return whether capacity makes a tree of the queues."""
-    option = config.plugin("capacity")
-    return option is not None and option.is_enabled("Hierarchy")
-
-
-def obstacles(config: SchedulerConfig, objects: Iterable[Object]) -> list[str]:
-    """Return a sentence for each thing that keeps the configuration from scheduling anything."""
-    if not is_in_a_tree(config):
-        return []
-    objects = list(objects)
-    queues = {
-        _name(obj): str(section(obj, "spec").get("parent") or "") for obj in objects if obj.get("kind") == "Queue"
-    }
-    groups = [obj for obj in objects if obj.get("kind") == "PodGroup"]
-    owned = {(_namespace(obj), each.get("name")) for obj in groups for each in _owners(obj)}
-    jobs = [obj for obj in objects if _is_job(obj) and (_namespace(obj), _name(obj)) not in owned]
-    placed = [(f"{_namespace(obj)}/{_name(obj)}", _queue(obj)) for obj in (*groups, *jobs)]
-    problem = tree_problem({**MADE, **queues}, placed)
-    return [problem] if problem else []
-
-
-def _is_job(obj: Object) -> bool:
-    return obj.get("kind") == "Job" and str(obj.get("apiVersion")).startswith(BATCH)
-
-
-def _name(obj: Object) -> str:
-    return str(section(obj, "metadata").get("name") or "")
-
-
-def _namespace(obj: Object) -> str:
-    return str(section(obj, "metadata").get("namespace") or "default")
-
-
-def _owners(obj: Object) -> list[Object]:
-    return [each for each in section(obj, "metadata").get("ownerReferences") or () if isinstance(each, dict)]
-
-
-def _queue(obj: Object) -> str:
-    return str(section(obj, "spec").get("queue") or "default")
-
-
-Identity = tuple[str, str, str]
-"""Kind, namespace and name; the kind as objects are stored by."""
+    pass
 
 VALIDATED: Final = ("Pod", "Node", *STATED, *MAKERS)
 """Kinds that are validated when controllers make them; of a PodGroup only its numbers."""
@@ -139,18 +85,6 @@ class GivenObjects:
     def default_priority_class(self) -> Object | None:
         defaults = [obj for obj in self.all("PriorityClass") if obj.get("globalDefault")]
         return min(defaults, key=lambda obj: obj.get("value", 0), default=None)
-
-
-def stored_as(obj: Object) -> str:
-    """Return the kind under which an object is stored: a Job of Kubernetes is another one than Volcano's."""
-    kind, version = obj["kind"], obj.get("apiVersion")
-    return _key(version, kind) if version.__class__ is str and kind.__class__ is str else str(kind)
-
-
-@lru_cache(maxsize=256)
-def _key(version: str, kind: str) -> str:
-    found = kind_of(version, kind)
-    return found.key if found is not None else kind
 
 
 def waits_for_its_queue(given: Object, refused: Refused) -> bool:
@@ -283,9 +217,3 @@ def _problems(obj: Object, lookup: GivenObjects) -> list[str]:
 
 def _said(causes: list[Cause]) -> list[str]:
     return [f"{cause.field}: {cause.message}" for cause in causes]
-
-
-def identity(obj: Object) -> Identity:
-    """Return the identity of an object."""
-    metadata = section(obj, "metadata")
-    return stored_as(obj), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

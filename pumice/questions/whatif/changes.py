@@ -20,7 +20,7 @@ from pumice.config.errors import nearest_name
 from pumice.core.messages.commands import Delete, RequestEviction
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
-from pumice.questions.oneshot.prepare import identity
+from pumice.questions.oneshot.identity import identity
 from pumice.questions.whatif.naming import ENDED, found, identity_named
 from pumice.questions.whatif.sources import arrivals
 

@@ -13,7 +13,7 @@ from pumice.config.errors import nearest_keys, nearest_names
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.questions.measures.amounts import Amount, request_of
-from pumice.questions.oneshot.prepare import Identity, identity, stored_as
+from pumice.questions.oneshot.identity import Identity, identity, stored_as
 
 # --- Belongings of a job
 

@@ -7,15 +7,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
-
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kubelets.container_plans import read_life
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import ConfigError
-from pumice.config.load import default_text
-from pumice.config.schema import SchedulerConfig
-from pumice.core.configuration import parse_or_built_in, parse_scheduler_config
+from pumice.core.configuration import parsed
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
@@ -72,17 +68,6 @@ def arrivals(objects: Iterable[Object], now: float) -> tuple[list[Object], list[
         else:
             later.append((at - now, obj))
     return there, later
-
-
-def parsed(told: ConfigLoaded, *, lenient: bool = True) -> SchedulerConfig:
-    """Return a configuration; that of a journal was valid once, and is read leniently. Raises ConfigError."""
-    return parse_scheduler_config(told.text or default_text(), source=told.source, lenient=lenient)
-
-
-def taken(told: ConfigLoaded, *, lenient: bool) -> tuple[ConfigLoaded, SchedulerConfig]:
-    """Return a configuration of the user's, as a process that starts with it has it. Raises ConfigError."""
-    config, text = parse_or_built_in(told.text or default_text(), source=told.source, lenient=lenient)
-    return (told if text == told.text else replace(told, text=text)), config
 
 
 def with_deadline(obj: Object) -> Object:

@@ -90,6 +90,15 @@ def test_a_bare_run_loads_no_trio_no_adviser_and_no_web_server(tmp_path: Path) -
     )
 
 
+def test_a_question_about_a_journal_loads_no_api_and_no_controllers(tmp_path: Path) -> None:
+    db = str(tmp_path / "j.db")
+    loaded_by("run", "--until", "idle", "--quiet", "--db", db)
+    modules = loaded_by("queue", "--db", db)
+    needless = ("httpx", "prometheus_client", "pumice.load.manifests", "pumice.cluster.api.admission")
+    assert {*needless, "pumice.cluster.kernel.roster", "pumice.actors.system.system"}.isdisjoint(modules)
+    assert len([each for each in modules if each.startswith("pumice.")]) < 450
+
+
 def test_every_command_is_what_the_table_says() -> None:
     for name in COMMANDS:
         command = load(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from pumice.config.schema import PluginOption, SchedulerConfig, Tier
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod import GROUP_NAME, is_strange
 from pumice.core.plugins.overcommit import FACTOR
+from pumice.questions.explain.account import Helps
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Group, Identity, in_words, single
 from pumice.questions.explain.advice.groups import WaitingGroup, about_group, about_misplaced, amounts_in
 from pumice.questions.explain.advice.limits import about_limits, about_victims, joint_limits
@@ -386,20 +387,6 @@ def _with_factor(config: SchedulerConfig, factor: float) -> SchedulerConfig:
 
     tiers = tuple(Tier(tuple(map(option, tier.plugins))) for tier in config.tiers)
     return msgspec.structs.replace(config, tiers=tiers)
-
-
-class Helps(TypedDict):
-    """Changes that help together: `fit`: so many pods of the job get a node then, `of` so many; `alone`: with each
-    change alone. `evicted`: so many others are evicted for it. `least`: a smaller change does not help.
-    """
-
-    changes: list[str]
-    fit: int
-    alone: list[int]
-    of: int
-    admitted: bool
-    evicted: int
-    least: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pumice.core.quantity import quantity_of
 from pumice.core.resources import Resource
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Edit, Identity, single
 from pumice.questions.explain.advice.nodes import on_pods, pod_called
-from pumice.questions.oneshot.prepare import is_in_a_tree
+from pumice.questions.oneshot.obstacles import is_in_a_tree
 
 PREEMPTS: Final = "PreemptLowerPriority"
 EVICTING: Final = frozenset(("preempt", "reclaim", "gangpreempt", "gangreclaim"))

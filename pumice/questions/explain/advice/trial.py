@@ -23,7 +23,7 @@ from pumice.questions.explain.watch import Subjects, Watched, watch_cycle
 from pumice.questions.oneshot.between import next_objects, object_key
 from pumice.questions.oneshot.cycles import assume, fill
 from pumice.questions.oneshot.expand import expanded
-from pumice.questions.oneshot.prepare import stored_as
+from pumice.questions.oneshot.identity import stored_as
 from pumice.questions.oneshot.supposing import AskedOnce
 from pumice.work import OBJECT, WorkBudget, WorkOverError, of_cycle, of_step
 

@@ -13,7 +13,7 @@ import pumice as lab
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.messages.events import Mutation
 from pumice.errors import InputError
-from pumice.load.traces.read import Arrived
+from pumice.load.traces.recorded import Arrived
 from pumice.questions.replay.remainder import ITSELF
 from pumice.runtime.arrivals import ARRIVAL
 from pumice.storage import codec

@@ -134,7 +134,7 @@ def test_the_reason_is_shown_before_anything_is_tried(
         shown.append(capfd.readouterr().out)
         return Advice(["something"])
 
-    monkeypatch.setattr("pumice.cli.explain.advise", advise)
+    monkeypatch.setattr("pumice.questions.explain.advice.advise.advise", advise)
     command = given(tmp_path, queue("default"), node("n0", cpu="1"), *gang("g", pods=2))
     assert command_line(["explain", "-o", "table", *map(str, command[1:3]), "podgroup", "g"]) == 0
     assert "podgroup default/g: Pending" in shown[0]

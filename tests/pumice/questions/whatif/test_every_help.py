@@ -14,7 +14,8 @@ from pumice.cluster.kernel.life import Life
 from pumice.core.objects.metadata import Object
 from pumice.core.quantity import parse_quantity
 from pumice.core.session.carry import Carry, CycleClock
-from pumice.questions.explain.advice.advise import Helps, advise
+from pumice.questions.explain.account import Helps
+from pumice.questions.explain.advice.advise import advise
 from pumice.questions.explain.scene import Scene
 from pumice.questions.oneshot.cycles import fill
 from pumice.questions.whatif import changes
