@@ -127,9 +127,9 @@ class Life:
 
     def expect(self, later: Iterable[tuple[float, Object]]) -> None:
         """Expect these objects so many seconds after the beginning."""
-        coming = [*self._later, *((moment(after_s), obj) for after_s, obj in later)]
-        # the latest first, so that the next one is popped from the end
-        self._later = sorted(coming, key=lambda each: each[0], reverse=True)
+        coming = [*reversed(self._later), *((moment(after_s), obj) for after_s, obj in later)]
+        # the latest first, so that the next one is popped from the end: of one moment the first given comes first
+        self._later = sorted(coming, key=lambda each: each[0])[::-1]
 
     def submit(self, objects: Iterable[Object]) -> None:
         """Submit these objects now; `refused` has those that the api refused."""
