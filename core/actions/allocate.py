@@ -42,12 +42,19 @@ class AllocateContext:
     worksheets: dict[int, Worksheet] = field(default_factory=dict[int, Worksheet])
     plainly: PlainRoom | None = None
 
-    def try_job(self, session: Session, job: Job, worksheet: Worksheet, *, cache_errors: bool) -> Statement | None:
-        """Place the tasks that a job waits for; a job that plainly cannot start is not tried."""
+    def worksheet(self, session: Session, job: Job) -> Worksheet:
+        """Return what the job has to place."""
+        found = self.worksheets.get(job.row)
+        if found is None:
+            found = self.worksheets[job.row] = organize(session, job)
+        return found
+
+    def try_job(self, session: Session, job: Job, *, cache_errors: bool) -> Statement | None:
+        """Place what a job waits for; a job that plainly cannot start is not tried."""
         plainly = self.plainly
         if plainly is not None and plainly.has_failed(job):
             return None
-        statement = _allocate_job(session, job, worksheet, self.decisions, cache_errors=cache_errors)
+        statement = _allocate_job(session, job, self.worksheet(session, job), self.decisions, cache_errors=cache_errors)
         if plainly is not None:
             plainly.failed(job) if statement is None else plainly.placed()
         return statement
@@ -89,8 +96,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
             continue
         job = jobs.pop()
         session.trail.job_turn(job, jobs)
-        worksheet = context.worksheets[job.row]
-        statement = context.try_job(session, job, worksheet, cache_errors=cache_errors)
+        statement = context.try_job(session, job, cache_errors=cache_errors)
         # A statement of a job that is only promised room is neither committed nor undone: it holds its room to the
         # session's end.
         if statement is not None and session.job_ready(job):
@@ -98,7 +104,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
             session.trail.job_ended(job, Ending.COMMITTED)
             _settle(session, job, context.decisions)
             # The task loop stops at the minimum of a group; the rest of the job gets its turns behind other jobs.
-            if not worksheet.empty:
+            if not context.worksheet(session, job).empty:
                 jobs.push(job)
         elif statement is not None and "discard-pipelined-only" in session.config.pumice.fix:
             statement.discard()
@@ -125,16 +131,15 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
     # A group may list a copy as pending while its job has no pending task (see core/session/statement.py).
     has_pending[list(session.copies.waiting_jobs())] = True
     for job in session.jobs.where(has_pending & (columns.phase > OUTSIDE)):
-        if (only is not None and job.row not in only) or not session.job_is_valid(job):
+        if only is not None and job.row not in only:
+            continue
+        if (plainly is not None and plainly.has_none(job)) or not session.job_is_valid(job):
             continue
         # Volcano leaves such jobs out until its HyperNodes are ready; all other jobs go on.
         if not session.topology.is_ready and session.topology.is_asked_for(job):
             session.trail.job_ended(job, Ending.TOPOLOGY_UNFIT, session.topology.tree.problem)
             continue
-        if plainly is not None and plainly.has_none(job):
-            continue
-        worksheet = organize(session, job)
-        if worksheet.empty:
+        if (plainly is None or not plainly.has_something(job)) and context.worksheet(session, job).empty:
             session.trail.job_ended(job, Ending.NOTHING_TO_PLACE)
             continue
         queue = session.queue_of(job)
@@ -142,7 +147,6 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
             context.jobs[queue.name] = session.points.job_order.queue()
             context.queues.push(queue)
         context.jobs[queue.name].push(job)
-        context.worksheets[job.row] = worksheet
     return context
 
 

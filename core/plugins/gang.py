@@ -169,10 +169,13 @@ class Gang(BuiltInPlugin):
 
     def _say_unschedulable(self, session: Session, job: Job) -> None:
         session.unschedulable.add(job.row)
-        unready = self._jobs.min_member[job.row] - self._schedulable(job)
-        session.unready[job.key] = unready
+        # a number of words alone: where they are not read, the tasks of each waiting job need not be gone through
+        schedulable = self._jobs.ready_count(job) if session.options.wordless else self._schedulable(job)
+        unready = session.unready[job.key] = self._jobs.min_member[job.row] - schedulable
         message = f"{unready}/{len(job.tasks)} tasks in gang unschedulable: {session.fit.job_sentence(job)}"
-        set_condition(session, job, PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message))
+        condition = PodGroupCondition("Unschedulable", "True", NOT_ENOUGH_RESOURCES, message)
+        if job.row in session.conditions or condition not in job.pod_group.conditions:
+            set_condition(session, job, condition)
 
     def _schedulable(self, job: Job) -> int:
         """Return ready tasks, and pending ones that a discarded transaction had allocated."""

@@ -7,7 +7,7 @@ pending.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,19 @@ class Job:
     first specification: only jobs that have one are in a session. `tasks`: by pod uid.
     """
 
-    __slots__ = ("_sorted", "epoch", "key", "name", "namespace", "pod_group", "row", "spec", "tasks")
+    __slots__ = (
+        "_alike",
+        "_sorted",
+        "_template",
+        "epoch",
+        "key",
+        "name",
+        "namespace",
+        "pod_group",
+        "row",
+        "spec",
+        "tasks",
+    )
 
     def __init__(self, row: int, key: str, epoch: int) -> None:
         self.row = row
@@ -48,6 +60,8 @@ class Job:
         self.pod_group: PodGroupSpec
         self.tasks: dict[str, Task] = {}
         self._sorted: list[Task] | None = None
+        self._template: PodTemplate | Literal[False] | None = None
+        self._alike: bool | None = None
 
     def in_uid_order(self) -> list[Task]:
         """Return the tasks by pod uid: the documented order of a job's tasks."""
@@ -55,15 +69,33 @@ class Job:
             self._sorted = [self.tasks[uid] for uid in sorted(self.tasks)]
         return self._sorted
 
+    def one_template(self) -> PodTemplate | None:
+        """Return the template that all tasks share; None where they have several, or there is no task."""
+        if self._template is None:
+            templates = {task.template.number: task.template for task in self.tasks.values()}
+            self._template = next(iter(templates.values())) if len(templates) == 1 else False
+        return self._template or None
+
+    def is_uniform(self) -> bool:
+        """Return whether its tasks differ in name and state alone: of one template, role and set of labels, and none is
+        nominated. Their annotations may differ.
+        """
+        if self._alike is None:
+            roles = {(task.role, task.nominated) for task in self.tasks.values()}
+            first = next(iter(self.tasks.values())).labels if self.tasks else {}
+            alike = all(task.labels is first or task.labels == first for task in self.tasks.values())
+            self._alike = alike and len(roles) == 1 and not roles.pop()[1] and self.one_template() is not None
+        return self._alike
+
     def put(self, task: Task) -> None:
         """Add a task or replace the one of its uid."""
         self.tasks[task.uid] = task
-        self._sorted = None
+        self._sorted = self._template = self._alike = None
 
     def drop(self, task: Task) -> None:
         """Remove a task."""
         self.tasks.pop(task.uid, None)
-        self._sorted = None
+        self._sorted = self._template = self._alike = None
 
     def copy(self, epoch: int) -> Job:
         """Return an equal job that may be changed."""

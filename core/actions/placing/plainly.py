@@ -56,33 +56,38 @@ class PlainRoom:
         needed = 1
         if "gang" in session.plugins and not session.job_ready(job):
             needed = max(jobs.min_member[job.row] - jobs.ready_count(job) - jobs.best_effort[job.row], 1)
+        if (only := job.one_template()) is not None:  # most jobs: their tasks need not be gone through
+            return min(int(jobs.counts[TaskStatus.PENDING][job.row]), self._of(only)) < needed
         waiting = jobs.tasks_in(job, TaskStatus.PENDING)
-        first = waiting[0].template
-        if all(task.template is first for task in waiting):
-            return min(len(waiting), self._of(first)) < needed
         kinds = Counter(task.template.number for task in waiting)
         templates = {task.template.number: task.template for task in waiting}
         return sum(min(count, self._of(templates[number])) for number, count in kinds.items()) < needed
+
+    def has_something(self, job: Job) -> bool:
+        """Return whether the job certainly has tasks to place: these need not be put in order before it is tried."""
+        session, only = self._session, job.one_template()
+        if only is None or only.best_effort or session.jobs.listings or session.has_sub_job_policy(job):
+            return False
+        return not session.snapshot.jobs.gated[job.row]
 
     def _likeness(self, job: Job) -> tuple[object, ...] | None:
         """Return the key that equal jobs share: as many of the same pods wait in the same queue for the same minimum,
         and all of them wait. None when no other job is known to be equal.
         """
-        session, spec, waiting = self._session, job.pod_group, job.in_uid_order()
-        first = waiting[0]
-        template, labels = first.template, first.labels
-        if not template.plain or session.points.unforeseeable or session.has_sub_job_policy(job):
+        session, spec, template = self._session, job.pod_group, job.one_template()
+        if template is None or not job.is_uniform() or not template.plain or session.points.unforeseeable:
             return None
-        if session.jobs.counts[TaskStatus.PENDING][job.row] < len(waiting) or session.topology.is_asked_for(job):
+        if session.jobs.counts[TaskStatus.PENDING][job.row] < len(job.tasks):
             return None
-        for task in waiting:
-            if task.template is not template or task.nominated or task.labels != labels:
-                return None
-        kinds = {session.searches.kind(task, room=True) for task in waiting}  # plugins may read annotations, too
+        if session.has_sub_job_policy(job) or session.topology.is_asked_for(job):
+            return None
+        # plugins may read annotations, too
+        told = job.in_uid_order()[:1] if session.searches.readings.always.by_labels else job.in_uid_order()
+        kinds = {session.searches.kind(task, room=True) for task in told}
         if len(kinds) > 1 or None in kinds:
             return None
         minimum = (session.jobs.min_member[job.row], *sorted(spec.min_task_member.items()))
-        return spec.queue, minimum, (*kinds, *sorted(labels.items()), len(waiting))
+        return spec.queue, minimum, (*kinds, *sorted(told[0].labels.items()), len(job.tasks))
 
     def _of(self, template: PodTemplate) -> int:
         known = self._counts.get(template.number)

@@ -107,7 +107,8 @@ class Reads(NamedTuple):
     """The facts of a task, besides its pod template, that a filter or scorer reads. Tasks with equal facts share their
     answers.
 
-    `labels`: the task's namespace and labels; `kind`: anything else, as something to compare. `concerns`: the templates
+    `labels`: the task's namespace and labels; `kind`: anything else, as something to compare; `of_labels`: which is read
+    of the namespace and labels alone. `concerns`: the templates
     about which there is anything to say at all, None for every one; a plain template is never among them. `anew`: those
     of whose tasks none shares anything: PreFilter itself reads what was placed, or the pod's name. `needs_pre_filter`:
     a filter that fails where PreFilter has left it no state, whatever the template is.
@@ -118,6 +119,7 @@ class Reads(NamedTuple):
     concerns: Callable[[PodTemplate], bool] | None = None
     anew: Callable[[PodTemplate], bool] | None = None
     needs_pre_filter: bool = False
+    of_labels: bool = False
 
 
 TEMPLATE_ONLY = Reads()
@@ -138,7 +140,7 @@ class ReadsLabelsInPlay:
         """Return the inputs of the answers. Not an attribute: it would refer to itself, and so wait for the garbage
         collector.
         """
-        return Reads(kind=self._kind, needs_pre_filter=True)
+        return Reads(kind=self._kind, needs_pre_filter=True, of_labels=True)
 
     def _kind(self, task: Task) -> Hashable:
         return labels_of(task) if self.in_play else None

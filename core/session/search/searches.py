@@ -92,12 +92,14 @@ def lack_of(resource: str) -> Reason:
 class Reading:
     """The facts that some filters and scorers read of the tasks of a template, or of plain templates (None)."""
 
-    __slots__ = ("_kinds", "_labels", "_shares")
+    __slots__ = ("_kinds", "_labels", "_shares", "by_labels")
 
     def __init__(self, asked: Iterable[NodeFilter | NodeScorer], template: PodTemplate | None) -> None:
         reads = [each.reads for each in asked]
         self._labels = any(each.labels for each in reads)
         self._kinds = [each.kind for each in reads if each.kind is not None]
+        # two tasks of equal labels share their answers, whatever else differs
+        self.by_labels = all(each.kind is None or each.of_labels for each in reads)
         self._shares = template is None or not any(each.anew is not None and each.anew(template) for each in reads)
 
     def of(self, task: Task) -> Hashable | None:

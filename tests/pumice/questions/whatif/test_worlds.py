@@ -24,7 +24,7 @@ from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.life import Life
-from pumice.core.messages.decisions import CycleResult, Decision
+from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
 from pumice.core.messages.events import CycleRecord
 from pumice.core.messages.replies import Refused
 from pumice.runtime.determinism import deterministic
@@ -104,7 +104,8 @@ def _alone(fork: Fork) -> list[Told]:
     found = list[Told]()
 
     def decided(result: CycleResult, now: float) -> None:
-        found.extend(_told(decision, now) for decision in (*result.binds, *result.evicts))
+        decisions: tuple[Bind | Evict, ...] = (*result.binds, *result.evicts)
+        found.extend(_told(decision, now) for decision in decisions)
 
     with _same_identities():
         Life(fork, 0, lambda mutation, at: None, decided).run(HORIZON_S)

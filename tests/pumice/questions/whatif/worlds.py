@@ -1,4 +1,4 @@
-"""Random worlds by number: clusters in which all that a simulation models may happen, and the same number gives the same.
+"""Random worlds by number: clusters in which all that a simulation models may happen.
 
 Each draws some of: preemption and reclaiming, policies and retries of Jobs, HyperNodes, claims on devices and volumes,
 quotas, gates, CronJobs, budgets, workloads of Kubernetes' own, and objects that come later.
@@ -45,6 +45,7 @@ POLICIES: tuple[list[Object], ...] = (
     [{"event": "PodFailed", "action": "AbortJob"}],
     [{"event": "*", "action": "RestartPod", "timeout": "1s"}],
 )
+PLUGINS: tuple[Object, ...] = ({"env": []}, {"svc": [], "env": []})
 CONFIG = """\
 actions: "{actions}"
 tiers:
@@ -110,7 +111,11 @@ class _Drawn:
             found += [device_class(), claim_template("one")]
             found += [device_slice(name, 2) for name in self._nodes[::2]]
         if self._has["volumes"]:
-            found += [local_class(), storage_class("made"), *(csi_node(name, "csi.example.com") for name in self._nodes)]
+            found += [
+                local_class(),
+                storage_class("made"),
+                *(csi_node(name, "csi.example.com") for name in self._nodes),
+            ]
             found += [volume(f"v{place}", node=name) for place, name in enumerate(self._nodes)]
             found += [claim(f"c{place}") for place in range(2)]
         if self._has["hyper"]:
@@ -159,7 +164,7 @@ class _Drawn:
         if (name := chance.choice(("", "low", "high"))) != "":
             made["spec"]["priorityClassName"] = name
         if chance.random() < 0.3:
-            made["spec"]["plugins"] = chance.choice(({"env": []}, {"svc": [], "env": []}))
+            made["spec"]["plugins"] = chance.choice(PLUGINS)
         if chance.random() < 0.3:
             made["spec"]["ttlSecondsAfterFinished"] = chance.randint(0, 9)
         if self._has["hyper"] and chance.random() < 0.5:
