@@ -107,11 +107,11 @@ class Reads(NamedTuple):
     """The facts of a task, besides its pod template, that a filter or scorer reads. Tasks with equal facts share their
     answers.
 
-    `labels`: the task's namespace and labels; `kind`: anything else, as something to compare; `of_labels`: which is read
-    of the namespace and labels alone. `concerns`: the templates
-    about which there is anything to say at all, None for every one; a plain template is never among them. `anew`: those
-    of whose tasks none shares anything: PreFilter itself reads what was placed, or the pod's name. `needs_pre_filter`:
-    a filter that fails where PreFilter has left it no state, whatever the template is.
+    `labels`: the task's namespace and labels; `kind`: anything else, as something to compare; `of_labels`: `kind` reads
+    nothing but the namespace and labels. `concerns`: the templates about which there is anything to say at all, None
+    for every one; a plain template is never among them. `anew`: those of whose tasks none shares anything: PreFilter
+    itself reads what was placed, or the pod's name. `needs_pre_filter`: a filter that fails where PreFilter has left it
+    no state, whatever the template is.
     """
 
     labels: bool = False
