@@ -1,16 +1,20 @@
 """A queue's immutable part. Source: Volcano `NewQueueInfo` (`api/queue_info.go`)."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from pumice.core.objects.metadata import Object, parse_time, same_metadata, same_section, section
 from pumice.core.resources import Resource
+
+AMOUNTS: Final = {"capability": "", "deserved": "", "guarantee": "resource"}
+"""The amounts of a queue's spec, and the name of the list inside where it is not the amount itself."""
 
 
 @dataclass(slots=True, eq=False)
 class Queue:
     """One queue.
 
-    `capability`, `deserved` and `guarantee` are None where the spec has none; `allocated` is the status text.
+    The `AMOUNTS` are None where the spec has none; `allocated` is the status text.
     """
 
     name: str
@@ -39,20 +43,23 @@ def is_counted(before: Queue, now: Queue) -> bool:
     return now.state == before.state and same_section(before_obj, obj, "spec") and same_metadata(before_obj, obj)
 
 
+def amount_of(spec: Object, name: str) -> Object:
+    """Return the quantities of one of the `AMOUNTS`; {} where the spec has none."""
+    held, inner = section(spec, name), AMOUNTS[name]
+    return section(held, inner) if inner else held
+
+
 def read_queue(queue: Object) -> Queue:
     """Build a queue. Raises QuantityError for a malformed quantity."""
     meta, spec, status = section(queue, "metadata"), section(queue, "spec"), section(queue, "status")
-    capability, deserved, guarantee = spec.get("capability"), spec.get("deserved"), spec.get("guarantee")
-    guarantee = guarantee and guarantee.get("resource")
+    amounts = {name: Resource.from_list(found) if (found := amount_of(spec, name)) else None for name in AMOUNTS}
     reclaimable = spec.get("reclaimable")
     return Queue(
         name=meta.get("name") or "",
         weight=int(spec.get("weight") or 0),
         priority=int(spec.get("priority") or 0),
         parent=spec.get("parent") or "",
-        capability=Resource.from_list(capability) if capability else None,
-        deserved=Resource.from_list(deserved) if deserved else None,
-        guarantee=Resource.from_list(guarantee) if guarantee else None,
+        **amounts,
         reclaimable=True if reclaimable is None else bool(reclaimable),
         state=status.get("state") or "",
         created=parse_time(meta.get("creationTimestamp")),

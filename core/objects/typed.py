@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.queue import AMOUNTS
 from pumice.core.quantity import quantity_of
 
 _DAEMONS: Final[Object] = {"kubeletEndpoint": {"Port": 0}}
@@ -57,8 +58,9 @@ def typed_group(group: Object) -> Object:
 
 def typed_queue(queue: Object) -> Object:
     """Return a Queue."""
-    spec = _counted(section(queue, "spec"), "capability", "deserved")
-    spec["guarantee"] = _counted(section(spec, "guarantee"), "resource")
+    spec: Object = {**section(queue, "spec")}
+    for name, inner in AMOUNTS.items():
+        spec |= {name: _counted(section(spec, name), inner)} if inner else _counted(spec, name)
     status: Object = {"reservation": {}, **_counted(section(queue, "status"), "allocated")}
     return {**untyped(queue), "spec": spec, "status": status}
 

@@ -11,6 +11,7 @@ from pumice.cluster.api.fields import annotations_of, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing, unsupported
 from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object
+from pumice.core.objects.queue import AMOUNTS, amount_of
 from pumice.core.quantity import Quantity, quantity_of
 
 # --- Parents and children
@@ -18,8 +19,6 @@ from pumice.core.quantity import Quantity, quantity_of
 
 MOST_DEPTH: Final = 5
 """Levels below the root, as in Volcano's webhook's default."""
-
-_LIMITS: Final = ("capability", "deserved", "guarantee")
 
 
 def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cause]:
@@ -32,7 +31,7 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
     if before is None or before.get("parent") != spec.get("parent"):
         found = parent_problems(queue, lookup)
     # an update that moves nothing is not judged by what has become of its relatives
-    if found or (before is not None and all(before.get(part) == spec.get(part) for part in ("parent", *_LIMITS))):
+    if found or (before is not None and all(before.get(part) == spec.get(part) for part in ("parent", *AMOUNTS))):
         return found
     try:
         return _limit_problems(queue, lookup)
@@ -132,7 +131,7 @@ def _sum_problems(parent: Object, children: Iterable[Object]) -> list[Cause]:
     found: list[Cause] = []
     above = section(parent, "spec")
     for part in ("guarantee", "deserved"):
-        limit = _part(above, part)
+        limit = amount_of(above, part)
         for resource, total in _totals(children, part).items():
             if total.compare(quantity_of(limit.get(resource, "0"))) > 0:
                 why = (
@@ -146,15 +145,10 @@ def _sum_problems(parent: Object, children: Iterable[Object]) -> list[Cause]:
 def _totals(children: Iterable[Object], part: str) -> dict[str, Quantity]:
     totals: dict[str, Quantity] = {}
     for child in children:
-        for resource, amount in _part(section(child, "spec"), part).items():
+        for resource, amount in amount_of(section(child, "spec"), part).items():
             quantity = quantity_of(amount)
             totals[resource] = totals[resource].plus(quantity) if resource in totals else quantity
     return totals
-
-
-def _part(spec: dict[str, Any], part: str) -> dict[str, Any]:
-    held = section(spec, part)
-    return section(held, "resource") if part == "guarantee" else held
 
 
 HIERARCHY: Final = "volcano.sh/hierarchy"
@@ -198,7 +192,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """
     name, spec, before = new["metadata"]["name"], section(new, "spec"), section(old, "spec")
     if name == "root":
-        changed = [part for part in ("capability", "deserved", "guarantee") if spec.get(part) != before.get(part)]
+        changed = [part for part in AMOUNTS if spec.get(part) != before.get(part)]
         return [forbidden_field(f"spec.{part}", "the root queue's resources cannot be modified") for part in changed]
     return _own_problems(new, lookup) + tree_problems(new, lookup, old)
 
@@ -221,10 +215,10 @@ def _own_problems(queue: Object, lookup: Lookup) -> list[Cause]:
 
 def _amounts(spec: dict[str, Any]) -> list[Cause]:
     """Return problems unless guarantee <= deserved <= capability, wherever both sides are named."""
-    capability, deserved, guarantee = _limits(spec)
-    found = amount_problems(capability, "spec.capability")
-    found += amount_problems(deserved, "spec.deserved")
-    found += amount_problems(guarantee, "spec.guarantee.resource")
+    amounts = {part: amount_of(spec, part) for part in AMOUNTS}
+    paths = {part: f"spec.{part}.{inner}" if inner else f"spec.{part}" for part, inner in AMOUNTS.items()}
+    found = [problem for part, amount in amounts.items() for problem in amount_problems(amount, paths[part])]
+    capability, deserved, guarantee = amounts["capability"], amounts["deserved"], amounts["guarantee"]
     for name, amount in guarantee.items():
         if name not in deserved or exceeds(amount, deserved[name]):
             why = f"deserved[{name}] must be >= guarantee[{name}]={amount}"
@@ -234,11 +228,6 @@ def _amounts(spec: dict[str, Any]) -> list[Cause]:
             why = f"deserved[{name}]={amount} must be <= capability[{name}]={capability[name]}"
             found.append(invalid_value(f"spec.deserved[{name}]", amount, why))
     return found
-
-
-def _limits(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return capability, deserved and guarantee."""
-    return section(spec, "capability"), section(spec, "deserved"), section(section(spec, "guarantee"), "resource")
 
 
 def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
