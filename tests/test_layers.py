@@ -30,7 +30,8 @@ ALONE: Final = {
     "actors/scheduling/core_decider.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
-    "pumice/pytest_gate.py": {"_pytest", "pytest"},  # pytest loads it
+    "pumice/pytest_cluster.py": {"pytest"},  # pytest loads it
+    "pumice/pytest_gate.py": {"_pytest", "pytest"},
     "storage/sqlite/database.py": {"aiosqlite"},
 }
 

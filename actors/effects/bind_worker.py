@@ -69,7 +69,7 @@ class BindWorker(EffectWorker[BindOrder]):
     async def handle_batch(self, batch: Sequence[Received[BindOrder, Done]]) -> None:
         """Send all waiting orders to the api together."""
         orders = [item.message for item in batch]
-        until = anyio.current_time() + self._timeout_s
+        until = self._until()
         pods = chain.from_iterable(_pods(order, until) for order in orders)
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_many(requests, within_s=self._timeout_s)

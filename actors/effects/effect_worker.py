@@ -87,3 +87,10 @@ class EffectWorker(Actor[M, Done]):
         self._api = ports["api"]
         self._outcomes = Outcomes(ports["cache"], ports["recorder"])
         self._timeout_s = ports["timeout_s"]
+        self._alarm = context.alarm()
+
+    def _until(self) -> float:
+        """Return the deadline of a request that is sent now. The api goes by the same alarms, which need not show the
+        time of the event loop.
+        """
+        return self._alarm.now() + self._timeout_s

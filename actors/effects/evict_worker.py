@@ -15,8 +15,6 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import anyio
-
 from pumice.actors.effects.effect_worker import EffectWorker, RecentOperations
 from pumice.cluster.kernel.effects import eviction, operation
 from pumice.core.messages.commands import EvictOrder, EvictPod
@@ -42,7 +40,7 @@ class EvictWorker(EffectWorker[EvictOrder]):
 
     async def handle_batch(self, batch: Sequence[Received[EvictOrder, Done]]) -> None:
         """Send all waiting orders to the api together."""
-        until = anyio.current_time() + self._timeout_s
+        until = self._until()
         pods = chain.from_iterable(_pods(item.message, until) for item in batch)
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_many(requests, within_s=self._timeout_s)

@@ -196,7 +196,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
             after = write.after(await self._read(write.places), undo=undo)
             if after is None:
                 return
-            until = math.inf if undo else anyio.current_time() + self._timeout_s
+            until = math.inf if undo else self._until()
             reply = await self._ask(Update(codec.pack(after), user=USER, until=until))
             if isinstance(reply, Accepted):
                 return
@@ -284,7 +284,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
 
     async def _bind(self, ready: Sequence[WaitingBind]) -> None:
         """Send all binds together: a missing answer must not delay the others."""
-        until = anyio.current_time() + self._timeout_s
+        until = self._until()
         replies = await self._api.ask_many([_order(waiting, until) for waiting in ready], within_s=self._timeout_s)
         for waiting, reply in zip(ready, replies, strict=True):
             await self._settle(waiting, reply)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -9,6 +10,7 @@ import anyio
 from pumice.cluster.api.watch import NewestRevisions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
     from collections.abc import Set as AbstractSet
 
 SCHEDULER = "scheduler"
@@ -46,7 +48,7 @@ class Activity:
         self._timers: dict[str, int] = {}
         self._unsettled: set[str] = set()
         self._cut: frozenset[str] = frozenset()
-        self._event: anyio.Event | None = None
+        self._awaited: list[tuple[Callable[[], bool], anyio.Event]] = []
 
     def begin(self, number: int = 1) -> None:
         """Note that `number` further pieces of work are under way."""
@@ -120,15 +122,31 @@ class Activity:
             return False
         return all(at >= self._newest.of(kinds) for at, kinds in self._seen.values())
 
+    def is_quiet(self, aside: Collection[str] = ()) -> bool:
+        """Nothing in flight, and no watcher behind but those `aside`: what this moment brought about is done. Timers
+        may still run, and a scheduler may have a cycle before it.
+        """
+        if self._in_flight:
+            return False
+        return all(at >= self._newest.of(kinds) for name, (at, kinds) in self._seen.items() if name not in aside)
+
     async def wait_idle(self) -> None:
         """Wait until `is_idle`; the waiter wakes only when it was."""
-        while not self.is_idle():
-            if self._event is None:
-                self._event = anyio.Event()
-            await self._event.wait()
+        await self._wait(self.is_idle)
+
+    async def wait_quiet(self, aside: Collection[str] = ()) -> None:
+        """Wait until `is_quiet`; wakes only when it was."""
+        await self._wait(partial(self.is_quiet, aside))
+
+    async def _wait(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            event = anyio.Event()
+            self._awaited.append((reached, event))
+            await event.wait()
 
     def _changed(self) -> None:
         # without a waiter a change costs one comparison, and not a look at all watchers
-        if self._event is not None and self.is_idle():
-            self._event.set()
-            self._event = None
+        if self._awaited:
+            for waiter in [each for each in self._awaited if each[0]()]:
+                self._awaited.remove(waiter)
+                waiter[1].set()

@@ -60,6 +60,10 @@ class Alarm:
             with self._scope(deadline=self.now() + wait_s):
                 await event.wait()
 
+    def scope_until(self, time: float) -> anyio.CancelScope:
+        """Return a scope that is cancelled at that time."""
+        return self._scope(deadline=time)
+
     def no_later_than(self, time: float) -> None:
         """Wake the sleeper then at the latest. A sleeper that is awake decides anew before it sleeps."""
         if self._sleep is not None and time < self._sleep.deadline:

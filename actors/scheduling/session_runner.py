@@ -324,7 +324,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         if wake_at is None:
             await changed.wait_beyond(seen)
             return
-        with anyio.CancelScope(deadline=self._alarm.after(wake_at - self.clock.now()) + YIELD_S):
+        with self._alarm.scope_until(self._alarm.after(wake_at - self.clock.now()) + YIELD_S):
             await changed.wait_beyond(seen)
 
     async def _reloads(self) -> None:

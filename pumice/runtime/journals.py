@@ -58,12 +58,13 @@ async def _refuse_other(journal: Journal, path: Path, *, mirror: bool) -> None:
 
 def keep(memory: MemoryJournal, path: Path) -> None:
     """Make a file that holds what memory does, from where that begins. Raises OpenError, ConfigError."""
-    demand_output(path)
-    anyio.run(_keep, memory, path)
-
-
-async def _keep(memory: MemoryJournal, path: Path) -> None:
     memory.reopen()
+    anyio.run(keep_as, memory, path)
+
+
+async def keep_as(memory: MemoryJournal, path: Path) -> None:
+    """Make that file of a journal that is in use. Raises OpenError, ConfigError."""
+    demand_output(path)
     async with await SqliteJournal.open(path) as journal:
         head = await memory.head()
         await journal.begin_after(head.cut, head.cut_hash)

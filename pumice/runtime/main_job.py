@@ -30,6 +30,7 @@ from pumice.plugins.watchdog import watched
 from pumice.proof.storm.live import LiveStorm
 from pumice.runtime.allocator import give_back, live_long
 from pumice.runtime.arrivals import Arriving, part
+from pumice.runtime.built_in import builtin_nodes, example_gang
 from pumice.runtime.journals import file_journal
 from pumice.runtime.pieces import file_in_pieces
 from pumice.runtime.serving import kubeconfig_of, write
@@ -38,58 +39,6 @@ from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, Until, left_waiting, reached
 from pumice.storage.journal import Journal
 from pumice.storage.retention import Retention
-
-# --- The example
-
-NODES: Final = ("node-0", "node-1", "node-2")
-GANG: Final = "example-gang"
-PLATFORM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-"""Labels that every kubelet gives its node; manifests select by them."""
-
-
-def builtin_nodes() -> list[Object]:
-    """Return three nodes with cpu 8, memory 16Gi and room for 110 pods each."""
-    quantities = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {**PLATFORM, "kubernetes.io/hostname": name}},
-            "status": {
-                "allocatable": dict(quantities),
-                "capacity": dict(quantities),
-                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-            },
-        }
-        for name in NODES
-    ]
-
-
-def example_gang() -> Object:
-    """Return a Volcano job of six pods that start together or not at all, and end after two seconds."""
-    container = {
-        "name": "worker",
-        "image": "busybox",
-        "command": ["sleep", "2"],
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
-    }
-    template = {
-        "metadata": {"annotations": {"pumice.dev/duration": "2s"}},
-        "spec": {"containers": [container], "restartPolicy": "OnFailure"},
-    }
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": GANG, "namespace": "default"},
-        "spec": {
-            "minAvailable": 6,
-            "schedulerName": "volcano",
-            "queue": "default",
-            "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}],
-            "tasks": [{"name": "worker", "replicas": 6, "template": template}],
-        },
-    }
-
 
 # --- The mean cycle
 

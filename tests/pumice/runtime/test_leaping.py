@@ -15,7 +15,8 @@ import trio
 from trio.testing import MockClock
 
 from pumice.actors.runtime.clock import Alarm
-from pumice.runtime.leaping import FEW, Bell, LeapingClock
+from pumice.runtime.bells import FEW
+from pumice.runtime.leaping import Bell, LeapingClock
 
 DAY_S = 86_400.0
 
