@@ -4,8 +4,8 @@ def test_a_pod_runs(pumice_cluster):
     pumice_cluster.apply(POD)
     pumice_cluster.wait_for("pod", "web", "condition=Ready")
 
-Options come from the fixture `pumice_options` and the marker `pumice_cluster`; docs/testing.md lists them. Loaded by
-pytest itself, in every run of an environment that has Pumice; nothing else is imported before a test asks for a
+Options come from the fixture `pumice_options` and the marker `pumice_cluster`; docs/howto/testing.md lists them. Loaded
+by pytest itself, in every run of an environment that has Pumice; nothing else is imported before a test asks for a
 cluster.
 """
 
@@ -20,8 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from pumice.testing.cluster import ServedCluster
-    from pumice.testing.pool import ClusterPool
+    from pumice.testing.cluster import ClusterPool, ServedCluster
 
 Scope = Literal["session", "package", "module", "class", "function"]
 
@@ -43,7 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
     config.addinivalue_line(
-        "markers", f"{MARKER}(**options): options of the cluster, such as nodes=5, time='virtual' (docs/testing.md)."
+        "markers",
+        f"{MARKER}(**options): options of the cluster, such as nodes=5 (docs/howto/testing.md).",
     )
 
 
@@ -64,7 +64,7 @@ def pumice_options() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def pumice_pool() -> Generator[ClusterPool]:
     """The clusters of this process: with pytest-xdist, each worker has its own."""
-    from pumice.testing.pool import ClusterPool  # noqa: PLC0415 - a second, where a test asks for a cluster
+    from pumice.testing.cluster import ClusterPool  # noqa: PLC0415 - a second, where a test asks for a cluster
 
     pool = ClusterPool()
     yield pool

@@ -1,6 +1,6 @@
 """A cluster for tests of controllers: Kubernetes' API with controllers, schedulers and kubelets, in the test's process.
 
-The fixture `pumice_cluster` (`pumice/pytest_cluster.py`) lends one to a test. docs/testing.md is the guide.
+The fixture `pumice_cluster` (`pumice/pytest_cluster.py`) lends one to a test. docs/howto/testing.md is the guide.
 """
 
 from pumice.testing.cluster import RefusedError, ServedCluster, served_cluster

@@ -14,7 +14,7 @@ from anyio import lowlevel
 from anyio.from_thread import start_blocking_portal
 
 from pumice.actors.gateway.hub import TOLD
-from pumice.actors.gateway.listening import listen
+from pumice.actors.gateway.settings import listen
 from pumice.actors.runtime.clock import Alarm, Clock, RealClock, VirtualClock
 from pumice.actors.runtime.mailbox import ask_many_again
 from pumice.actors.system.system import System

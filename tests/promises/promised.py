@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pumice
-from pumice import plugins
+from pumice import plugins, testing
 from pumice.cli.app import COMMANDS, load
 from pumice.cli.exits import Exit
 from pumice.config import pumice_arguments, rules, settings
@@ -34,6 +34,8 @@ PARTS: Final = {
     "Cluster": pumice.Cluster,
     "DecidedCycle": pumice.DecidedCycle,
     "LivedRun": pumice.LivedRun,
+    "testing.ClusterOptions": testing.ClusterOptions,
+    "testing.ServedCluster": testing.ServedCluster,
     "changes": changes,
 }
 
@@ -64,6 +66,7 @@ def _named() -> Mapping[str, Iterable[str]]:
         "names of pumice": pumice.__all__,
         "names of pumice.plugins": plugins.__all__,
         "earlier names of pumice.plugins": FORMS,
+        "names of pumice.testing": testing.__all__,
         "parts of the library": [f"{name}.{part}" for name, whole in PARTS.items() for part in _parts(whole)],
         "extension points": FLAGS,
         "attributes of extension points": _attributes(),

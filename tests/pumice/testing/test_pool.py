@@ -3,7 +3,7 @@
 import pytest
 
 from pumice.testing import ClusterOptions
-from pumice.testing.pool import ClusterPool
+from pumice.testing.cluster import ClusterPool
 
 
 def test_a_cluster_is_lent_again_to_the_same_options() -> None:
