@@ -195,11 +195,18 @@ def documents(session: nox.Session) -> None:
     _run(session, "python", "-m", "docs.making.write_fixes")
     _run(session, "python", "-m", "docs.making.write_cel")
     _run(session, "python", "-m", "docs.making.list_built")
+    _run(session, "python", "-m", "docs.making.write_reference")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The site, into `site/`, without a network; every link is followed. `python -m http.server -d site` shows it."""
+    _run(session, "python", "-m", "docs.making.build_site")
 
 
 @nox.session
 def api(session: nox.Session) -> None:
-    """Pages of the library from its docstrings, into `site/`; and what the notebook says, into itself."""
+    """Pages of the library from its docstrings, into `site/api/`; and what the notebook says, into itself."""
     _run(session, "python", "-m", "docs.making.write_api")
     _run(session, "python", "-m", "docs.making.write_notebook")
 

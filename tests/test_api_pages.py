@@ -26,7 +26,7 @@ def test_every_public_name_has_its_place_and_its_words(tmp_path: Path) -> None:
 
 
 def test_the_pages_are_no_part_of_the_tree() -> None:
-    assert f"{FOLDER}/" in (source.ROOT / ".gitignore").read_text("utf-8").split()
+    assert f"{FOLDER.partition('/')[0]}/" in (source.ROOT / ".gitignore").read_text("utf-8").split()
 
 
 def test_the_import_alone_is_quick() -> None:

@@ -12,13 +12,14 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from docs.making import build_site, list_built, try_commands, write_reference, write_settings
 from docs.making import draw_actors as drawing
-from docs.making import list_built, try_commands, write_settings
 from pumice import plugins
 from pumice.actors.api_server.faults.strikes import KINDS as FAULTS
 from pumice.actors.system.references import REFERENCES
 from pumice.actors.system.roles import ROLES
 from pumice.cli.app import COMMANDS, load
+from pumice.cluster.api.kinds import KINDS
 from pumice.proof.storm.script.profiles import profiles
 from tests.kit import source
 
@@ -319,3 +320,30 @@ def test_types_in_the_tables_of_extension_points_exist() -> None:
     named = {name for row in rows for code in re.findall(r"`[^`]+`", row) for name in TYPE.findall(code)}
     assert {"JobColumn", "GangEvictor", "ValidateResult"} <= named
     assert not named - {"None"} - set(plugins.__all__) - names_of_points()
+
+
+def test_lists_of_the_reference_are_what_the_script_writes() -> None:
+    different = [name for name, write in write_reference.PAGES.items() if page_of(name) != write()]
+    assert different == [], "run `nox -s documents`"
+
+
+def page_of(name: str) -> str:
+    return (write_reference.FOLDER / name).read_text("utf-8")
+
+
+def test_kinds_that_are_not_served_have_no_row() -> None:
+    text = page_of("not-served.md").partition("## Subresources")[0]
+    absent = {kind for kinds in re.findall(r"^\| \S+ \| (.+) \|$", text, re.MULTILINE) for kind in kinds.split(", ")}
+    served = {kind.kind for kind in KINDS.values()}
+    assert len(absent) > 10
+    assert absent & served == set()
+
+
+def test_every_page_has_its_place_in_the_site() -> None:
+    """Every document of docs/ stands in the navigation once, and every entry of the navigation exists."""
+    text = (source.ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"(\S+\.md)$", text, re.MULTILINE)
+    tree = sorted(f"tree/{path}" for path in build_site.documents())
+    pages = sorted(path.removeprefix("docs/") for path in build_site.own_documents())
+    assert sorted(name for name in named if not name.startswith("tree/")) == pages, "mkdocs.yml: nav"
+    assert [name for name in named if name.startswith("tree/") and name not in tree] == []

@@ -12,7 +12,7 @@ import pdoc
 import pumice
 
 MODULES: Final = ("pumice", "pumice.plugins", "pumice.questions.whatif.changes")
-FOLDER: Final = "site"
+FOLDER: Final = "site/api"
 
 
 def main(folder: str = FOLDER) -> int:
