@@ -24,8 +24,8 @@ FOLDER: Final = Path(__file__).parents[1] / "reference"
 OPTIONS: Final = """\
 # Options
 
-Every command with its options, as `pumice COMMAND --help` prints them. `nox -s documents` writes this page from the code,
-and a test compares it.
+Every command with its options, as `pumice COMMAND --help` prints them. `nox -s documents` writes this page from the
+code, and a test compares it.
 
 ## Of every command
 """
@@ -40,17 +40,17 @@ stays is [promised](../stability.md). `nox -s documents` writes this page from t
 KINDS_HEAD: Final = """\
 # API kinds
 
-The kinds that [HTTP](http.md) serves and manifests may hold, with all verbs of Kubernetes' API: get, list, watch, create,
-update, patch (JSON, merge, strategic, apply), delete and deletecollection. Kinds of CustomResourceDefinitions come
-besides. What a client may miss: [what is not served](not-served.md). `nox -s documents` writes this page from the code,
-and a test compares it.
+The kinds that [HTTP](http.md) serves and manifests may hold, with all verbs of Kubernetes' API: get, list, watch,
+create, update, patch (JSON, merge, strategic, apply), delete and deletecollection. Kinds that a CustomResourceDefinition
+defines come besides. What a client may miss: [what is not served](not-served.md). `nox -s documents` writes this page
+from the code, and a test compares it.
 """
 POINTS: Final = """\
 # Plugin points
 
-A plugin adds its rules in `on_session_open`: `session.points.job_ready.add(self.name, rule)`. Where several plugins have
-a rule, the point merges what they say. A flag of the plugin in `scheduler.conf` (`enable<Flag>`) switches a point off for
-it. [How to write a plugin](../howto/write-a-plugin.md); the forms that a rule may have stand in
+A plugin adds its rules in `on_session_open`: `session.points.job_ready.add(self.name, rule)`. Where several plugins
+have a rule, the point merges what they say. A flag of the plugin in `scheduler.conf` (`enable<Flag>`) switches a point
+off for it. [How to write a plugin](../howto/write-a-plugin.md); the forms that a rule may have stand in
 [core/plugins](../../core/plugins/README.md#the-points). `nox -s documents` writes this page from the code, and a test
 compares it.
 """
@@ -60,7 +60,8 @@ compares it.
 
 def options() -> str:
     """Return the page of every command with its options."""
-    shared = set.intersection(*(set(records(name)) for name in COMMANDS))
+    by_command = [set(records(name)) for name in COMMANDS]
+    shared = by_command[0].intersection(*by_command)
     lines = [OPTIONS, *table("option | effect", (row(each) for each in records("run") if each in shared))]
     for name, command in COMMANDS.items():
         own = [row(each) for each in records(name) if each not in shared]
@@ -152,7 +153,7 @@ def typed(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
     if schema.get("type") == "array":
-        inner = schema.get("items") or {}
+        inner: Mapping[str, Any] = schema.get("items") or {}
         return f"list of {typed(inner)}" if inner else "list"
     if schema.get("additionalProperties"):
         return f"map of {typed(schema['additionalProperties'])}"
