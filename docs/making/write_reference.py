@@ -41,8 +41,8 @@ KINDS_HEAD: Final = """\
 # API kinds
 
 The kinds that [HTTP](http.md) serves and manifests may hold, with all verbs of Kubernetes' API: get, list, watch,
-create, update, patch (JSON, merge, strategic, apply), delete and deletecollection. Kinds that a CustomResourceDefinition
-defines come besides. What a client may miss: [what is not served](not-served.md). `nox -s documents` writes this page
+create, update, patch (JSON, merge, strategic, apply), delete and deletecollection. Kinds that a user defines come
+besides. What a client may miss: [what is not served](not-served.md). `nox -s documents` writes this page
 from the code, and a test compares it.
 """
 POINTS: Final = """\
