@@ -200,8 +200,15 @@ def documents(session: nox.Session) -> None:
 
 @nox.session
 def site(session: nox.Session) -> None:
-    """The site, into `site/`, without a network; every link is followed. `python -m http.server -d site` shows it."""
+    """The site, into `site/`, with all links followed; then the tutorial. `python -m http.server -d site` shows it."""
     _run(session, "python", "-m", "docs.making.build_site")
+    _run(session, "python", "-m", "docs.making.try_tutorial")
+
+
+@nox.session
+def pictures(session: nox.Session) -> None:
+    """Take the screenshots of the documents again; needs Chromium."""
+    _run(session, "python", "-m", "docs.making.take_pictures")
 
 
 @nox.session

@@ -36,7 +36,10 @@ ANSWERED: Final = """\
 () => [...document.querySelectorAll("output")].some(each => each.textContent.includes("cycle"))
   && !/(Reading|Waiting|Deciding)[^\\n]*…/.test(document.body.innerText)
 """
-DAY: Final = "pumice run -q -f cluster.yaml -f queues/ -f work.yaml --config scheduler.conf --time virtual --until 600s --db day.db"
+DAY: Final = (
+    "pumice run -q -f cluster.yaml -f queues/ -f work.yaml --config scheduler.conf "
+    "--time virtual --until 600s --db day.db"
+)
 
 
 CARDS: Final = "pumice run -q -f cards.yaml --config cards.conf --time virtual --until 60s --db cards.db"

@@ -84,15 +84,8 @@ def run(text: str, folder: Path) -> tuple[str, list[str]]:
     output, failed = "", list[str]()
     for line in lines:
         command = ["bash", "-o", "pipefail", "-c", line]
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        said, both = subprocess.PIPE, subprocess.STDOUT
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=said, stderr=both, text=True, check=False)
         output += done.stdout
         if done.returncode != 0 and not (done.returncode == 1 and try_commands.DIFFERS.match(line)):
             failed.append(line)
