@@ -257,7 +257,7 @@ def test_the_examples_hold_what_is_named(document: str) -> None:
     for line in (line for block in try_commands.blocks(document) for line in block):
         words = shlex.split(line)
         named = {part for word in words for part in word.removeprefix("openb:").split(",") if FILE.search(part)}
-        makes = ("--db",) if "run" in words else ("--save", "--backup", "--csv", "-o")
+        makes = ("--db",) if {"run", "mirror"} & {*words} else ("--save", "--backup", "--csv", "-o")
         made |= {file for before, file in pairwise(words) if before in makes}
         missing = {name for name in named - made if not (source.ROOT / "examples" / name).exists()}
         assert not missing, line

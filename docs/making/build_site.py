@@ -84,7 +84,7 @@ def own_documents() -> list[str]:
 
 def documents() -> list[str]:
     """Return the documents outside of docs/, by path."""
-    found = [path for path in ROOT.glob("*.md") if path.name != "README.md"]
+    found = list(ROOT.glob("*.md"))
     for room in ROOMS:
         walked = (ROOT / room).rglob("*.md")
         found += [path for path in walked if not any(part.startswith((".", "__")) for part in path.parts[-4:])]
@@ -99,7 +99,7 @@ def linked() -> set[str]:
             target = target_of(document, link)
             if target and not target.startswith("docs/") and target not in known and (ROOT / target).is_file():
                 found.add(target)
-    return found - {"README.md"}
+    return found
 
 
 def target_of(document: str, link: str) -> str:
@@ -131,8 +131,6 @@ def turned(markdown: str, document: str) -> str:
 
 def uri_of(target: str) -> str:
     """Return where the site has a file of the tree."""
-    if target == "README.md":
-        return "index.md"
     return target.removeprefix("docs/") if target.startswith("docs/") else f"tree/{target}"
 
 

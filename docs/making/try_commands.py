@@ -23,7 +23,15 @@ from typing import Final
 import httpx
 
 ROOT: Final = Path(__file__).parents[2]
-DOCUMENTS: Final = ("README.md", "docs/reference/commands.md", "examples/README.md")
+HOWTO: Final = (
+    "tune-a-queue", "judge-a-change", "mirror-a-cluster", "test-a-controller", "run-a-sweep", "write-a-plugin",
+    "read-an-incident", "storm-a-scheduler",
+)  # fmt: skip
+COMING_FROM: Final = ("kwok", "kind", "kube-scheduler-simulator", "slurm", "envtest")
+DOCUMENTS: Final = (
+    "README.md", "docs/reference/commands.md", "examples/README.md",
+    *(f"docs/howto/{name}.md" for name in HOWTO), *(f"docs/coming-from/{name}.md" for name in COMING_FROM),
+)  # fmt: skip
 BLOCK: Final = re.compile(r"(<!-- ci: \w+ -->\n)?^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVER: Final = re.compile(r"^pumice (run|view) .*--http (\S+)")
 READY: Final = {"run": "/readyz", "view": "/"}
