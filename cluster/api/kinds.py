@@ -38,6 +38,8 @@ class Kind(Struct, frozen=True, gc=False):
     additionalPrinterColumns of its definition.
     `elsewhere`: group/versions of other groups in which it is served, where the fields may have other names
     (`actors/gateway/request/versions.py`).
+    `makes`: the key of the kind that its controller makes of it: pods, or a kind that makes pods. `keeps_pods`: its
+    controller replaces every pod that ends.
     """
 
     key: str
@@ -59,6 +61,8 @@ class Kind(Struct, frozen=True, gc=False):
     elsewhere: tuple[str, ...] = ()
     selectable: tuple[str, ...] = ()
     columns: tuple[PrinterColumn, ...] = ()
+    makes: str = ""
+    keeps_pods: bool = False
 
     @property
     def api_version(self) -> str:
@@ -105,6 +109,9 @@ KINDS: Final[Mapping[str, Kind]] = {row.key: row for row in _ROWS}
 
 VOLCANOS: Final[Mapping[str, str]] = {row.resource: row.key for row in _ROWS if row.is_custom}
 """The keys of Volcano's kinds, by the names of their CustomResourceDefinitions."""
+
+MAKERS: Final = frozenset(row.key for row in _ROWS if row.makes)
+"""Keys of the kinds of which controllers make pods, or makers of pods."""
 
 _BY_TYPE: Final[dict[tuple[object, object], Kind]] = {
     (api_version, row.kind): row for row in _ROWS for api_version in (row.api_version, *row.also, *row.elsewhere)

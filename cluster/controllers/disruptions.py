@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.kube.budgets import STALE_S, Scale, budget_status, covers, is_ready, selector_of
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.machine import Machine
@@ -19,7 +20,8 @@ from pumice.storage.codec import pack
 Name = tuple[str, str]
 
 BUDGET: Final = "PodDisruptionBudget"
-SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+SCALED: Final = tuple(key for key, kind in KINDS.items() if kind.makes and kind.scale)
+"""Kinds whose scale says how many pods a budget expects."""
 USER: Final = "disruption-controller"
 MOST_CHECKS: Final = 10_000
 """Labels of pods that are held against requirements of selectors in one step: a new budget may be about every pod."""

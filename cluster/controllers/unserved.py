@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
+from pumice.cluster.api.kinds import KINDS, MAKERS
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.statuses import merge_condition, timestamp
 from pumice.cluster.machine import Machine
@@ -26,7 +27,7 @@ UNSERVED: Final = ("CertificateSigningRequest", "HorizontalPodAutoscaler")
 """Kinds (as they are stored) that become pods somewhere, or more of them, or a certificate, and nothing here. A
 controller that comes takes its kinds out: a test finds those that are served and stand here.
 """
-LEFT: Final = ("CronJob", "Job", "JobFlow")
+LEFT: Final = tuple(key for key in sorted(MAKERS) if KINDS[key].is_custom)
 """Of Volcano's own kinds, those that become pods, where they are left to controllers elsewhere."""
 SCHEDULER: Final = "volcano"
 SERVED: Final = (SCHEDULER, DEFAULT_SCHEDULER)

@@ -122,8 +122,6 @@ OWNERS: Final = tuple(rule.owner for rule in _RULES)
 """Kinds that a rule of the workload controller looks after."""
 RULES: Final = {kind_of(rule.owner): rule for rule in (*_RULES, VolcanoJobRule())}
 """A rule of each kind that has one, to be asked what depends on nothing it has heard."""
-MAKERS: Final = frozenset(kind for kind, rule in RULES.items() if rule.children)
-"""Kinds from which controllers make pods, or makers of pods."""
 
 KUBELETS: Final = MachineGroup(machines=kubelets)
 JOBS: Final = MachineGroup(machines=lambda given: [FamilyMachine(job_rule(given), given.unpack)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.kube.min_resources import Amounts, added, pod_usage, texts
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod_template import counted_spec, is_infeasible, largest
@@ -44,20 +45,12 @@ COUNT: Final = "count/pods"
 PREFIXES: Final = ("requests.", "limits.", "hugepages-")
 NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods", COUNT)
 OF_CLAIMS: Final = "requests.storage"
-COUNTED: Final[Mapping[str, str]] = {
-    "ConfigMap": "configmaps",
-    "CronJob.batch": "cronjobs.batch",
-    "DaemonSet": "daemonsets.apps",
-    "Deployment": "deployments.apps",
-    "Job.batch": "jobs.batch",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-    "ReplicaSet": "replicasets.apps",
-    "ReplicationController": "replicationcontrollers",
-    "ResourceQuota": "resourcequotas",
-    "Secret": "secrets",
-    "Service": "services",
-    "StatefulSet": "statefulsets.apps",
-}
+_WITH_OWN_NAMES: Final = (
+    "ConfigMap", "CronJob.batch", "DaemonSet", "Deployment", "Job.batch", "PersistentVolumeClaim", "ReplicaSet",
+    "ReplicationController", "ResourceQuota", "Secret", "Service", "StatefulSet",
+)  # fmt: skip
+"""The kinds that Kubernetes' quota controller registers itself (`pkg/quota/v1/install/registry.go`)."""
+COUNTED: Final[Mapping[str, str]] = {key: KINDS[key].resource for key in _WITH_OWN_NAMES}
 """Kinds, by key, whose objects are counted: as `count/` and this name, those of the core group as this name too."""
 _OF_PORTS: Final = ("services.nodeports", "services.loadbalancers")
 _CLASS: Final = ".storageclass.storage.k8s.io/"

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.kube.commands import containers
 from pumice.cluster.kube.commands.plans import FOR_EVER
 from pumice.cluster.kubelets.container_life import KILLED, SERVER_STOPS_S, ContainerRun, PodContainers
@@ -77,7 +78,7 @@ _duration_s: Final = remembers(4096)(duration_s)
 """Of the pods of one template every one says the same."""
 OWN_CONDITIONS: Final = ("PodScheduled", "Ready")
 """Conditions that the agent writes of a pod without commands; it keeps those of other writers."""
-_KEPT_UP: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
+_KEPT_UP: Final = frozenset(key for key, kind in KINDS.items() if kind.keeps_pods)
 
 
 class PodRun(Struct, gc=False):

@@ -33,17 +33,17 @@ KUBERNETES: Final = """
 /v1 LimitRange limitranges limits
 /v1 PodTemplate podtemplates
 /v1 ResourceQuota resourcequotas quota status keeps_status
-/v1 ReplicationController replicationcontrollers rc status scale all
+/v1 ReplicationController replicationcontrollers rc status scale all makes=Pod keeps_pods
 /v1 PersistentVolume persistentvolumes pv cluster status keeps_status
 /v1 PersistentVolumeClaim persistentvolumeclaims pvc status keeps_status
 apps/v1 ControllerRevision controllerrevisions
-apps/v1 DaemonSet daemonsets ds status all
-apps/v1 Deployment deployments deploy status scale all also=extensions/v1beta1
-apps/v1 ReplicaSet replicasets rs status scale all also=extensions/v1beta1
-apps/v1 StatefulSet statefulsets sts status scale all
+apps/v1 DaemonSet daemonsets ds status all makes=Pod keeps_pods
+apps/v1 Deployment deployments deploy status scale all also=extensions/v1beta1 makes=ReplicaSet
+apps/v1 ReplicaSet replicasets rs status scale all also=extensions/v1beta1 makes=Pod keeps_pods
+apps/v1 StatefulSet statefulsets sts status scale all makes=Pod keeps_pods
 autoscaling/v2 HorizontalPodAutoscaler horizontalpodautoscalers hpa status all also=autoscaling/v1 versions=v1
-batch/v1 CronJob cronjobs cj status all key=CronJob.batch
-batch/v1 Job jobs status all key=Job.batch
+batch/v1 CronJob cronjobs cj status all key=CronJob.batch makes=Job.batch
+batch/v1 Job jobs status all key=Job.batch makes=Pod
 certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests csr cluster status
 coordination.k8s.io/v1 Lease leases
 discovery.k8s.io/v1 EndpointSlice endpointslices
@@ -77,7 +77,7 @@ apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd c
 metrics.k8s.io/v1beta1 NodeMetrics nodes cluster
 """
 """A line a kind: its version, kind, plural and short names, flags and categories (below), `name=value` for the rest."""
-FLAGS: Final = ("status", "keeps_status", "scale")
+FLAGS: Final = ("status", "keeps_status", "scale", "keeps_pods")
 CATEGORIES: Final = ("all", "api-extensions")
 VOLCANO: Final = (
     "jobs.batch", "cronjobs.batch", "commands.bus", "colocationconfigurations.config", "jobflows.flow",
@@ -93,6 +93,8 @@ _OLD: Final = [
 ]
 ALSO: Final = {"PodGroup": _OLD, "Queue": _OLD}
 """Older versions of Volcano's kinds, whose fields are the same."""
+MAKES: Final = {"Job": "Pod", "CronJob": "Job", "JobFlow": "Job"}
+"""Kinds that controllers make of Volcano's kinds."""
 
 
 def resources(definitions: Path) -> list[Row]:
@@ -112,7 +114,7 @@ def kubernetes(line: str) -> Row:
     for word in words:
         name, given, value = word.partition("=")
         if given:
-            one = {"key": "key", "singular": "singular_name"}.get(name)
+            one = {"key": "key", "singular": "singular_name", "makes": "makes"}.get(name)
             row |= {one: value} if one else {name: value.split(",")}
         elif word == "cluster":
             row["namespaced"] = False
@@ -131,6 +133,7 @@ def volcanos(spec: Row) -> Row:
     row |= {"short_names": names.get("shortNames", []), "categories": names.get("categories", [])}
     row |= {part: part in (version.get("subresources") or {}) for part in ("status", "scale")}
     row |= {"columns": version.get("additionalPrinterColumns", []), "also": ALSO.get(names["kind"], [])}
+    row |= {"makes": MAKES.get(names["kind"], "")}
     return {name: value for name, value in row.items() if value or name in ("namespaced", "group")}
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from pumice.cluster.api.kinds import KINDS as TABLE
+from pumice.cluster.api.kinds import MAKERS
 from pumice.cluster.api.schema.compiled import type_of_kind
-from pumice.cluster.kernel.roster import MAKERS
 from pumice.core.objects.parts import WATCHED
 
 TEXTS: Final = ("", "a", "default", "root", "*", "a/b", "x" * 300, "\x1b[31m", "a\nb", "-", "é", "0", "Exists", "In")

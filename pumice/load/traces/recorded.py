@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pumice.cluster.api.kinds import MAKERS
 from pumice.cluster.api.origin import as_new
-from pumice.cluster.kernel.roster import MAKERS
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section, text_map

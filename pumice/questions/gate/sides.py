@@ -18,6 +18,7 @@ from typing import Any, Final
 import yaml
 
 from pumice.cluster.api.fields import is_mapping
+from pumice.cluster.api.kinds import KINDS, MAKERS
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
@@ -35,7 +36,7 @@ NODE: Final = "Node"
 CONFIGURATION: Final = frozenset(("actions", "tiers"))
 OF_THE_GATE: Final = frozenset(("workloads", "cases", "then"))
 """Keys of policy files of the gate and of golden cases."""
-WORK: Final = ("Job", "Pod", "PodGroup", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "CronJob", "JobFlow")
+WORK: Final = frozenset(("Pod", "PodGroup", *(KINDS[key].kind for key in MAKERS)))
 GIT_S: Final = 30.0
 """Timeout of git for a folder."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pumice.cluster.api.kinds import MAKERS
 from pumice.config.errors import ConfigError
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
@@ -30,7 +31,6 @@ BATCH: Final = 5_000
 async def owners_at(db: Path, sequence: int) -> list[Object]:
     """Return the objects that controllers make others for, as they were before the record of that number, by
     arrival."""
-    from pumice.cluster.kernel.roster import MAKERS  # noqa: PLC0415 - all controllers, which few questions need
 
     found: dict[tuple[str, str, str], bytes] = {}
     async with await SqliteJournal.open(db, read_only=True) as journal:

@@ -1,4 +1,10 @@
-"""Amounts of every resource over time: requested, held, and available."""
+"""Amounts of every resource over time: requested, held, and available.
+
+Two integrals use these amounts, and their published numbers differ by definition, so neither replaces the other. The
+figures here compare two runs (what-if, replay): they count from the beginning of the run, and on a deleted node a pod
+holds nothing. The series of `resource_use.py` describe one run: they begin with its first job, since a cluster that
+waits for a record to begin wastes nothing, and a pod holds its request to its end.
+"""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from typing import Any, Final
 from pumice.belonging import group_of
 from pumice.cluster.api.admission.quotas import KIND as QUOTA
 from pumice.cluster.api.admission.quotas import over_quota, with_taken
-from pumice.cluster.api.kinds import KINDS, Kind
+from pumice.cluster.api.kinds import KINDS, MAKERS, Kind
 from pumice.cluster.controllers.groups import needs_group
 from pumice.cluster.controllers.jobs.status import troubled
 from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.kernel.machine_host import MachineHost, rest
-from pumice.cluster.kernel.roster import JOBS, MAKERS, POD_GROUPS, RULES, WORKLOADS, Surroundings
+from pumice.cluster.kernel.roster import JOBS, POD_GROUPS, RULES, WORKLOADS, Surroundings
 from pumice.cluster.kernel.turns import Turns
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages.commands import ApiRequest, Create, Patch, UpdateStatus

@@ -15,14 +15,13 @@ from uuid import NAMESPACE_URL, uuid5
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
 from pumice.cluster.api.admission.amounts import STATED
 from pumice.cluster.api.definitions.volcano import fill_in_defaults, volcano_problems
-from pumice.cluster.api.kinds import KINDS
+from pumice.cluster.api.kinds import KINDS, MAKERS
 from pumice.cluster.api.origin import is_recorded
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.field_types import key_problems
 from pumice.cluster.api.verbs.loading import fill_loaded
 from pumice.cluster.api.verbs.requests import without_nulls
 from pumice.cluster.kernel.intake import refusals_of
-from pumice.cluster.kernel.roster import MAKERS
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section

@@ -375,7 +375,7 @@ class Witness:
             job = self.chronicle.measured.last_group(key).job
             life = self.chronicle.measured.life(job)
             to_make = max((life.size or 0) - life.there, 0)  # for the first time or again
-            found[job] = PendingJob(waiting[key] + to_make, code, message)
+            found[job] = PendingJob(waiting[key] + to_make, code, message, wait)
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pumice.questions.adviser.reasons import WaitReason
 from pumice.questions.measures.amounts import ClusterFigures
 from pumice.questions.measures.figures import QueueFigures
 
@@ -56,12 +57,14 @@ class EvictedPod:
 
 @dataclass(frozen=True, slots=True)
 class PendingJob:
-    """Job that waits at the end: `code` is a stable word, `message` says it to people; `pods` that wait or are to
-    come."""
+    """Job that waits at the end: `code` is a stable word, `message` a sentence; `pods` that wait or are to come.
+    `wait`: the whole reason, null where the cycle gives none.
+    """
 
     pods: int
     code: str
     message: str
+    wait: WaitReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from pumice.cluster.api.kinds import MAKERS
 from pumice.cluster.controllers.job_keys import TASK_SPEC
 from pumice.cluster.controllers.jobs.life import Action
 from pumice.cluster.controllers.jobs.policies import POD_EVICTED, JobTrigger, resolve
-from pumice.cluster.kernel.roster import MAKERS
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
 from pumice.core.messages.decisions import Evict
