@@ -9,10 +9,10 @@ from typing import Final, Protocol
 
 from pumice.questions.explain.advice.changes import Change, ChangeFamily, Group
 from pumice.questions.explain.advice.trial import TimeOverError, TrialResult
+from pumice.reduction import LeastSearch, Sizes
 
 NEAREST: Final = 10
 """Number of families that are tried in pairs when none brings all of the job by itself."""
-Sizes = tuple[int, ...]
 
 
 class TrialBench(Protocol):
@@ -192,46 +192,27 @@ class Descent:
         well, and then one by one as long as one less suffices. When the time is over, return the best so far, and
         False.
         """
-        goal, best = self.result(sizes), sizes
+        search, lowest = self._search(sizes), tuple(family.least for family in self._group)
         try:
-            for place in range(len(sizes)):
-                low = self._group[place].least
-                while low < best[place]:
-                    middle = _with(best, place, (low + best[place]) // 2)
-                    if self._reaches(middle, goal):
-                        best = middle
-                    else:
-                        low = middle[place] + 1
-            if len(best) == 1:
-                rungs = ((size,) for size in from_below(self._group[0].least, best[0]))
-                best = next((rung for rung in rungs if self._reaches(rung, goal)), best)
-            while (less := self._less(best, goal)) is not None:
-                best = less
+            for place, low in enumerate(lowest):
+                search.halve(place, low)
+            if len(lowest) == 1:
+                search.take_first((size,) for size in from_below(lowest[0], search.best[0]))
+            search.step_down(lowest)
         except TimeOverError:
-            return best, False
-        return best, True
+            return search.best, False
+        return search.best, True
 
     def may_be_less(self, sizes: Sizes) -> bool:
         """Return whether one less may be enough; also True, as unknown, if the budget ends first."""
         try:
-            return self._less(sizes, self.result(sizes)) is not None
+            return self._search(sizes).one_less(tuple(family.least for family in self._group)) is not None
         except TimeOverError:
             return True
 
-    def _less(self, sizes: Sizes, goal: TrialResult) -> Sizes | None:
-        """Return one less of one of them, when that does as well."""
-        lowest = (family.least for family in self._group)
-        fewer = (
-            _with(sizes, at, size - 1) for at, (size, low) in enumerate(zip(sizes, lowest, strict=True)) if size > low
-        )
-        return next((less for less in fewer if self._reaches(less, goal)), None)
-
-    def _reaches(self, sizes: Sizes, goal: TrialResult) -> bool:
-        return self.result(sizes)[:3] >= goal[:3]
-
-
-def _with(sizes: Sizes, place: int, size: int) -> Sizes:
-    return (*sizes[:place], size, *sizes[place + 1 :])
+    def _search(self, sizes: Sizes) -> LeastSearch:
+        goal = self.result(sizes)[:3]
+        return LeastSearch(lambda fewer: self.result(fewer)[:3] >= goal, sizes)
 
 
 def _helps(after: TrialResult, before: TrialResult) -> bool:

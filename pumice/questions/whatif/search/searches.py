@@ -6,6 +6,7 @@ Each is the least that was found to do, and each is found by living through it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
@@ -26,6 +27,7 @@ from pumice.questions.whatif.changes import ForkChange, nodes_like
 from pumice.questions.whatif.naming import Belongings, asked_by, belongings, running
 from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion
+from pumice.reduction import LeastSearch
 from pumice.units import milli
 from pumice.work import CHANGE, WorkOverError
 
@@ -86,8 +88,8 @@ def _made(settled: Fork, bench: Bench, changes: Sequence[Change]) -> Callable[[F
 
 
 # --- The least amount
-# Scheduling is not monotone: more may be worse than less, so what is found is only called the least where everything
-# smaller was tried and would not do; else one less was tried.
+# Scheduling is not monotone: more may be worse than less, so an amount is only called the least where everything
+# smaller was tried and failed; otherwise one less was tried.
 
 ONE_BY_ONE: Final = 8
 """Up to so much everything is tried, from one on."""
@@ -123,45 +125,27 @@ def least(
             tried[amount] = does(amount)
         return tried[amount]
 
-    try:
-        return _least(tries, tried, most, spent, ahead)
-    except WorkOverError:
-        found = min((amount for amount, did in tried.items() if did), default=None)
+    every_small = range(1, min(ONE_BY_ONE, most) + 1)
+    with suppress(WorkOverError):
+        ahead(every_small)
+        found = next((amount for amount in every_small if not spent() and tries(amount)), None)
+        low, high = every_small.stop - 1, min(2 * ONE_BY_ONE, most)
         if found is None:
-            raise
-        return LeastAmount(found, False, tuple(sorted(tried)))
-
-
-def _least(
-    tries: Callable[[int], bool],
-    tried: Mapping[int, bool],
-    most: int,
-    spent: Callable[[], bool],
-    ahead: Callable[[Iterable[int]], None],
-) -> LeastAmount | None:
-
-    ahead(range(1, min(ONE_BY_ONE, most) + 1))
-    found = next((amount for amount in range(1, min(ONE_BY_ONE, most) + 1) if not spent() and tries(amount)), None)
-    low, high = min(ONE_BY_ONE, most), min(2 * ONE_BY_ONE, most)
-    if found is None:
-        ahead(min(high * 2**step, most) for step in range(most.bit_length()))
-    while found is None and high > low and not spent():
-        if tries(high):
-            found = high
-        else:
-            low, high = high, min(2 * high, most)
-    if found is None:
-        return None
-    while found - low > 1 and low < found and not spent():
-        middle = (low + found) // 2
-        if tries(middle):
-            found = middle
-        else:
-            low = middle
-    while found > 1 and not spent() and tries(found - 1):
-        found -= 1
-    every = all(amount in tried for amount in range(1, found))
-    return LeastAmount(found, every, tuple(sorted(tried)))
+            ahead(min(high * 2**step, most) for step in range(most.bit_length()))
+        while found is None and high > low and not spent():
+            if tries(high):
+                found = high
+            else:
+                low, high = high, min(2 * high, most)
+        if found is None:
+            return None
+        search = LeastSearch(lambda sizes: tries(*sizes), (found,), spent)
+        search.halve(0, low + 1)
+        search.step_down((1,))
+    best = min((amount for amount, did in tried.items() if did), default=None)
+    if best is None:
+        raise WorkOverError
+    return LeastAmount(best, all(amount in tried for amount in range(1, best)), tuple(sorted(tried)))
 
 
 # --- The least capability
@@ -237,15 +221,10 @@ class _Lowering:
         best, every = at(found.amount), found.least
         low = max(at(found.amount - 1) if found.amount > 1 else now, now)
         if best - 1 > low and not self._question.spent() and self.does({**others, key: best - 1}):
-            best, every = self._between(others, key, low, best - 1), False
+            search = LeastSearch(lambda sizes: self.does({**others, key: sizes[0]}), (best - 1,), self._question.spent)
+            search.halve(0, low + 1)
+            best, every = search.best[0], False
         return {**others, key: best}, every
-
-    def _between(self, others: Units, key: str, low: int, high: int) -> int:
-        """Search between `low`, which does not suffice, and `high`, which does."""
-        while high - low > 1 and not self._question.spent():
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.does({**others, key: middle}) else (middle, high)
-        return high
 
     def change(self, values: Units) -> ForkChange:
         """Return the change to this capability."""
