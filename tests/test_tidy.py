@@ -45,7 +45,6 @@ SHORT_MODULES: Final = {
     "pumice/questions/explain/waiting.py": "asks explain about a story, which does not know explain",
     "pumice/questions/gate/alone.py": "pytest runs a policy by it without the command line",
     "pumice/questions/measures/fairness.py": "formulas from papers, which say nothing of jobs or queues",
-    "pumice/reduction.py": "an algorithm that the gate and storms share",
     "pumice/runtime/allocator.py": "the C library's allocator, and why; nothing else knows of it",
     "pumice/runtime/tokens.py": "servers and clients read a token, and a client imports no gateway for that",
 }
