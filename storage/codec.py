@@ -26,7 +26,6 @@ T = TypeVar("T")
 
 _library = cast("Any", msgpack)  # it has no types
 _BINARY = (bytes,)
-_UNPACK: dict[str, Any] = {"strict_map_key": False, "use_list": True, "raw": False}
 # ValueError covers broken bytes, broken UTF-8 and depth; TypeError a dictionary or list as key; OverflowError 65 bits;
 # RecursionError is msgspec's word for depth.
 _REFUSALS = (ValueError, TypeError, OverflowError, RecursionError, _library.exceptions.UnpackException)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-JOB_API_VERSION: Final = "batch.volcano.sh/v1alpha1"
 POD_GROUP_API_VERSION: Final = "scheduling.volcano.sh/v1beta1"
 
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"

@@ -169,76 +169,56 @@ ViewOperation = BeganAnew | Relisted | AssumedCycle | HeldBind | HeldEviction | 
 # --- Outcomes: every decision ends as one of these
 
 
-class Bound(Message, frozen=True):
+class DecisionOutcome(Message, frozen=True):
+    """The outcome of a bind or an eviction. `cause`: "cycle/uid" of the decision; `sequence`: its journal number."""
+
+    cause: str
+    sequence: int
+    namespace: str
+    name: str
+    uid: str
+
+
+class Bound(DecisionOutcome, frozen=True):
     """The api accepted the binding, at `revision`."""
 
-    cause: str
-    sequence: int
-    namespace: str
-    name: str
-    uid: str
     node: str
     revision: int = 0
 
 
-class BindRefused(Message, frozen=True):
+class BindRefused(DecisionOutcome, frozen=True):
     """The api refused the binding."""
 
-    cause: str
-    sequence: int
-    namespace: str
-    name: str
-    uid: str
     node: str
     code: int = 0
     reason: str = ""
     message: str = ""
 
 
-class BindTimedOut(Message, frozen=True):
+class BindTimedOut(DecisionOutcome, frozen=True):
     """No answer came in time, or the answer was lost: whether the pod is bound is unknown until it is read again."""
 
-    cause: str
-    sequence: int
-    namespace: str
-    name: str
-    uid: str
     node: str
     message: str = ""
 
 
-class Evicted(Message, frozen=True):
+class Evicted(DecisionOutcome, frozen=True):
     """The api accepted the eviction; the pod may still be terminating."""
 
-    cause: str
-    sequence: int
-    namespace: str
-    name: str
-    uid: str
     revision: int = 0
 
 
-class EvictRefused(Message, frozen=True):
+class EvictRefused(DecisionOutcome, frozen=True):
     """The api refused the eviction (a budget, or another pod of that name)."""
 
-    cause: str
-    sequence: int
-    namespace: str
-    name: str
-    uid: str
     code: int = 0
     reason: str = ""
     message: str = ""
 
 
-class EvictTimedOut(Message, frozen=True):
+class EvictTimedOut(DecisionOutcome, frozen=True):
     """No answer came in time: whether the pod is evicted is unknown until it is read again."""
 
-    cause: str
-    sequence: int
-    namespace: str
-    name: str
-    uid: str
     message: str = ""
 
 

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.core.quantity import format_bytes, format_milli, format_whole, parse_quantity, quantity_of
+from pumice.core.quantity import parse_quantity, quantity_of
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.core.texts import remembers
 
@@ -89,14 +89,6 @@ def amounts_from_list(
     return milli_cpu, memory, scalars
 
 
-def list_from_amounts(milli_cpu: float, memory: float, scalars: Mapping[str, float] | None) -> dict[str, str]:
-    """Return canonical quantity texts: cpu, memory, then the scalars in key order."""
-    texts = {CPU: format_milli(to_int64(milli_cpu)), MEMORY: format_bytes(to_int64(memory))}
-    for name, amount in sorted((scalars or {}).items()):
-        texts[name] = (format_whole if name == PODS else format_milli)(to_int64(amount))
-    return texts
-
-
 def milli_of(value: object) -> float:
     """Return a quantity (text, number or null) in milli-units, rounded up to a whole one."""
     return _milli_of_text(value) if type(value) is str else float(quantity_of(value).milli_value())
@@ -123,8 +115,3 @@ def counts_as_scalar(name: str) -> bool:
     if name in (PODS, _EPHEMERAL_STORAGE):
         return True
     return not is_count_quota(name) and is_scalar_resource_name(name)
-
-
-def to_int64(amount: float) -> int:
-    """Convert like Go on amd64: towards zero; a value that does not fit becomes the smallest int64."""
-    return int(amount) if -(2.0**63) <= amount < 2.0**63 else -(2**63)

@@ -20,7 +20,6 @@ from pumice.core.resources import (
     is_scalar_resource_name,
     share,
 )
-from pumice.core.resources.lists import list_from_amounts
 from pumice.proof.conformance.runner import OPERATIONS, CaseResult, run_resource_cases
 from tests.kit import source
 
@@ -201,10 +200,6 @@ class TestNames:
         assert is_scalar_resource_name(name) is scalar
 
 
-def listed(resource: Resource) -> dict[str, str]:
-    return list_from_amounts(resource.milli_cpu, resource.memory, resource.scalars)
-
-
 class TestLists:
     def test_from_list(self) -> None:
         resource = Resource.from_list({
@@ -220,16 +215,6 @@ class TestLists:
     def test_a_bad_quantity_is_refused(self) -> None:
         with pytest.raises(QuantityError, match="1GiB"):
             Resource.from_list({"memory": "1GiB"})
-
-    def test_to_list(self) -> None:
-        resource = Resource(1500.7, 2.0**31, {GPU: 1000.0, "pods": 2000.0})
-        assert listed(resource) == {"cpu": "1500m", "memory": "2Gi", GPU: "1", "pods": "2k"}
-        assert listed(Resource.infinite())["memory"] == "-8Ei"  # Go's conversion of a float that does not fit
-
-    @given(st.integers(0, 10**9), st.integers(0, 2**50))
-    def test_there_and_back(self, milli_cpu: int, memory: int) -> None:
-        resource = Resource(float(milli_cpu), float(memory), {GPU: float(milli_cpu)})
-        assert Resource.from_list(listed(resource)) == resource
 
 
 def test_every_method_of_the_suite_is_there() -> None:

@@ -158,7 +158,6 @@ def _has_room(columns: FloatArray, task: Task) -> BoolArray:
     return fits
 
 
-MAX_DOMAINS = 8
 FEWEST = "gangs-evict-no-more"
 
 
