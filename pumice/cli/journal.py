@@ -19,7 +19,7 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.explain.ended import JobEnd, end_of
 from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_waits
-from pumice.questions.history.entries import EntryTold, JournalRecord, StoryEntry, entries
+from pumice.questions.history.entries import EntryTold, JournalRecord, NameFilter, StoryEntry, entries
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.results import Result
 from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, FirstBad, Journal
@@ -106,7 +106,9 @@ async def _cycle(file: Path, number: int) -> CycleStory:
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
     """Return the story of an object, and why it waits if it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
-        told = await story_of(name, entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW)))
+        named = NameFilter(name)
+        read = entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW), named=named)
+        told = await story_of(name, read, named)
     kind = waiting_kind(name, told)
     return told, await why_it_waits(file, kind, name) if kind else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from pumice.questions.explain.account import Account, NotFoundError, account_of,
 from pumice.questions.explain.ended import JobEnd
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, scene_of
+from pumice.questions.history.entries import NameFilter
 from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import fill
 from pumice.storage import codec
@@ -32,10 +34,10 @@ BATCH: Final = 5_000
 
 async def last_job(file: Path, name: str) -> Object | None:
     """Return the last state of the Job "namespace/name" in a journal; None when it never existed, or is gone."""
-    last, after = None, 0
+    last, after, named = None, 0, NameFilter(name)
     async with await SqliteJournal.open(file, read_only=True) as journal:
         while batch := await journal.read(after, (API,), BATCH):
-            for stored in batch:
+            for stored in filter(named.passes, batch):
                 change = read_as(stored, Mutation)
                 if change.kind == "Job" and f"{change.namespace}/{change.name}" == name:
                     last = None if change.type == "DELETED" else change.blob
@@ -87,8 +89,13 @@ def with_owners(scene: Scene, db: Path) -> Scene:
     from.
     """
     assert scene.recorded is not None
-    objects = [*scene.objects(), *anyio.run(owners_at, db, scene.recorded.sequence)]
-    return replace(scene, objects=lambda: objects)
+    sequence = scene.recorded.sequence
+
+    @cache
+    def objects() -> list[Object]:
+        return [*scene.objects(), *anyio.run(owners_at, db, sequence)]
+
+    return replace(scene, objects=objects)
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
@@ -104,7 +111,7 @@ async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
                     current, newest = record.cycle, newest_of_volcano(record)
                 elif stored.kind == API:
                     owned.note(stored)
-                elif _is_about(read_as(stored, Bind | Evict), kind, name, owned):
+                elif owned.named.passes(stored) and _is_about(read_as(stored, Bind | Evict), kind, name, owned):
                     found = current
             after = batch[-1].sequence
     if not newest:
@@ -116,17 +123,18 @@ class OwnedGroups:
     """PodGroups of an object "namespace/name", its own or through a ReplicaSet, by a journal."""
 
     def __init__(self, name: str) -> None:
-        self._bare = name.rpartition("/")[2].encode()
         self._owners = {name}
         self.groups = set[str]()
+        self.named = NameFilter(name)
 
     def note(self, stored: Stored) -> None:
         """Note a change of an object, if it has an owner."""
-        if self._bare not in stored.payload:
+        if not self.named.passes(stored):
             return
         change = read_as(stored, Mutation)
         if change.kind in ("PodGroup", "ReplicaSet") and owner_of(codec.unpack(change.blob)) in self._owners:
             (self.groups if change.kind == "PodGroup" else self._owners).add(f"{change.namespace}/{change.name}")
+            self.named.add(change.name)
 
 
 def _is_about(decision: Bind | Evict, kind: str, name: str, owned: OwnedGroups) -> bool:

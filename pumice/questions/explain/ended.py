@@ -8,9 +8,10 @@ from typing import Any, Final, TypedDict
 
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.core.objects.metadata import section
-from pumice.questions.history.entries import StoryEntry, entries
+from pumice.questions.history.entries import NameFilter, StoryEntry, entries
 from pumice.questions.history.objects import cause_of, state_of
 from pumice.questions.oneshot.identity import stored_as
+from pumice.storage.journal import API
 from pumice.storage.sqlite import SqliteJournal
 
 ENDS: Final = {
@@ -70,4 +71,4 @@ def _end(state_and_counts: str, reason: str, why: str) -> JobEnd | None:
 async def end_in(file: Path, name: str) -> JobEnd | None:
     """Return the same as `end_of`, from a journal, which is only read."""
     async with await SqliteJournal.open(file, read_only=True) as journal:
-        return end_of(name, [entry async for entry in entries(journal, kinds=("api",))])
+        return end_of(name, [entry async for entry in entries(journal, kinds=(API,), named=NameFilter(name))])

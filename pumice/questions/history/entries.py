@@ -95,14 +95,43 @@ class StoryEntry:
         return msgspec.convert({**head, **self.data}, EntryTold)
 
 
-async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
+class NameFilter:
+    """Tell which records may concern objects of some names, by their bytes: next to none of a journal is decoded then.
+
+    Names stand in MessagePack as they are. A record that only has such bytes elsewhere passes too.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self._marks: list[bytes] = []
+        self.add(*names)
+
+    def add(self, *names: str) -> None:
+        """Let records pass that concern more objects ("namespace/name" or a bare name)."""
+        for name in names:
+            bare = name.rpartition("/")[2].encode()
+            if not any(mark in bare for mark in self._marks):
+                self._marks = [mark for mark in self._marks if bare not in mark]
+                self._marks.append(bare)
+
+    def passes(self, stored: Stored) -> bool:
+        """Return whether a record may concern one of the objects."""
+        payload = stored.payload
+        return any(mark in payload for mark in self._marks)
+
+
+async def entries(
+    journal: Journal, after: int = 0, kinds: Collection[str] | None = None, named: NameFilter | None = None
+) -> AsyncIterator[StoryEntry]:
     """Yield every record above `after`, as entries, in order. Raises DamagedError at a damaged one.
 
+    `named`: without the records that concern none of these objects; cycles pass.
     A decision names its cycle where the cycle's record, which precedes it, is among the kinds.
     """
     cycle = 0
     while batch := await journal.read(after, kinds, BATCH):
         for stored in batch:
+            if named is not None and stored.kind != CYCLE and not named.passes(stored):
+                continue
             entry = entry_of(stored)
             if stored.kind == CYCLE:
                 cycle = entry.data.get("cycle", 0)

@@ -8,22 +8,25 @@ from dataclasses import dataclass, field
 
 from msgspec import UNSET, UnsetType
 
-from pumice.questions.history.entries import EntryTold, StoryEntry
+from pumice.questions.history.entries import EntryTold, NameFilter, StoryEntry
 from pumice.results import Plain, Result
 from pumice.storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
 
 LAST_CYCLES = 10
 
 
-async def story_of(name: str, read: AsyncIterator[StoryEntry]) -> list[StoryEntry]:
+async def story_of(name: str, read: AsyncIterator[StoryEntry], named: NameFilter | None = None) -> list[StoryEntry]:
     """Return the entries about the object of that name ("ns/name", or a bare name) and its parts, in order.
 
-    A change that shows in no word of the object's state is left out.
+    A change that shows in no word of the object's state is left out. `named`: what `read` is filtered by; it learns the
+    names of the parts.
     """
     known, states, told = {name}, dict[str, str](), list[StoryEntry]()
     async for entry in read:
         if entry.parts_of & known:
             known |= entry.about
+            if named is not None:
+                named.add(*entry.about)
         if not entry.about & known:
             continue
         who = entry.data.get("object")

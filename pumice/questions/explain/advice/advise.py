@@ -408,11 +408,12 @@ def advise(scene: Scene, kind: str, name: str, seconds: float) -> Advice:
     job = next(iter(jobs_of(scene.view, kind, name)), None)
     if job is None or scene.view.jobs.by_key[job].spec is None:
         return Advice()
-    grown = with_pods(scene, job)
-    scene = grown or scene
-    tasks = len(scene.view.jobs.by_key[job].tasks)
     try:
         spent = budget(seconds)
+        spent.demand()  # without a budget no pods are made either
+        grown = with_pods(scene, job)
+        scene = grown or scene
+        tasks = len(scene.view.jobs.by_key[job].tasks)
         spent.demand(len(scene.objects()) * OBJECT + of_cycle(scene.view.nodes.count, len(scene.view.tasks.by_key)))
         bench = Bench.of(scene, job, spent)
         search = searched_on(bench, job)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.questions.history.entries import StoryEntry, entries
+from pumice.questions.history.entries import NameFilter, StoryEntry, entries
 from pumice.questions.history.story import cycle_of, overview_of, story_of
+from pumice.storage.journal import Stored
 from pumice.storage.memory import MemoryJournal
 from tests.pumice.questions.history.records import RECORDS
 
@@ -75,3 +76,18 @@ async def test_the_overview_counts_and_keeps_what_went_wrong() -> None:
     assert found["kinds"] == {"actor": 1, "api": 6, "config": 1, "cycle": 2, "decision": 2, "outcome": 1}
     assert (found["cycles"], found["decisions"], found["began"], found["ended"]) == (2, 2, 0.5, 3.0)
     assert [event["sequence"] for event in found["events"]] == [1, 13]
+
+
+async def test_a_story_needs_no_record_that_names_nothing_of_it() -> None:
+    for name in ("a/train", "a/train-worker-0", "a/other", "a/nobody"):
+        named = NameFilter(name)
+        told = await story_of(name, entries(await journal(), named=named), named)
+        assert numbers(told) == numbers(await story_of(name, entries(await journal())))
+
+
+def test_a_filter_by_name_learns_names_that_look_otherwise() -> None:
+    named = NameFilter("a/train")
+    first, second = (Stored(1, "api", payload, 0, 0.0, b"") for payload in (b"-train-", b"-gang-"))
+    assert [named.passes(each) for each in (first, second)] == [True, False]
+    named.add("a/train-worker-0", "a/gang")
+    assert [named.passes(each) for each in (first, second)] == [True, True]
