@@ -225,6 +225,13 @@ def release(session: nox.Session) -> None:
 
 
 @nox.session
+def image(session: nox.Session) -> None:
+    """The Dockerfile, linted; the image's file tree, laid out, measured and entered (as root on Debian 12)."""
+    _run(session, "hadolint", "Dockerfile")
+    _run(session, "python", "-m", "tests.release.image")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """A benchmark: `-- NAME OPTIONS` as `pumice bench` takes them; also `api`, `mirror` and `fuzz`."""
     _run(session, "python", "-m", "tests.benches", *(session.posargs or ["allocate"]))
