@@ -6,8 +6,11 @@ A placed pod reserves the devices its claims would get on its node, and gives th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from pumice.core.kube.cel.reading import ExpressionError
@@ -94,15 +97,7 @@ class ClaimsCodes:
         if promised is not None and self._owner.refuses_by_node:
             codes[:] = reasons.intern(_in_flight(promised))
         elif self._asked:
-            # Without devices for it no node can do: the search for devices looks only at nodes that have any.
-            codes[:] = reasons.intern(SHORT)
-            for row in self._owner.rows_with_devices().tolist():
-                try:
-                    codes[row] = (
-                        0 if self._owner.choose(row, list(self._asked.values())) is not None else reasons.intern(SHORT)
-                    )
-                except ExpressionError as error:
-                    codes[row] = reasons.intern(Reason(NAME, Code.ERROR, str(error)))
+            codes = self._owner.codes_of(list(self._asked.values()))
         codes[(codes == 0) & ~self._within] = reasons.intern(ELSEWHERE)
         return codes[rows]
 
@@ -117,6 +112,14 @@ def has_own_claims(template: PodTemplate) -> bool:
     return any(listed.get("resourceClaimName") is None for listed in template.resource_claims)
 
 
+@dataclass(slots=True)
+class DeviceAnswers:
+    """Reason numbers of all nodes for claims that ask alike, as of so many touched nodes."""
+
+    codes: IntArray
+    seen: int = 0
+
+
 class DynamicResources:
     """The filter, and the devices reserved in a session. `version` rises with every reservation."""
 
@@ -129,37 +132,90 @@ class DynamicResources:
         self.refuses_by_node = BY_NODE in session.config.pumice.fix
         self.version = 0
         self.reserved: dict[str, list[Given]] = {}  # claim -> its devices
+        self._reserved_ids: set[DeviceId] = set()
+        self._read: dict[bytes, Asked] = {}
+        self._answers: dict[tuple[int, ...], DeviceAnswers] = {}
+        self._touched: list[int] = []
+        """Nodes whose free devices changed, in order: answers learn of those that came after them."""
         self._by_task: dict[str, list[str]] = {}
         # Binds of earlier cycles that are on their way: their devices are not free, although no claim says so yet.
         for pod, (_, before) in session.snapshot.promised.items():
             found = {c.claim: [Given(d[0], DeviceId(*d[1:])) for d in c.devices] for c in before.devices if c.devices}
-            self.reserved.update(found)
             self._by_task[pod] = list(found)
-        self._devices: list[Device] | None = None
-        self._in_use: set[DeviceId] = set()
+            for claim, devices in found.items():
+                self._hold(claim, devices)
 
-    def _known_devices(self) -> list[Device]:
-        if self._devices is None:
-            objects = self._session.objects
-            self._devices = devices_of(self._session.nodes, objects.get("ResourceSlice", {}))
-            for claim in objects.get("ResourceClaim", {}).values():
-                self._in_use.update(allocated_devices(claim))
-        return self._devices
+    @cached_property
+    def _devices(self) -> dict[int, list[Device]]:
+        """Return the devices that serve each node that has any, by row, in their order."""
+        found: dict[int, list[Device]] = {}
+        for device in devices_of(self._session.nodes, self._session.objects.get("ResourceSlice", {})):
+            for row in np.flatnonzero(device.rows).tolist():
+                found.setdefault(row, []).append(device)
+        return found
 
-    def rows_with_devices(self) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-        """Return the nodes that any device serves."""
-        mask = np.zeros(self._session.nodes.count, dtype=np.bool_)
-        for device in self._known_devices():
-            mask |= device.rows
-        return np.flatnonzero(mask)
+    @cached_property
+    def _rows_of(self) -> dict[DeviceId, list[int]]:
+        """Return the nodes of each device."""
+        found: dict[DeviceId, list[int]] = {}
+        for row, devices in self._devices.items():
+            for device in devices:
+                found.setdefault(device.id, []).append(row)
+        return found
+
+    @cached_property
+    def _in_use(self) -> set[DeviceId]:
+        """Return the devices of allocated claims."""
+        claims = self._session.objects.get("ResourceClaim", {}).values()
+        return {device for claim in claims for device in allocated_devices(claim)}
 
     def choose(self, row: int, asked: list[Asked]) -> list[list[Given]] | None:
         """Return the devices that claims would get on a node; None where they do not suffice. Raises
         ExpressionError.
         """
-        here = [device for device in self._known_devices() if device.rows[row]]
-        taken = self._in_use.union(given.device for devices in self.reserved.values() for given in devices)
+        here = self._devices.get(row, [])
+        taken = {each.id for each in here if each.id in self._in_use or each.id in self._reserved_ids}
         return Allocator(here, taken).allocate(asked)
+
+    def codes_of(self, asked: list[Asked]) -> IntArray:
+        """Return a reason number for each node. Claims that ask alike share the answers: only nodes whose devices were
+        taken or given back since are asked again.
+        """
+        short = self._session.reasons.intern(SHORT)
+        answers = self._answers.get(tuple(map(id, asked)))
+        if answers is None:
+            # Without devices for it no node can do: the search for devices looks only at nodes that have any.
+            codes = np.full(self._session.nodes.count, short, dtype=np.int32)
+            answers = self._answers[tuple(map(id, asked))] = DeviceAnswers(codes)
+            rows = sorted(self._devices)
+        else:
+            rows = sorted({*self._touched[answers.seen :]})
+        for row in rows:
+            answers.codes[row] = self._code(row, asked, short)
+        answers.seen = len(self._touched)
+        return answers.codes.copy()
+
+    def _code(self, row: int, asked: list[Asked], short: int) -> int:
+        try:
+            return 0 if self.choose(row, asked) is not None else short
+        except ExpressionError as error:
+            return self._session.reasons.intern(Reason(NAME, Code.ERROR, str(error)))
+
+    def _hold(self, claim: str, devices: list[Given]) -> None:
+        self.reserved[claim] = devices
+        for each in devices:
+            self._reserved_ids.add(each.device)
+            self._touch(each.device)
+
+    def _release(self, claim: str) -> None:
+        for each in self.reserved.pop(claim, ()):
+            self._reserved_ids.discard(each.device)
+            self._touch(each.device)
+
+    def _touch(self, device: DeviceId) -> None:
+        """Note that a device was taken or given back. Before the first question there is nothing to forget."""
+        if self._answers:
+            self._touched += self._rows_of.get(device, ())
 
     def _claims(self, task: Task) -> list[tuple[str, Object]]:
         """Return the claims of a pod by "namespace/name"; claims made from a template have the name in the pod's
@@ -211,10 +267,16 @@ class DynamicResources:
             raise FitFailure(_in_flight(claim))
 
     def _asked(self, claim: Object) -> Asked:
-        try:
-            return requests_of(claim, self._session.objects.get("DeviceClass", {})), constraints_of(claim)
-        except ExpressionError as error:
-            raise _failure(str(error)) from error
+        """Return what a claim asks for, one object for all that ask alike."""
+        spec = msgspec.msgpack.encode(section(section(claim, "spec"), "devices"))
+        found = self._read.get(spec)
+        if found is None:
+            try:
+                requests = requests_of(claim, self._session.objects.get("DeviceClass", {}))
+            except ExpressionError as error:
+                raise _failure(str(error)) from error
+            found = self._read[spec] = requests, constraints_of(claim)
+        return found
 
     @staticmethod
     def _check_consumers(claim: Object, task: Task) -> None:
@@ -248,7 +310,7 @@ class DynamicResources:
         if chosen is None:
             return "claim allocation not found for node"
         for (key, _), devices in zip(waiting, chosen, strict=True):
-            self.reserved[key] = devices
+            self._hold(key, devices)
         self._by_task[task.key] = [key for key, _ in waiting]
         self.version += 1
         return None
@@ -270,5 +332,5 @@ class DynamicResources:
     def unreserve(self, task: Task) -> None:
         """Release the reservations of a pod; a pod without any is left alone."""
         for key in self._by_task.pop(task.key, ()):
-            self.reserved.pop(key, None)
+            self._release(key)
             self.version += 1

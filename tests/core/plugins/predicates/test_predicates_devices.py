@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pumice.core.cycle import run_action
-from pumice.core.kube.devices import DeviceId
+from pumice.core.kube.devices import DeviceId, constraints_of, requests_of
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.dynamic_resources import DynamicResources
@@ -265,3 +265,27 @@ def test_claim_in_flight_refuses_the_pod_before_any_node(fix: tuple[str, ...], p
     tasks = [task_of(session, f"j-{i}") for i in range(2)]
     assert [t.name for t in tasks if session.jobs.status[t.row] == TaskStatus.PIPELINED] == promised
     assert told in session.fit.task_reason(job_of(session, "j"), tasks[1])[1]
+
+
+def test_answers_to_claims_that_ask_alike_follow_every_reservation() -> None:
+    """One GPU on each of four nodes, two on the last: answers are kept, and equal fresh ones after each change."""
+    slices = [offer(f"s{i}", {"nodeName": f"n{i}"}, device("d")) for i in range(4)]
+    wide = offer("wide", {"nodeName": "n3"}, device("e"), pool="wide")
+    claims = [claim(f"c{i}", asks()) for i in range(5)]
+    pods = [pod_with(f"p{i}", f"c{i}") for i in range(5)]
+    session = opened(*(node(f"n{i}") for i in range(4)), CLASS, *slices, wide, *claims, *pods)
+    resources = DynamicResources(session)
+
+    def agree(pod: int) -> list[bool]:
+        found = [text == "" for text in answers(resources, session, f"p{pod}")]
+        asked = [(requests_of(claims[pod], {"gpu": CLASS}), constraints_of(claims[pod]))]
+        assert found == [resources.choose(row, asked) is not None for row in range(4)]
+        return found
+
+    assert agree(4) == [True, True, True, True]
+    for pod, row in enumerate((0, 3, 3)):
+        assert resources.reserve(task_named(session, f"a/p{pod}"), row) is None
+    assert agree(4) == [False, True, True, False]
+    resources.unreserve(task_named(session, "a/p1"))
+    assert agree(4) == [False, True, True, True]
+    assert agree(3) == [False, True, True, True]
