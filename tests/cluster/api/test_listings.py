@@ -1,6 +1,5 @@
 """Lists, and the revisions that they and watches begin with."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,12 +10,6 @@ from pumice.storage.codec import pack, unpack
 from tests.actors.cluster import START, Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
 
 # --- where revisions begin
 

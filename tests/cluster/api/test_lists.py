@@ -1,18 +1,11 @@
 """Lists, and the outbox that the journal is filled from."""
 
-import pytest
-
 from pumice.core.messages.commands import List
 from pumice.core.messages.replies import Listing, Refused
 from pumice.storage.codec import unpack
 from tests.actors.cluster import Cluster
 from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
 
 
 def test_lists_by_namespace_and_label(cluster: Cluster) -> None:

@@ -16,11 +16,6 @@ from tests.kit.pods import pod
 from tests.kit.queues import queue
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
 def refusal(reply: ApiReply) -> tuple[int, str, str]:
     assert isinstance(reply, Refused), reply
     return reply.code, reply.reason, reply.message

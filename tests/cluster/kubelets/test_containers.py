@@ -8,15 +8,7 @@ import pytest
 from pumice.cluster.kubelets.machine import NodeAgentsMachine
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-from tests.kit.nodes import node
 from tests.kit.pods import pod
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    found = Cluster(NodeAgentsMachine())
-    found.create(node("n1"))
-    return found
 
 
 def container(script: str, name: str = "main", **more: Any) -> Object:

@@ -11,13 +11,6 @@ from tests.kit.nodes import node
 from tests.kit.pods import pod
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    found = Cluster(NodeAgentsMachine())
-    found.create(node("n1"))
-    return found
-
-
 def phase(cluster: Cluster, name: str = "p") -> str:
     return str(cluster.get("Pod", name)["status"]["phase"])
 

@@ -16,13 +16,6 @@ SLEEPER: Object = {"name": "main", "image": "busybox", "command": ["sh", "-c", "
 SERVER: Object = {"name": "web", "image": "nginx:1.27"}
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    found = Cluster(NodeAgentsMachine())
-    found.create(node("n1"))
-    return found
-
-
 def bound(cluster: Cluster, *containers: Object, annotations: dict[str, str] | None = None, **spec: Any) -> None:
     made = pod("p", annotations=annotations or {}, duration="0" if not containers else None)
     if containers:

@@ -54,19 +54,16 @@ def test_time_of_another_form_is_read(text: str | None, seconds: float) -> None:
     assert parse_time(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
-def test_words_for_true_are_gos(text: str) -> None:
-    assert parse_bool(text) is True
-
-
-@pytest.mark.parametrize("text", ["0", "f", "F", "FALSE", "false", "False"])
-def test_words_for_false_are_gos(text: str) -> None:
-    assert parse_bool(text) is False
-
-
-@pytest.mark.parametrize("text", ["", "yes", "tRUE", " true", "no"])
-def test_other_words_are_neither(text: str) -> None:
-    assert parse_bool(text) is None
+@pytest.mark.parametrize(
+    ("texts", "value"),
+    [
+        (["1", "t", "T", "TRUE", "true", "True"], True),
+        (["0", "f", "F", "FALSE", "false", "False"], False),
+        (["", "yes", "tRUE", " true", "no"], None),
+    ],
+)
+def test_words_for_true_and_false_are_gos(texts: list[str], value: bool | None) -> None:
+    assert {parse_bool(text) for text in texts} == {value}
 
 
 @pytest.mark.parametrize(

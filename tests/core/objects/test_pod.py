@@ -70,10 +70,6 @@ def test_pod_level_requests_replace_the_sum() -> None:
     assert (request.milli_cpu, request.memory) == (4000.0, 2.0**30)
 
 
-def test_scorers_assume_something_for_containers_that_ask_for_nothing() -> None:
-    assert nonzero_request({"containers": [{}, container("1", "1Gi")]}) == (1100.0, 200.0 * 2**20 + 2.0**30)
-
-
 def test_what_differs_between_the_pods_of_a_role_does_not_split_their_template() -> None:
     table = TemplateTable(Dimensions())
     first, second = pod("a", group="j"), pod("b", group="j", node="n0", labels={"index": "1"})

@@ -13,11 +13,6 @@ from tests.kit.definitions import definition, widget
 from tests.kit.queues import queue
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
-
-
 def config_map(**data: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
 

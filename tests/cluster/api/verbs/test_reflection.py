@@ -2,18 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from pumice.core.messages.commands import Reflect
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
 from pumice.storage.codec import pack
 from tests.actors.cluster import Cluster
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
 
 
 def thing(name: str = "p", uid: str = "u1", **spec: Any) -> Object:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from pumice.core.messages.commands import ReportStatus
 from pumice.core.messages.decisions import PodCondition, PodGroupCondition, PodGroupStatus, QueueStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
@@ -15,11 +13,6 @@ from tests.kit.pods import pod
 from tests.kit.queues import queue
 
 BEGAN, LATER = "2023-11-14T22:13:20Z", "2023-11-14T22:13:30Z"
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return Cluster()
 
 
 def to_pod(cluster: Cluster, uid: str, message: str = "no room", nominated: str = "", reason: str = "Full") -> ApiReply:

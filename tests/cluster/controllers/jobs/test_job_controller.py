@@ -13,12 +13,6 @@ from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.priority_classes import priority_class
 
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return job_cluster()
-
-
 # --- PodGroup and pods
 
 

@@ -13,13 +13,8 @@ from pumice.cluster.controllers.jobs.plugins.plugins import PLUGINS
 from pumice.cluster.kube.go_flags import parsed_flags
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
-from tests.cluster.controllers.jobs.job_cluster import job_cluster, phase, run, status
+from tests.cluster.controllers.jobs.job_cluster import phase, run, status
 from tests.kit.jobs import job_task, vcjob
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return job_cluster()
 
 
 def made(cluster: Cluster, *tasks: Object, **plugins: list[str]) -> None:

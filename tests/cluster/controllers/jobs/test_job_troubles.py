@@ -11,7 +11,6 @@ from tests.actors.cluster import Cluster, bind_all, enqueue_all
 from tests.cluster.controllers.jobs.job_cluster import (
     FOREVER,
     fail,
-    job_cluster,
     phase,
     pods,
     policy,
@@ -23,12 +22,6 @@ from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.priority_classes import priority_class
 from tests.kit.queues import queue
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    return job_cluster()
-
 
 # --- policies
 

@@ -9,8 +9,20 @@ import pytest
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.decisions import Evict
 from pumice.core.messages.events import Evicted, EvictRefused
+from pumice.core.objects.metadata import Object
 from tests.kit import gang, job_task, node, pod, pod_group, vcjob
 from tests.pumice.questions.measures.told import BEGAN, Told, on
+
+
+def one_pod(bound_at: float | None = None) -> tuple[Told, Object, Object]:
+    """Tell of a PodGroup and its only pod at 0; the pod is bound at `bound_at`."""
+    told = Told()
+    group, only = gang("g", pods=1)
+    told(0, group, "ADDED")
+    told(0, only, "ADDED")
+    if bound_at is not None:
+        told(bound_at, on(only, "n0"))
+    return told, group, only
 
 
 def evicts(obj: dict[str, Any], by: str) -> Evict:
@@ -71,10 +83,7 @@ def test_job_whose_pods_run_one_after_the_other_has_not_started() -> None:
 
 
 def test_job_that_starts_before_its_group_is_let_in_waits_for_admission_until_then() -> None:
-    told = Told()
-    group, only = gang("g", pods=1)
-    told(0, group, "ADDED")
-    told(0, only, "ADDED")
+    told, group, only = one_pod()
     told(3, on(only, "n0"))
     told(7, {**group, "status": {"phase": "Running"}})
     told.end(10)
@@ -83,11 +92,7 @@ def test_job_that_starts_before_its_group_is_let_in_waits_for_admission_until_th
 
 
 def test_what_an_evicted_pod_had_done_is_lost() -> None:
-    told = Told()
-    group, only = gang("g", pods=1)
-    told(0, group, "ADDED")
-    told(0, only, "ADDED")
-    told(2, on(only, "n0"))
+    told, _, only = one_pod(bound_at=2)
     told.decides(12, evicts(only, "ns/other"))
     told.decides(12, answer(only, Evicted))
     told(14, on(only, "n0"), "DELETED")
@@ -103,11 +108,7 @@ def test_what_an_evicted_pod_had_done_is_lost() -> None:
 
 
 def test_an_eviction_that_was_refused_is_none() -> None:
-    told = Told()
-    group, only = gang("g", pods=1)
-    told(0, group, "ADDED")
-    told(0, only, "ADDED")
-    told(2, on(only, "n0"))
+    told, _, only = one_pod(bound_at=2)
     told.decides(12, evicts(only, "ns/other"))
     told.decides(12, answer(only, EvictRefused))
     told(14, on(only, "n0"), "DELETED")
@@ -117,11 +118,7 @@ def test_an_eviction_that_was_refused_is_none() -> None:
 
 
 def test_a_deletion_may_be_written_before_the_answer_to_the_eviction() -> None:
-    told = Told()
-    group, only = gang("g", pods=1)
-    told(0, group, "ADDED")
-    told(0, only, "ADDED")
-    told(2, on(only, "n0"))
+    told, _, only = one_pod(bound_at=2)
     told.decides(12, evicts(only, "ns/other"))
     told(12, on(only, "n0"), "DELETED")
     told.decides(12, answer(only, Evicted))
@@ -130,11 +127,7 @@ def test_a_deletion_may_be_written_before_the_answer_to_the_eviction() -> None:
 
 
 def test_a_job_of_which_nothing_is_left_is_handed_on_and_forgotten() -> None:
-    told = Told()
-    group, only = gang("g", pods=1)
-    told(0, group, "ADDED")
-    told(0, only, "ADDED")
-    told(2, on(only, "n0"))
+    told, group, only = one_pod(bound_at=2)
     told(3, on(only, "n0", "Succeeded"))
     told(4, group, "DELETED")
     assert told.rows == []

@@ -1,4 +1,4 @@
-"""What tests of admission share."""
+"""What tests of the API share."""
 
 import pytest
 
