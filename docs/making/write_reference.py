@@ -21,6 +21,7 @@ from pumice.core.session.points.point import FLAGS
 from pumice.results import FORMS, json_schema
 
 FOLDER: Final = Path(__file__).parents[1] / "reference"
+TYPED: Final = re.compile(r" <[^>]*>$")
 OPTIONS: Final = """\
 # Options
 
@@ -75,7 +76,8 @@ def records(name: str) -> list[tuple[str, str]]:
     command: Any = load(name)
     context = command.context_class(command, info_name=f"pumice {name}")
     found = (each.get_help_record(context) for each in command.get_params(context))
-    return [(left, right) for left, right in filter(None, found)]
+    # some releases of typer add the type of an argument to its name
+    return [(TYPED.sub("", left), right) for left, right in filter(None, found)]
 
 
 def row(record: tuple[str, str]) -> str:
