@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from tests import where
+from tests import headers
 from tests.kit import source
 
 MODULE_LINES: Final = 500
@@ -241,3 +242,7 @@ def test_every_package_is_typed_and_ours() -> None:
     for layer in source.LAYERS:
         assert (source.ROOT / layer / "py.typed").exists()
         assert (source.ROOT / layer / "README.md").exists()
+
+
+def test_installed_files_have_the_licence_header() -> None:
+    assert [source.relative(path) for path in headers.lacking()] == [], "run `python -m tests.headers`"
