@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from tests import where
-from tests import headers
+from tests import headers, where
 from tests.kit import source
 
 MODULE_LINES: Final = 500
