@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The users of a cluster: objects are created at the times in a trace or a manifest.
 
 Owns: nothing; what is to come (`Coming`) outlives it, and has no other owner.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """actors' branch of the error tree (root: config/errors.py).
 
 WorldError

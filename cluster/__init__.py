@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster in the process: API, controllers and kubelets, as plain synchronous code."""
 
 from typing import Final

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handles: numbers that stand in messages for objects that a message cannot carry."""
 
 from __future__ import annotations

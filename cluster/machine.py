@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of a machine, which watches the store and writes to it: kubelets and controllers are machines.
 
 A machine is pure: it hears changes and returns requests for the api; it never sleeps, asks or reads a

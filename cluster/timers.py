@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timers of a machine: one heap, keys in order of their time and then of their setting."""
 
 from __future__ import annotations

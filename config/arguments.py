@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of plugins and actions as records: the name, the kind of value, the default and the purpose of each.
 
 The reader of an argument and the check of a configuration are the same function, so they cannot differ. A value of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Go durations: ``1h2m3.5s``, ``100ms``, ``-1.5us``. Source: ``time.ParseDuration``, step by step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The root of Pumice's error tree, split by who is at fault.
 
     PumiceError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defects of Volcano v1.15.1 that are reproduced by default, and the switches that mend them.
 
 A switch stands under ``configurations: [{name: pumice, arguments: {fix: [NAME, ...]}}]``. The table in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening of the files that a user names: a file, or a pipe that the process got; nothing else, without waiting.
 
 Opening a named pipe waits for a writer, and a device may never end: a server that did so would hang. So

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that Volcano v1.15.1 knows: actions with their arguments, and the switches of a plugin.
 
 Source: ``actions/factory.go``, ``conf/scheduler_conf.go``, ``plugins/defaults.go``. Each plugin states its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubeconfig files: server, certificates and user of a context (source: client-go's `clientcmd`).
 
 Only what a client needs is read; other keys are left to other programs. Paths in the file are relative to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of Volcano's scheduler.conf, plain or inside its ConfigMap. Source: ``pkg/scheduler/util.go``.
 
 Volcano ignores what it does not know; here that is an error with file, line, path and the nearest known name. Lenient

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of scheduler configurations that earlier versions of Volcano had, and their replacements in v1.15.1.
 
 Found in the history of Volcano's `pkg/scheduler` (conf, plugins, actions). v1.15.1 passes over all of them in silence,

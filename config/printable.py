@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Foreign texts on a terminal or in a log: characters that move the cursor or begin a line are spelled out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pumice's own settings inside a scheduler.conf: ``configurations: [{name: pumice, arguments: {...}}]``.
 
 The record is the schema: key, type, range, default and description of a setting stand at its field; reading and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of configuration values: each error names the place, the expected and the found value."""
 
 from __future__ import annotations

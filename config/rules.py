@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The versions of the rules of cycles: a journal records the version of every cycle, and replays decide by it.
 
 A version is raised when the same configuration leads to other decisions. What decided otherwise until then is a switch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML scalars as ``gopkg.in/yaml.v2`` reads them, with which Volcano reads its configuration and kubectl manifests.
 
 It is YAML 1.1 with its own choices: ``y`` and ``off`` are booleans, ``1:30`` is a text, ``010`` is 8, ``08`` is 8.0.

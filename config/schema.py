@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Typed, frozen records of a scheduler.conf. Source: Volcano ``pkg/scheduler/conf/scheduler_conf.go``."""
 
 from __future__ import annotations

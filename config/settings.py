@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process settings: values of the command line and the environment about the process, not about scheduling.
 
 A flag wins over the environment, which wins over the default. ``--db`` is ``PUMICE_DB`` in the environment, and so on.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time zones by their IANA names, for spans of the day on a wall clock."""
 
 from __future__ import annotations

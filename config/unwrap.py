@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search for the scheduler.conf in a given text: the text itself, or a ConfigMap that carries it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML text as plain data plus the line of every value.
 
 Scalars are read as yaml.v2 reads them (scalars.py). Mapping keys are texts; nested keys keep their raw spelling.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain data from the events of YAML text: the common part of configurations and manifests.
 
 Built on libyaml's events rather than on PyYAML's loader: constructing from events costs a third, and the loader would

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The core: everything that decides, as plain synchronous code."""
 
 if __name__ == "core":

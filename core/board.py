@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board: where pods and amounts are, read from a view for pictures; the view does not change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that are computed on first access and then cached."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scheduler configurations, read with all known plugins: built-in ones and installed plugins of users."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cycle: (snapshot, configuration, clock, carry) in, decisions, writes and the next carry out. Source: Volcano
 `scheduler.go`, `framework.go`.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The coverage of a cycle's digest: fields declared here by version, whatever classes hold them and however they are
 encoded. A new field of a class is not covered, and changes no digest, until a new version lists it.
 

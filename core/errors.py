@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """core's branch of the error tree (root: config/errors.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The questions of a cycle to processes outside, and the answers.
 
 The core asks no process itself: a session receives a function that asks, or that remembers. Questions name the pods

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that stand for others in the same order, assigned in order of arrival.
 
 Each is a row of numbers that lies between those of its neighbours. A name that comes after the newest takes the next

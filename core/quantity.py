@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes quantities, exactly as Go's ``k8s.io/apimachinery/pkg/api/resource`` reads, rounds and prints them.
 
 Go keeps a quantity in one of two forms, and its overflows differ between them, so both are kept apart here:

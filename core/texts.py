@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts from outside: remembered answers about short ones, and reading of whole numbers.
 
 A cache of long texts would be as large as they are.

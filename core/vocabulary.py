@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of a plugin or a family of devices: those that it reads and writes on objects, apart from names given by
 people.
 

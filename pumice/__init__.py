@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pumice: the Volcano batch scheduler as one long-lived process made of actors."""
 
 from importlib import import_module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m pumice` is the `pumice` command."""
 
 from pumice.cli import main

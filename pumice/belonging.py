@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Owner of a pod and size of its group, from the pod and its PodGroup: one rule for every summary."""
 
 from __future__ import annotations

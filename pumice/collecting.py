@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Garbage collection for work that makes many objects and drops few: rarely, as in the running scheduler, or not at
 all.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application's branch of the error tree (root: config/errors.py), and optional packages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executors of work: processes of this machine, or a Dask cluster. Both are executors of the standard library, and
 callers that repeat a task often accept either: sweeps, storms, conformance, searches for the smallest change that lets
 a job start.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters as fixtures: `pumice_cluster` is a Kubernetes API server with controllers, schedulers and kubelets.
 
 def test_a_pod_runs(pumice_cluster):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden cases as tests: pytest collects `*.case.yaml` and tries each under a cluster's policy.
 
     pytest cases/ --gate-policy cluster/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions by trials: a list without the items that a failure does not need (delta debugging, Zeller and Hildebrandt
 2002), and the smallest sizes of a change that suffices.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of commands as values: `-o json` prints them, `pumice schema` describes them, the library returns them.
 
 Each form of a command's result is a `Result` whose tag is "<command>/<version>". It stands beside what makes it, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts in the units that people write: `500m`, `8Gi`, `2 nvidia.com/gpu`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A budget of work: trials are bounded by their cost, not by the clock, so that load changes no answer."""
 
 from __future__ import annotations

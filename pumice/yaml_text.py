@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML that every reader reads alike: texts that kubectl would take for another type are quoted."""
 
 from __future__ import annotations

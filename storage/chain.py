@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash chain and its verification: each hash covers the hash before it and the whole content of its record."""
 
 from __future__ import annotations

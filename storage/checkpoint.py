@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints: a state that stands for all records up to one, so that a restart and a replay need only the later ones.
 
 The state is a fold over records, made in the background from the journal itself: writers are neither asked nor stopped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MessagePack, and the only module that knows it.
 
 Plain data is what JSON knows plus bytes: None, bool, int (64 bits), float, str, bytes, lists and dictionaries; a tuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storage's branch of the error tree: the outside world (disks, files) failed, or bytes are damaged.
 
 config.errors.WorldError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorded cycles, each with everything that it saw: a replay feeds it to the core again."""
 
 from __future__ import annotations

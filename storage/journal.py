@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal: an append-only, durable, hash-chained log of everything of consequence.
 
 What every implementation guarantees:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A journal in memory, inline: for simulation on virtual time, where waiting for a thread would count as idling.
 
 It outlives a simulated crash when the same object is handed to the next system. `failure`, when set, is raised by every

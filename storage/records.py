@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contents of records, and the message about a record that cannot be read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State that a restart needs from the journal: the api's objects, and the position of the cycles.
 
 The state is a fold over the records: that of the newest checkpoint, then the records after it. A damaged journal is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retention of a journal. A cut never goes beyond the oldest checkpoint, so that a restart is always possible."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records as rows of the journal's table and back, packed, with dictionaries for small appends.
 
 One row a record, but the payloads of an append are deflated together (a *pack*) and lie in the row of its first record:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects and changes with many readers, decoded once: a system has one such table, which every reader gets.
 
 Its objects are shared by all readers and must not be changed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The api's objects as a checkpoint keeps them: in the order in which they came, and the uids deleted lately."""
 
 from __future__ import annotations

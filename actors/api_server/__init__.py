@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The api server as an actor, and its faults."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pulls of watchers: answered immediately when there is news for them, and held until then.
 
 One that is held is answered again and again, each time from where the last answer ended: as soon as there is news and

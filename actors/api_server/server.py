@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The api server: the state of the cluster, as kube-apiserver and etcd hold it.
 
 Owns: the store (`pumice.cluster.api.store`); no other actor writes it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dry-run workers of a system and the drivers of dry runs: their shared parts, in one place.
 
 Not an actor: `pumice.actors.system.system` and the benchmarks hold it, and put its actors under a supervisor.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dry run over several workers: its driver, and how it is fanned out.
 
 Chunks of rows, a deadline for each, another try where a worker failed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dry-run worker: tries a chunk of candidates with a pure function. There are several, see `actors.dry_run.pool`.
 
 Owns: nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bind worker: carries binds to the api and brings every outcome back. There are several.
 
 Owns: the operation ids ("cycle/uid") it has lately carried out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared code of the workers that carry decisions to the api: orders in small batches, repeated after a crash, and
 their outcomes.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pre-bind worker: it binds pods whose claims need a write before, and waits for these writes beside its other
 work.
 

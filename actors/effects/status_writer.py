@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status writer: it writes a cycle's statuses of pods, PodGroups and queues to the api.
 
 Owns: what it last said about each PodGroup, and the statuses that it has just written.

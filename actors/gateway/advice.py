@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long questions, answered by a process of their own, so many at a time, while the client waits.
 
 The gateway knows what may be asked; the adviser that it is given knows the answers. The serving loop only waits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms in which objects are written: as they are, as metadata only, or as rows of a table."""
 
 from __future__ import annotations

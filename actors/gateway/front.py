@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The front of every server, of a run or of a journal: authentication, open requests, errors as answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gateway: Kubernetes' API over HTTP.
 
 Owns: the connections, the rings of what changed lately, the listings that are read in pages.

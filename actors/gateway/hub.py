@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hub: it reads the api's changes for all watches, into one ring a kind.
 
 It also remembers the bytes of every object, which the store holds anyhow: a watch with a selector must learn when an

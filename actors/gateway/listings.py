@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Listings of the past: kept for a client that reads in pages, or made again from the ring."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals of the gateway itself, before or instead of the api, as Kubernetes' Statuses: one function a reason.
 
 A refusal travels up as `ApiError` and becomes a Status body (`pumice.actors.gateway.problems`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Request bodies in Kubernetes' protobuf encoding, read by field numbers from the schema table.
 
 Go clients send core kinds so and give no way to stop them. Answers are JSON, always. A body is an envelope: four bytes,

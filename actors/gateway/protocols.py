@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypercorn's protocols, corrected: a client's input may end its own stream or connection, and nothing else.
 
 Hypercorn has no setting for any of this, so `mend` puts these classes in the place of its own.

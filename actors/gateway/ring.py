@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The latest changes of one kind, for all its watchers.
 
 Each change is decoded and encoded once, however many watch. A watcher keeps a position; one that falls behind the end

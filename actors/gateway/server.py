@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application on hypercorn, on either backend, until it is asked to stop."""
 
 from __future__ import annotations

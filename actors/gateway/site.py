@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services that every handler of the gateway works with."""
 
 from __future__ import annotations

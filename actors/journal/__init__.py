@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal's only writers: records and checkpoints."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checkpointer: states from which a restart needs only the later records, and the removal of older records.
 
 Owns: a state folded from the journal (`pumice.storage.checkpoint.CheckpointState`); it reads the journal, and cuts it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder: it writes everything of consequence to the journal before any actor acts on it.
 
 Owns: the journal (no other actor writes it). Accepts: `Append` and `SaveCheckpoint`. Asked, it answers `Appended` once

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volcano's metrics, and the summary of a run."""

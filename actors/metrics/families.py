@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prometheus families made on demand: jobs that wait for nodes, and the agreement of a shadow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metrics actor: Volcano's metric names in a Prometheus registry of our own.
 
 Owns: the registry.

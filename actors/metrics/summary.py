@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Summary that `pumice run` prints at its end, and shows while it runs: counted from changes that it pulls from the
 api."""
 

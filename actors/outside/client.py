@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client of processes outside that a cycle asks (plugin extender), with the pods that it asks about.
 
 Owns: nothing but the pods of the newest cycle, as it read them.

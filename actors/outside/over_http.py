@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests over HTTP, as Go's client sends them; failures are reported in its words."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actors that host machines of the cluster."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The config watcher: hands the scheduler the configuration that stands in a ConfigMap of the cluster.
 
 Owns: which text it has handed over last.

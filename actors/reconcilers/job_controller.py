@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shell of the Job controller: it also reports how long after their Jobs pods are created.
 
 Owns, accepts, sends, when full, stops: as every `Reconciler`; and it tells the metrics.

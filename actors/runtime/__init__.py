@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of an actor: mailboxes, the loop, supervision, watching, clocks, the activity board."""

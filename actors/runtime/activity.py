@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The activity board: the busy actors, so that "idle" is exact."""
 
 from __future__ import annotations

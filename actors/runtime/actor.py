@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An actor: the loop that all of them run, and the context that each gets. One actor, one file, one mailbox.
 
 A subclass opens its file with: what it owns, what it accepts, what it sends, what it does when full, how it stops. It

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clocks and alarms: the wall clock, the machine's or the event loop's, and sleeping until a time that may be moved."""
 
 from __future__ import annotations

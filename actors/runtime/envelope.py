@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Envelopes in a mailbox: encoded messages, and the slot for their answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A level signal: a level is never lost and never queued."""
 
 from __future__ import annotations

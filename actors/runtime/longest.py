@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The slowest request since the start: the one that blocked the event loop longest, in seconds of the thread's
 processor.
 """

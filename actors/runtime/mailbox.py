@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bounded mailbox: MessagePack bytes, one receiver, many senders.
 
 Full means back-pressure: senders wait, and nothing is ever dropped. A wake-up costs more than a message (6-20 us

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shell around a machine that watches the api and writes to it: node agents and controllers are such machines.
 
 A machine is pure: it hears changes and returns requests for the api; it never sleeps, asks or reads a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The supervisor: it starts actors, restarts crashed ones, and stops them in order.
 
 Owns: every actor's task.

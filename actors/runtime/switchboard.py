@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mailboxes of a system, and the order in which their actors start and stop: it follows from the sends.
 
 Sends that wait for room (tell and ask) make no cycle, so no actor waits for ever on a full mailbox.

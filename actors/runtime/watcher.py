@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading of the api's changes: how the cache, the node agents and the controllers watch.
 
 Not an actor but a part of one: it pulls what is newer than its revision, and the api answers when there is something,

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's view, and a cycle from snapshot to commit."""

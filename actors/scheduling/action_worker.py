@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An action worker: it runs one action on the session that it gets. There is one for each action.
 
 Owns: nothing but the baton while it holds it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache: the scheduler's own view of the cluster, and its only writer.
 
 Owns: the view (`pumice.core.state.view.View`), the queue of pods to look at again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Committing of a cycle, in the only order that loses nothing: journal, then assume, then carry out.
 
 Part of the session runner, which holds it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources of the scheduler configuration: a text, or a file that is read again when it has changed.
 
 A configuration that is offered meanwhile (a ConfigMap of the cluster) replaces a text.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decider that is the real core: steps that stop at questions to processes outside, and times of plugins."""
 
 from __future__ import annotations

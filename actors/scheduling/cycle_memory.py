@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of the session runner from cycle to cycle, and its set-up."""
 
 from __future__ import annotations

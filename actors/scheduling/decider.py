@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of the core as the actors use it: the view, and the three steps of a cycle.
 
 `pumice.actors.system.system` puts the real core here; a test may put something smaller.

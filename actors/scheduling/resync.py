@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedule for looking again at pods whose bind or eviction failed: exponential back-off per pod, as Volcano's queue of
 errors.
 

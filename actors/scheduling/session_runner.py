@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The session runner: one scheduling cycle at a time, Volcano's and then that of Kubernetes' own scheduler.
 
 Owns: the cycle number, the carry, the configuration in force, and the session whenever no action worker holds it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The usage collector: it asks a Prometheus for the nodes' loads, and writes them into the api as NodeMetrics objects.
 
 Owns: its HTTP client.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of the mailboxes that actors send to.
 
 An actor never imports another one; it takes the ports named here in its constructor, and `actors.system.system` alone

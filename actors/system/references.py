@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of references: objects that actors of one process share, beside the table of messages that they send.
 
 An actor in no row except those of ALL_ROLES could live in another process, with a board, a clock and a table of decoded

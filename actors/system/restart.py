@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting on a journal with content: the api's state back in the store, and the state of the cycles.
 
 A decision without an outcome is resolved against that truth: the pod is on the node, or it is simply pending again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of a system. The values in Volcano's file under `configurations: [{name: pumice, …}]` are the defaults
 here.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole system: started, used and stopped. The actors and the sends between them stand in `actors.system.roles`.
 
 What is not stated there: answers fill a slot and never block. What is held by reference stands in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared parts of a system's actors, and roles: the records from which its actors are made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of a new cluster before the first request: Volcano's two system queues, namespaces, and the API server's
 Service.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks of an object before it is stored, in their order; the first refusal counts.
 
 Of a new object (`NEW`), and why each stands where it does:

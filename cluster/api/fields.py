@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading of fields of plain objects whose types were checked on arrival: an absent or null field is empty."""
 
 from __future__ import annotations

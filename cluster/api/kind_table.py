@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds that exist now: the built-in rows, and those of the accepted CustomResourceDefinitions.
 
 Volcano's kinds are built in. A served cluster begins with a definition of each, as Volcano's installer makes them. From

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """metadata: the fields that a client may write, those that the server stamps, and those that an update may not
 change.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, labels and identities: what Kubernetes allows (apimachinery's `validation`), and how Pumice makes its own.
 
 Uids and generated suffixes are hashes of the store's seed and revision, so the same inputs give the same names.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the store: objects as MessagePack by kind, namespace and name, and their owners.
 
 Every change goes through `put` or `remove`: one revision, one entry in the log, one mutation for the journal.

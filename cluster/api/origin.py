@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The origin of an object: an author asks for a new one, or a cluster had it.
 
 What may exist and what may be created are two rules. A cluster holds objects that its admission would refuse today: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals of the api, one function a reason, with Kubernetes' codes, reasons, messages and details.
 
 A refusal is a value (`pumice.core.messages.replies.Refused`); nothing here raises.

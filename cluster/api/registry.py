@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Context of a request: the tables, the existing kinds, and the state that admission may read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label selectors: Kubernetes' text form (`app=web,tier in (a, b),!old`) and the structured form of specs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stored state of the cluster, like etcd and kube-apiserver in one: a synchronous store of Kubernetes objects.
 
 Each request comes with the time and gives a reply value; no request raises. What changed is in `outbox` until the actor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The revision log: the latest changes in order, from which watchers pull.
 
 Bounded: a watcher that asks for a dropped change gets 410 (Gone) and lists again, so a slow watcher costs

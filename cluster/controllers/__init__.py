@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controllers: Volcano jobs, pod groups of plain pods, queues."""

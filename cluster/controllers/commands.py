@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands about Jobs or queues (`bus.volcano.sh`), which are deleted first and carried out after the answer: never
 twice, whatever crashes in between.
 """

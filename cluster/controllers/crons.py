@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers of CronJobs, Kubernetes' and Volcano's: a job at each time of the schedule, and few ended ones kept.
 
 Source: Kubernetes' cronjob controller (`syncCronJob`), Volcano's `controllers/cronjob`. Which job was made for which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of DaemonSets: one pod on every node that the template selects.
 
 Source: Kubernetes' daemonset controller.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of Deployments: a ReplicaSet for each of its templates, with pods moved to the newest.
 
 Source: Kubernetes' deployment controller. A paused Deployment is scaled, but not rolled out. A template that was there

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices of a resource claim are freed when its last pod has ended, as a pure machine.
 
 Source: Kubernetes' resourceclaim controller (`syncClaim`). Claims made from templates

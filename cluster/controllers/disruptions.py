@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status of PodDisruptionBudgets, kept up to date with their pods (Kubernetes' disruption controller).
 
 Evictions ask what the status allows. Of pods only what counts is remembered.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endpoints and EndpointSlices of Services as a pure machine (source: Kubernetes' two controllers for them).
 
 A Service with a selector has the pods that it selects. The others are left to their makers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events of a cluster about its pods and PodGroups, for users of kubectl, as a pure machine.
 
 It derives them from the objects themselves: what was seen of one before and what is seen now. The schedulers' are

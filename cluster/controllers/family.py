@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form of controllers that make children for owners of one kind, and the machine that runs each of them.
 
 What all of them have in common is here: which child belongs to which owner, which owner is to be looked at again and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers of JobFlows and JobTemplates: Jobs from templates, each when those that it depends on are done.
 
 Source: Volcano `controllers/jobflow`, `controllers/jobtemplate`.

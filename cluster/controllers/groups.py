@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PodGroup controller as a pure machine: PodGroups for pods without one (source: Volcano's).
 
 Pods with one controlling owner share a PodGroup, named after the owner's uid; a pod without gets one of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volcano's labels and annotations that tie pods and PodGroups to their Job (`batch/v1alpha1/labels.go`)."""
 
 from __future__ import annotations

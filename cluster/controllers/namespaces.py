@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that Kubernetes puts into every namespace, as a pure machine: the default ServiceAccount of pods, and the
 certificate by which pods know the API server (source: its service account and root CA controllers). The certificate is
 empty: simulated containers never connect to the API server.

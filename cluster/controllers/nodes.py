@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taints that keep pods off unhealthy or cordoned nodes, as a pure machine (source: Kubernetes' node lifecycle
 controller, `doNoScheduleTaintingPass`).
 

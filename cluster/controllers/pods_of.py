@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods of an owner: made from its template, adopted by their labels, and the facts that controllers read of them.
 
 Source: Kubernetes' `controller_utils`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Queue controller as a pure machine: states, and queues that open and close with their parents.
 
 Source: Volcano's `pkg/controllers/queue`. As there, how many PodGroups of a queue are in which phase is a metric

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status of ResourceQuotas, kept up to date with the objects of their namespaces (Kubernetes' quota controller).
 
 The API refuses by it what would be too much (`cluster/api/admission/quotas.py`), and adds what it lets in itself. Of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers of ReplicaSets and ReplicationControllers: they keep the requested number of pods.
 
 Source: Kubernetes' replicaset controller, which its replication controller reuses under another name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ControllerRevisions: the earlier templates of an owner, which identify its pods (source: Kubernetes'
 `controller/history`).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of StatefulSets: numbered pods, in order, each with its own claims.
 
 Source: Kubernetes' statefulset controller.

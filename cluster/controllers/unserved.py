@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds and schedulers that are not served here, and a pure machine that reports them: an event on the object, and
 PodScheduled=False on a pod that waits for another scheduler. It runs within the workload controller.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions of a cycle, carried out inline: binds, the writes before them, evictions, statuses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start of a future: a cluster at a moment, as plain data that can be changed and run again and again."""
 
 from __future__ import annotations

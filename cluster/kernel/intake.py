@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handing objects in: their order, and the API's answer to each of them."""
 
 from __future__ import annotations

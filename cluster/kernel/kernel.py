@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One cluster around one scheduler, without waiting: changes and the time go in, requests come out.
 
 Clocks, watchers and the disk are unknown here: a shell has them (`pumice.cluster.kernel.life`, on

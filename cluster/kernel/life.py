@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop on virtual time, a thin shell around the kernel: it jumps from one event to the next, and adds only the
 passing of time, later arrivals and the end.
 

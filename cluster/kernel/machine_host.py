@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node agents and controllers without waiting: their machines see the changes and return their requests immediately."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of a bind worker before it binds a pod with claims, and the states that it waits for, on objects, without
 sending.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machines of a cluster, stated once: those that share a reading of the store's log, and the kinds that they wait
 for.
 

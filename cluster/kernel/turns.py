@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Machines that share one reading of the store's log: each sees all changes and is asked in turn, round after round.
 
 Their host reads the log, sends their requests and keeps the time: `pumice.cluster.kernel.machine_host` at

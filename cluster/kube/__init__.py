@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' conventions that several actors need, as pure functions on objects."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Disruptions that a PodDisruptionBudget allows now (source: Kubernetes' disruption controller)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes Event objects, and the messages of schedulers in them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments read as Go's `flag` package reads them: an error ends the reading, and earlier arguments count."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON merge patch (RFC 7396), without changing its arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Minimal resources of a gang: minResources (source: Volcano's `calcPGMinResources`, Kubernetes' quota usage)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Usage of a ResourceQuota (source: Kubernetes' quota controller and its evaluators).
 
 Of kinds that are not in the table (custom resources) there is the number of objects, which the API keeps

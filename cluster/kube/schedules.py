@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cron schedules as Kubernetes reads them (robfig/cron's `ParseStandard`), on the cronsim library.
 
 Five fields, `@hourly` and its like, `@every 1h30m`. A time that a zone skips in spring does not come; one that it has

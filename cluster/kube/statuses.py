@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses: lists of conditions, times as Kubernetes writes them, and an object after a decision about it.
 
 They change nothing they are given, and share with it what stays. None: nothing to write.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Containers that are added to a running pod: they start immediately, do what their command says, and stay ended.
 
 What does not say what it does runs for as long as its pod. The pod itself does not care.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volcano's resource exporter of every node, as one pure machine: a `Numatopology` object lists the free CPUs of each
 NUMA cell.
 

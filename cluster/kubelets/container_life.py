@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The containers of a pod on its node: one after the other or together, ended and started again (source: the kubelet).
 
 Pure, and on the clock that it is given. A container that ends is started again at once the first time; after that it

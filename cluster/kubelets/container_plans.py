@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans that a node agent reads from a pod whose containers have commands, and their progress in the pod's status."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Device plugins of virtual and of shared GPUs on every node, as one pure machine.
 
 They report the node's cards (capacity, registration, and that they are alive), and when a pod with assigned cards comes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All node agents as one pure machine: one heap of timers for every pod of every node, statuses written in batches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of kubelets about their nodes: addresses and versions once, and heartbeats.
 
 A heartbeat is a Lease that is renewed (source: the kubelet's `--node-status-update-frequency` and lease controller);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a pod on its node: states, triggers, and the one table that joins them (source: the kubelet)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durations that a node agent reads from a pod: how long it runs, how it ends, how long it takes to stop.
 
 The annotations of a pod come before what its containers say (`container_plans`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that are resized in place: the resources and the status that their nodes give them (source: the kubelet's
 `allocation`).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses of pods and of their containers as a kubelet writes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evictions from nodes with NoExecute taints, for all pods (source: Kubernetes' `tainteviction` controller).
 
 A pod that does not tolerate all of them goes at once; one with a `tolerationSeconds` in its tolerations goes when the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The actions, by the names the configuration uses. Each works on the session it is given and returns nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """allocate: place tasks on nodes, the queue with the smallest share first. Source: Volcano `actions/allocate`
 (reference section 1.2).
 """

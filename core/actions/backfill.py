@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """backfill: place tasks without requests wherever the filters allow it. Source: Volcano `actions/backfill` (reference
 section 1.3).
 """

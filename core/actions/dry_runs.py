@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dry runs of topology-aware preemption: one preemptor is tried on many nodes, and the node with the least loss is
 taken.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """enqueue: admit pending jobs, queue by queue in turn. Source: Volcano `actions/enqueue` (reference section 1.1)."""
 
 from __future__ import annotations

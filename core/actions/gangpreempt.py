@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gangpreempt: make room for a whole gang within a domain by evicting less important jobs of the same queue.
 
 Source: Volcano `actions/gangpreempt` (reference section 1.8).

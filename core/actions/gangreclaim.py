@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gangreclaim: make room for a whole gang within a domain by evicting tasks of other queues.
 
 Source: Volcano `actions/gangreclaim` (reference section 1.8).

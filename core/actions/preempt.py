@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """preempt: make room for starving jobs by evicting less important tasks of the same queue.
 
 First between jobs, then within each job. Source: Volcano `actions/preempt` (reference section 1.4).

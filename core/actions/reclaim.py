@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """reclaim: make room for starving jobs of queues below their deserved share by evicting from other queues.
 
 Source: Volcano `actions/reclaim` (reference section 1.5).

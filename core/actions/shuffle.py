@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """shuffle: evict running tasks that plugins want elsewhere, each by itself.
 
 Source: Volcano `actions/shuffle`.

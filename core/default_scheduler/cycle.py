@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cycle of Kubernetes' own scheduler: the inputs of a Volcano cycle go in; decisions and conditions of pods come out.
 It ignores PodGroups, queues and the carry.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' default profile, as a configuration. Source: kube-scheduler `apis/config/v1/default_plugins.go`.
 
 What the view depends on (which volumes count) stays as the configuration in force has it, so that both schedulers look

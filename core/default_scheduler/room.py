@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesFit: a node's allocatable minus the requests of all its pods, terminating ones included.
 
 Source: kube-scheduler `noderesources/fit.go`.

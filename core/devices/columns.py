@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cards as columns over nodes, and their users: the common part of families whose devices are cards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The questions that every family of shared devices answers. Source: Volcano `api/shared_device_pool.go` (Devices)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPU sharing by memory (`volcano.sh/gpu-memory`) and by number (`volcano.sh/gpu-number`).
 
 Source: Volcano `api/devices/nvidia/gpushare`.

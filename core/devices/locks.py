@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locks of nodes: while a node is locked, no further pod gets devices of that kind on it. Source: Volcano
 `plugins/util/nodelock`.
 

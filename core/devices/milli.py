@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cards in thousandths: a pod's request, the cards of a node that it would get, and what remains."""
 
 from __future__ import annotations

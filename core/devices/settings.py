@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ConfigMap of devices. Source: Volcano `api/devices/config`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's view at each recorded cycle, from the journal alone.
 
 The cache changes its view by two things only: the api's changes, in the order of their revisions, and its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applying changes to the scheduler's view: one function for the cache's view and for views that are folded from a
 journal.
 """

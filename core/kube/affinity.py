@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inter-pod affinity terms, read.
 
 Source: kube-scheduler framework types (GetAffinityTerms), `interpodaffinity/plugin.go`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allocatable of a node, as kube-scheduler's NodeInfo has it.
 
 Status.allocatable, without Volcano's oversubscription.

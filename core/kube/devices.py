@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices offered by ResourceSlices, and those that could serve a claim on a node.
 
 Source: Kubernetes' structured parameters (`k8s.io/dynamic-resource-allocation/structured`): requests in order, devices

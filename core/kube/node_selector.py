@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node labels as columns, and the rows that a pod's nodeSelector and node affinity select.
 
 Source: component-helpers `scheduling/corev1/nodeaffinity`: terms are ORed, an empty term selects nothing, and a term

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regular expressions from outside, in RE2: Go's syntax, and linear time in the text whatever the expression.
 
 Python's own engine tries every way in turn: `^(a+)+$` over forty letters takes it hours. The work of one search is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods on each node, as kube-scheduler's NodeInfo has them: those at the session's opening, and the ones added or
 removed since.
 

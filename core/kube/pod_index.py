@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of the pods on each node that match a selector, kept up to date as pods come and go.
 
 Pods of equal namespace and labels form a class, so that a selector is tried once per class and not once per pod. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The facts about the session's nodes that this package needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' scale of scores and its usual normalisation, in float64 that holds the int64 arithmetic exactly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label selectors as apimachinery reads them (`labels.NewRequirement`, `LabelSelectorAsSelector`).
 
 What is valid and what matches.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology spread constraints, read and resolved to columns.
 
 Source: kube-scheduler `podtopologyspread` (common.go, filtering.go).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims, volumes and storage classes as the volume filters read them.
 
 Sources: component-helpers `storage/volume` and `storage/ephemeral`. In-tree volumes are not translated to their CSI

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taints and tolerations. Nodes share few distinct sets of taints, so each set is matched once, for all its rows.
 
 Sources: component-helpers `scheduling/corev1` (TolerationsTolerateTaint, FindMatchingUntoleratedTaint), api `core/v1`

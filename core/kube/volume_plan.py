@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan for a pod's claims on each node, and the volumes that the session's placements have reserved.
 
 Source: Volcano `capabilities/volumebinding/binder.go` (GetPodVolumeClaims, FindPodVolumes, AssumePodVolumes). CSI

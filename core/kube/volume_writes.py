@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writes to claims and volumes for binding, promising and making volumes: an object in, the changed object out.
 
 Source: Kubernetes' PersistentVolume controller (`controller/volume/persistentvolume`) and component-helpers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form that every life cycle has: states, triggers and the one table that joins them.
 
 Who keeps a state sets it to what a life cycle answers, and to nothing else.

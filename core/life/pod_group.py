@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life cycle of a PodGroup: phases, triggers, one table. Source: Volcano `getPodGroupPhase` (reference section
 5.4).
 """

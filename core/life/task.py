@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life cycle of a task: states, triggers and the one table that joins them.
 
 States and their sets are Volcano's (`pkg/scheduler/api/types.go`); Volcano itself checks no transition, the table is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages between actors, and the ones that are written to the journal.
 
 One module a mood: `commands`, and `orders` to the workers that carry decisions out, are imperative, `events` are past

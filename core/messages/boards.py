@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions of the pages that show the cluster, and their answers as columns, since there are thousands of nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands, one closed union a receiver: ApiRequest, CacheCommand, RecorderCommand, and so on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decisions of one scheduling cycle: the return value of `core.cycle.close_session`, in the order of commitment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events. Outcomes of decisions carry the cause id ("cycle/uid") of their decision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form that every message type has, and the names of messages in journals, which outlive their classes."""
 
 from __future__ import annotations

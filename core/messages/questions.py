@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The questions of a cycle to processes outside, the answers, and their form in the cycle's record."""
 
 from __future__ import annotations

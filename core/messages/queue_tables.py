@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues' numbers as a cycle has them, made readable under the names of Volcano's metrics on demand. Source:
 Volcano `metrics/queue.go`.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers to an ask: nouns."""
 
 from __future__ import annotations

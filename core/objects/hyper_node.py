@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A HyperNode: a performance domain of nodes, or of HyperNodes. Source: Volcano `api/hyper_node_info.go`."""
 
 from __future__ import annotations

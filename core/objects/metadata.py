@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata of every Kubernetes object: names, labels, times. Reading does not rely on any of it."""
 
 from datetime import UTC, datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's immutable part. Source: Volcano `NewNodeInfo` (`api/node_info.go`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The devices that a node's manifest gives it, for the node agents to report: the annotation `pumice.dev/devices`.
 
 {"vgpu": {"cards": 4, "memory": 16384, "split": 10, "type": "NVIDIA-Tesla-V100", "mode": "hami-core"},

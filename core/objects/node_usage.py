@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measured load of a node, in per cent of its allocatable: averages over periods, and their queries.
 
 Three sources, the first that has a node counts: data handed in with the cycle (`SessionOptions.node_usage`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of kinds: a watcher can name a part instead of a kind, so that changes elsewhere in the object do not wake it.
 
 As the selectors of a watch in Kubernetes, but named once and for all: each says what its watchers see of an object, and

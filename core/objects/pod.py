@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod as the scheduler sees it: a task. Source: Volcano `NewTaskInfo` (`api/job_info.go`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PodGroup's immutable part: a job's specification. Source: Volcano `SetPodGroup` (`api/job_info.go`)."""
 
 from collections.abc import Collection

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of a pod that decides where it may go, interned, so that the tasks of one role share one object.
 
 Sources: Volcano `pkg/scheduler/api/pod_info.go` (requests), kube-scheduler `util/pod_resources.go` (non-zero requests).

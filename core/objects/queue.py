@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue's immutable part. Source: Volcano `NewQueueInfo` (`api/queue_info.go`)."""
 
 from dataclasses import dataclass

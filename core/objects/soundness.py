@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Content that no object may hold, whatever its kind: too many levels, numbers and texts that the journal cannot
 store.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects as Go's typed clients encode them: quantities in canonical form, and the fields that their types never leave
 out.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugins, by the names the configuration uses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """binpack: prefer nodes that are full already. Source: Volcano `plugins/binpack/binpack.go`."""
 
 from __future__ import annotations

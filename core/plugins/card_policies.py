@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fgd, bestfit, dotprod, gpuclustering, gpupacking: score nodes by the cards and CPU that a pod would leave.
 
 Source: "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cdp: protect pods that have just been scheduled for a while. Source: Volcano `plugins/cdp`."""
 
 from __future__ import annotations

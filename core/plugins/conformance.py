@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """conformance: never evict pods that Kubernetes itself needs. Source: Volcano `plugins/conformance`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of plugins that hand out devices: families of devices at a session's points.
 
 A plugin says which families there are (`families_of`). Source: Volcano `plugins/deviceshare`, `plugins/predicates`

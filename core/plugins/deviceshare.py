@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deviceshare: share cards between pods, by the kinds that are switched on. Source: Volcano `plugins/deviceshare`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """drf: order jobs by their dominant share; with a hierarchy also queues.
 
 Source: Volcano `plugins/drf`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of users' plugins: the plugin that is asked, the question it failed to answer, and the record of it."""
 
 from __future__ import annotations

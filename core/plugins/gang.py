@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gang: place minAvailable tasks of a job or none. Source: Volcano `plugins/gang`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """network-topology-aware: place jobs in performance domains, near ones first. Source: Volcano
 `plugins/network-topology-aware`.
 """

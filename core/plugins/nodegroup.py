@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """nodegroup: let a queue's jobs use and prefer groups of nodes. Source: Volcano `plugins/nodegroup`."""
 
 from __future__ import annotations

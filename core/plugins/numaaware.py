@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """numa-aware: place pods of quality Guaranteed where the kubelet's topology manager admits them.
 
 Source: Volcano `plugins/numaaware`, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).

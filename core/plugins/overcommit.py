@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """overcommit: admit jobs up to a multiple of the cluster's amounts. Source: Volcano `plugins/overcommit`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pdb: allow only evictions that no disruption budget forbids. Source: Volcano `plugins/pdb`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """priority: order jobs by priority, and let them preempt lower ones. Source: Volcano `plugins/priority`."""
 
 from __future__ import annotations

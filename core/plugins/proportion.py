@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """proportion: each queue deserves a share of the requests by weight. Source: Volcano `plugins/proportion`."""
 
 from __future__ import annotations

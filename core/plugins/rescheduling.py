@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin rescheduling: it moves pods away from nodes with a high measured load. Source: Volcano
 `plugins/rescheduling`.
 """

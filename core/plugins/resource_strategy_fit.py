@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """resource-strategy-fit: fill or spread by resource, avoid nodes with scarce ones, reserve cpu and memory for them.
 
 Source: Volcano `plugins/resource-strategy-fit`.

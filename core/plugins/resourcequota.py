@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """resourcequota: admit a job only where its namespace's quotas leave room. Source: Volcano `plugins/resourcequota`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sla: admit jobs that have waited longer than agreed, and keep room for them. Source: Volcano `plugins/sla`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin task-topology: the roles of a job that prefer to share a node, and those that avoid it."""
 
 from __future__ import annotations

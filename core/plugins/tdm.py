@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tdm: nodes that belong to other users at certain hours. Source: Volcano `plugins/tdm` (time-division
 multiplexing).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """usage: avoid nodes with a high measured load, and prefer idle ones. Source: Volcano `plugins/usage/usage.go`.
 
 Only what was measured counts: what was placed since does not.

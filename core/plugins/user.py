@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins that users wrote, kept from harming a cycle: their exceptions are caught, named and replaced by an answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of a resource: cpu, memory and scalars, and the questions that concern one resource alone.
 
 Source: Volcano ``pkg/scheduler/api/resource_info.go``. cpu is in milli-units, memory in bytes, scalars in milli-units

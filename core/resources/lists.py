@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes resource lists (name -> quantity), their names, and amounts.
 
 Source: Volcano's ``NewResource`` and ``ConvertRes2ResList``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of whole resources: every dimension must hold (Volcano's Less, LessEqual, Equal and their relatives).
 
 ``unset`` says what a scalar that only one side has counts as: ZERO or INFINITY (Volcano's ``DimensionDefaultValue``).

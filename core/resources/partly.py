@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons in which one dimension is enough (Volcano's ...Partly family)."""
 
 from __future__ import annotations

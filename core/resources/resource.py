@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volcano's ``api.Resource``: arithmetic on top of the comparisons, and conversion from and to Kubernetes lists."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of actions from one session to the next.
 
 Volcano's actions live as long as its process and overwrite only what a configuration names.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory from one cycle to the next, beside the view: it goes into every journal record of a cycle and into
 checkpoints.
 """

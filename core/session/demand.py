@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The open amounts of admitted jobs, their elastic amounts, and sums by queue: shared by the plugins that admit jobs.
 
 Sources: Volcano `plugins/util` (GetInqueueResource), `api/job_info.go` (GetElasticResources, DeductSchGatedResources).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fill of a node with a task, weighted over resources. Source: `ResourceBinPackingScore` (Volcano
 `plugins/binpack`) and `mostRequestedScore`, `leastRequestedScore` (`plugins/resource-strategy-fit`).
 """

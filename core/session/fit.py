@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reasons why a job's tasks did not fit: errors by task, the roles that failed, and the sentences made of them.
 
 Source: Volcano `api/job_info.go` (FitError, TaskSchedulingReason, NeedContinueAllocating, FitFailedRoles).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Go's container/heap, step by step: the comparator reads live state, so the order depends on which pairs are compared.
 
 Source: Go `container/heap` (algorithm), Volcano `pkg/scheduler/util/priority_queue.go` (use).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions about jobs, answered from columns. Source: Volcano `api/job_info.go` (reference section 5.3)."""
 
 from __future__ import annotations

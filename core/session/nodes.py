@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes as a session sees them: the snapshot's columns with the session's trial changes.
 
 Accounting: Volcano `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2); `future` is FutureIdle = idle +

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reasons for refused nodes, as data: interned codes in an int32 column, with texts only on demand.
 
 Sources: Volcano `api/unschedule_info.go` (FitErrors) and kube-scheduler's status codes.

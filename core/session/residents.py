@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks of nodes as rows, and their constant facts as columns; both are filled on demand and kept: without the
 columns `bench preempt` takes twice as long, without the rows or the plugins' facts of tasks 1.2 times each.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One scheduling cycle's working state. Source: Volcano `framework/session.go`, `session_plugins.go`.
 
 The session owns copies of the view's columns and may change them freely. What leaves it is what `emit_bind` and

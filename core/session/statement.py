@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reversible list of operations. Source: Volcano `framework/statement.go`.
 
 An operation changes the session at once: job and node columns, then the event handlers. Discard undoes in reverse;

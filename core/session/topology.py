@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network topology within a session: the domains that jobs request, and those that they occupy. Source: Volcano
 `framework/session.go`.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of victims: by queue, then in the reverse of JobOrder, then in that of TaskOrder.
 
 Two are compared in a live heap; those of many nodes, all of one queue, are sorted by the orders' own numbers where they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A session beside another scheduler's decisions: of equally good nodes it takes the one that was taken there.
 
 Volcano takes any of the best nodes by chance, Pumice the first by name: the choice among them is not a mistake, and

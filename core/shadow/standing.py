@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The differences between two schedulers while nothing is decided: phases and reasons that one would write differently,
 and decisions that only one would make.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns derived from parts of a snapshot, kept from session to session.
 
 A column is a pure function of its source (and of arguments, by value), which may read nothing else. Every part of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns that grow, and the index of each resource in them."""
 
 from __future__ import annotations

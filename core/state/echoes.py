@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes since a cycle, compared with that cycle's own writes: a cycle that sees only its own writes is a
 no-op.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of HyperNodes over the existing nodes. Source: Volcano `api/hyper_node_info.go`, session
 `addClusterTopHyperNode`.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs of the view: a PodGroup's specification, its tasks, and counts and sums over them as columns.
 
 Columns follow Volcano's `JobInfo` (reference section 5.3): counts by status, Allocated, TotalRequest and what is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes of the view: specs, and the idle, used and releasing amounts of each, as columns.
 
 Accounting follows Volcano's `NodeInfo.AddTask` / `RemoveTask` (reference section 5.2).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The start of a session: copies of the view's columns beside the shared immutable specs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources of derived columns: parts of the view, and the form in which a builder sees them."""
 
 from __future__ import annotations

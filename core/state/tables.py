@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the view, and their tasks: each task is counted with its job and on its node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of the view: one immutable object and two numbers (status, node row) each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's own view of the cluster: API events in, snapshots out. One writer (the cache actor).
 
 Event semantics follow Volcano's `pkg/scheduler/cache/event_handlers.go` (reference section 6.2).

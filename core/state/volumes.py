@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes as a resource: the requests of pods' claims, and the capacity of CSINodes.
 
 Source: Volcano `cache/event_handlers.go` (addPodCSIVolumesToTask, getCSIDriverInfo, setCSIResourceOnNode). Volcano

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: one command a file, wired together in `application`."""
 
 from __future__ import annotations

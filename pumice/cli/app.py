@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application: its own options, and the way from an exception to an exit code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice bench`: named, repeatable measurements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice check`: what a scheduler configuration will do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice conformance`: run case files and list the differences from the real Volcano."""
 
 from __future__ import annotations

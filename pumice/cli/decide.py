@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice decide`: the scheduler's decisions about these objects; nothing is written anywhere."""
 
 from __future__ import annotations

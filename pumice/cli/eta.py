@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice eta`: when the waiting jobs will start; and the accuracy of such estimates over an ended run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exit codes, and the decorator that turns an error into the right one with one clear sentence on stderr."""
 
 from __future__ import annotations

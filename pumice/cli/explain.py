@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice explain`: why a pod or a job is pending, was placed where it is, or was evicted."""
 
 from __future__ import annotations

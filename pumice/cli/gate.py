@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice gate`: the jobs that a change of a cluster's policy helps or harms."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The input of scheduling commands besides manifests: the scheduler's configuration, a moment, a token."""
 
 from __future__ import annotations

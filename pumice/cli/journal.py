@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice journal`: a journal in sentences."""
 
 from __future__ import annotations

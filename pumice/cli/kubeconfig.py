@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice kubeconfig`: a kubeconfig for a running `pumice run --http`."""
 
 from __future__ import annotations

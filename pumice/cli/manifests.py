@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests as the input of a command: read, judged, and the moment that they stand for.
 
 Reading takes the API with all its checks, so commands import this module only when they are given manifests.

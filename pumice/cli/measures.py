@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice measures`: measures of a recorded run, as tables."""
 
 from __future__ import annotations

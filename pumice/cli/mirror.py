@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice mirror`: a real cluster followed into a journal, which every other command reads."""
 
 from __future__ import annotations

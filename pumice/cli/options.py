@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that more than one command takes, written once."""
 
 from __future__ import annotations

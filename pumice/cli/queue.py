@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice queue`: the queues' amounts, and the waiting jobs in their order, with the reasons."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice replay`: decide the cycles of a journal again, to the same decisions or under another configuration."""
 
 from __future__ import annotations

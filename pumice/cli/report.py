@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice report`: a recorded run, or two beside each other, as one HTML file."""
 
 from __future__ import annotations

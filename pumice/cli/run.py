@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice run`: the whole system in one process, until a signal stops it."""
 
 from __future__ import annotations

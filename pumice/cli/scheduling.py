@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice run --kubeconfig`: this process as the scheduler of a real cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice schema`: JSON Schemas of the commands' results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources of a question about a cluster: a journal, a server, or manifests; options and readers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice stress`: bind storms and crashes on virtual time, invariants checked after every event."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The terminal: a command's result goes to stdout alone, everything else to stderr."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice timeline`: a recorded run as a file for Perfetto."""
 
 from __future__ import annotations

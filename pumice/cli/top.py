@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice top`: a run on the terminal, live or from a journal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The usage of a command: its help, and one line for a mistake, worded like every other error of Pumice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice view`: the page over a journal that has no server."""
 
 from __future__ import annotations

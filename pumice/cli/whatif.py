@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice whatif`: both futures of a cluster, as it is and changed, and the difference."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`import pumice`: clusters, workloads and their futures as Python objects, without a process, a file or an event loop.
 
 import pumice

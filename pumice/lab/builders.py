@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects in a line: nodes, queues, gangs. Each is a plain manifest that may be changed before it is submitted."""
 
 from __future__ import annotations

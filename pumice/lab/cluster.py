@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster in a program or a notebook: submit objects, decide a cycle, let time pass, inspect, fork, and compare
 futures.
 

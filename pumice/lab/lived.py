@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of a span of time: rows and measures, also as arrays and as an Arrow table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML text to plain data with the line of every document and list item, fast enough for 10,000 objects in one file.
 
 Scalars, tags, merge keys and keys given twice come out as kubectl's reader has them (config/yaml_values.py,

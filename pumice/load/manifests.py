@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests and `kubectl get` dumps to Kubernetes objects.
 
 One bad document does not stop the others: what cannot be used is a problem in the result, named by file, document and

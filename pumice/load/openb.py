@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The openb trace (a heterogeneous GPU cluster) as Nodes and Pods: `openb:NODES.csv,PODS.csv`, each plain or gzipped.
 
 Nodes: sn, cpu_milli, memory_mib, gpu, model. Pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli and, in most

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The openb trace on deviceshare's cards: nodes that registered virtual GPUs, and pods that request shares of them.
 
 A card has 1,000 MiB, so that a MiB is a thousandth of a card (`gpu_milli`) and nothing is rounded; any number of pods

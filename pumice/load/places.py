@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places of objects in the input, for errors about them."""
 
 from __future__ import annotations

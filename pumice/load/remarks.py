@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of the input that have no effect, and would otherwise be ignored silently."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From words of the command line to texts: files, folders walked in order, stdin."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that a plugin of your own needs, and the loader that finds it (loader.py).
 
 A plugin is a class with a `name`, built anew for every cycle from its `arguments` in the configuration. When a session

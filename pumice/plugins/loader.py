@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loader of users' plugins: modules in a folder, and entry points of installed packages.
 
 A module says what it has in a table of its own, `PLUGINS: dict[str, PluginBuilder]`, by the names the configuration is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The watchdog of users' plugins, in a thread of its own: a plugin that does not return would block everything.
 
 A function cannot be stopped from outside. So the process ends, and says whose doing it is: what has been acknowledged

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server of the page over a journal: read only, for this machine only, until a signal stops it."""
 
 from __future__ import annotations

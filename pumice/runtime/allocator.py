@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of the C library's allocator for a process that lives long.
 
 Of what comes and goes here the largest are pieces of megabytes (checkpoints, listings, columns), among small things

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that come later: `pumice.dev/arrival`, a time after the beginning of the run (`90s`, `1h30m`) or a moment."""
 
 from __future__ import annotations

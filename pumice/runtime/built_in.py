@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects for a cluster that was given none: nodes, and a gang that shows something."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A certificate and its key, tried before anything is served: otherwise the gateway would crash of them repeatedly."""
 
 from __future__ import annotations

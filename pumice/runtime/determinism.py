@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order in which trio runs ready tasks, from a seed: the one module that touches trio's private names.
 
 trio shuffles ready tasks on purpose. With its random source seeded and its switch on (what Hypothesis does), a program

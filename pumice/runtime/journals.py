@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Journals in files: recognising one, opening it, and writing one from memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual time: the event loop's clock leaps from one deadline to the next, and wakes its sleepers."""
 
 from __future__ import annotations

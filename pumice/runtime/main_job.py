@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a plan to its end: start the system, submit the manifests, wait, stop in order, sum up."""
 
 from __future__ import annotations

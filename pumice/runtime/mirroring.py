@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mirror from its plan to its end: start the system, report when the cluster is here, wait, stop in order, sum up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal of a run on virtual time: its newest records in memory, all before them in the file, in pieces.
 
 Virtual time jumps whenever every task waits, and a wait for the disk looks like any other. So no task awaits the file:

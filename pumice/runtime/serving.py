@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of the gateway from the process settings, its socket, and a kubeconfig for it."""
 
 from __future__ import annotations

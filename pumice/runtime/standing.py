@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Submitted objects that exist already: Volcano's own queues of a new journal take the submitted fields, others
 stay.
 """

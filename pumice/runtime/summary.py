@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Summaries of a run and of a mirror."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The token that clients and servers are given: by a word, by a file, or by the environment.
 
 A command that only asks has no need of the gateway, which takes a twentieth of a second to import.

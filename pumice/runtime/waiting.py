@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a run: when it comes, and which pods are left pending, and why."""
 
 from __future__ import annotations

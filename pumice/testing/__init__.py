@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster for tests of controllers: Kubernetes' API with controllers, schedulers and kubelets, in the test's process.
 
 The fixture `pumice_cluster` (`pumice/pytest_cluster.py`) lends one to a test. docs/howto/testing.md is the guide.

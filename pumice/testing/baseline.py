@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objects of a cluster at its beginning, and the requests that bring them back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ServedCluster`: what a test does with its cluster; and the pool that lends clusters to tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The system of a cluster for tests, on an event loop in a thread of its own.
 
 A thread, not a process: the modules are loaded once for all clusters of a session, time and state can be moved from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of a cluster for tests, and what follows from them: its objects and the settings of its system."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions that a test waits for, in the words of `kubectl wait --for`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal in a SQLite file. Other packages need only `SqliteJournal` and `back_up`."""
 
 from pumice.storage.sqlite.backup import back_up

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A copy of a journal as it is at one moment, open or closed: files copied one by one might not match.
 
 It is made under another name and gets its own when it is whole and on the disk, so a process killed meanwhile leaves

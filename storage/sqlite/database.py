@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All work on the journal's database, in one asyncio loop: the only module that knows aiosqlite.
 
 One append (up to 1,024 records) is **one INSERT of many rows** in autocommit, not BEGIN, executemany, COMMIT. SQLite

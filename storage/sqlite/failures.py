@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translation of SQLite's errors to this layer's errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frames of a write-ahead file: those that SQLite accepts, and those that it does not show.
 
 Source: https://sqlite.org/fileformat.html#walformat.

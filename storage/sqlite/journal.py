@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal in a SQLite file, from any event loop.
 
 aiosqlite needs asyncio: it lives in the caller's loop where that is asyncio's, else in a thread with a loop of its own,

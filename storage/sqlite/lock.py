@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One writer a journal: advisory locks that the system drops when their holder dies.
 
 One is on the journal's file itself, whatever name or link it was found by. The other is on a file beside it, which says

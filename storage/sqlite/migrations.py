@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema by version, each step written once and never changed; `PRAGMA user_version` is the version.
 
 Opening a journal runs the steps it lacks, each in a transaction of its own together with the new version number, so a

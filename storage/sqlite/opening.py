@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening of a journal's database: its identity, its integrity, its migrations and its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SQL of the journal, as text and values; `pumice.storage.sqlite.database` runs it."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """An api behind a bad network: the faults that strike its requests, and their effects."""

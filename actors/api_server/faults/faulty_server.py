@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The api server with a bad network before it: `faults` lose, delay, double and refuse requests.
 
 Owns, accepts, sends, stops: as `actors.api_server.server`. What is held back belongs to the network and survives a

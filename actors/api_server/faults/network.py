@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network between the askers and an api with faults: delayed deliveries, and planned crashes of actors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choice of the fault that strikes a request of the api: from a seed and rates, or from a list. Pure;
 `pumice.actors.api_server.faults.faulty_server` carries it out.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables that `kubectl get` prints, made by the server."""
 
 from pumice.actors.gateway.columns.printers import PRINTERS, printer_of

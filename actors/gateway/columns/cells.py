@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cells that need more than a field: small pure functions of an object and a moment, in the order of the table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""JSONPath as a CRD's printer columns use it: the dialect of client-go's `util/jsonpath`, of one expression.
 
 Fields (`.a`, `.a\.b`, `['a']`), indexes and slices (`[0]`, `[-1:]`, `[0:4:2]`), wildcards, unions (`[0,2]`),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Printed columns by the kind's key: one table.
 
 A column is its name, how its cell is read (the path of a field, or a cell of `words` or `cells`), and its description.

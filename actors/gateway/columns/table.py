@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects as a `meta.k8s.io/v1` Table, which `kubectl get` prints.
 
 printer = printer_of("Foo.example.com", columns)

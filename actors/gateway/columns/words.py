@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of objects as kubectl words them: fields by path, ages, selectors, container lists, quantities."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds as clients ask for them: aggregated (APIGroupDiscoveryList) and in the plain style.
 
 Core groups come before those of custom resources, because clients take the first of two resources of one name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenAPI: the schemas of the served kinds, in version 3 (/openapi/v3) and as JSON in version 2 (/openapi/v2).
 
 Enough for kubectl to create, apply, replace, edit and explain.

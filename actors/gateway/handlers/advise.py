@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """/apis/pumice.dev/v1: the questions for the adviser, and their answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """/healthz, /livez, /readyz and /metrics."""
 
 from __future__ import annotations

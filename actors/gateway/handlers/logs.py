@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kubectl logs`: the output of a container's command so far; for an unknown command, a line that says so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """metrics.k8s.io/v1beta1, the source of `kubectl top`: the usage of nodes and pods.
 
 A node's figures are its NodeMetrics object when it has one. Else they are simulated, as pods' always are: a running

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POST of a pod's binding and of its eviction."""
 
 from __future__ import annotations

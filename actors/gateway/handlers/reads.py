@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GET: one object, or a list, whole or in pages.
 
 A list is a consistent snapshot that the api opens without copying it. It is decoded, selected and encoded in slices

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything under /api and /apis that is not discovery: the handler of each method and path."""
 
 from __future__ import annotations

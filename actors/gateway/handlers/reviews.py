@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reviews of access and identity: every authenticated client may do everything, so the answer is always yes."""
 
 from __future__ import annotations

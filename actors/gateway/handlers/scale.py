@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scale subresource: autoscaling/v1 Scale over an object's replicas."""
 
 from __future__ import annotations

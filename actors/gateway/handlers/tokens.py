@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POST of serviceaccounts/NAME/token: a token that names its account. It grants nothing, since no client is asked for
 one.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GET with watch=true: one JSON object a line, or over a WebSocket one a text frame, for as long as the client stays.
 
 What is there already is sent first when the client asks for it (`sendInitialEvents`, or no revision, or revision 0),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POST, PUT, PATCH and DELETE of objects: each becomes one message to the api."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of the page, from the package: read once, sent with headers that allow the browser nothing else."""
 
 from __future__ import annotations

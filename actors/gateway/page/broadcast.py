@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broadcast of the state to all open pages: read once, encoded once, at most four times a second.
 
 Nothing is read while no page listens. What a look costs the process is rested for: until it has worked a hundred times

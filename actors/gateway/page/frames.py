@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board as the page reads it: whole, or as changes."""
 
 from __future__ import annotations

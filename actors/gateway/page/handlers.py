@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of the page: its files, the kind of this server, the live state, and a node's pods."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application that shows a journal without a server: the page, and its questions to the adviser."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading of a request, and of the required form of its answer."""

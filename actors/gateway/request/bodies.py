@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Request bodies as plain data: JSON, YAML, protobuf."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One request and its answer, on bare ASGI."""
 
 from __future__ import annotations

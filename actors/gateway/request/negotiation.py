@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Form of an answer, from the Accept header.
 
 Protobuf is asked for by client-go together with JSON, and JSON satisfies it; protobuf alone is refused.

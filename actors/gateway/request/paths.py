@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths under /api and /apis, read as a target.
 
 /api/v1/namespaces/NS/pods/NAME/status       /apis/GROUP/VERSION/queues/NAME       /api/v1/watch/namespaces/NS/pods

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The query of a request: list, watch and write options, read as Kubernetes reads them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selection of the objects of a list or a watch: label selectors and field selectors.
 
 An object is judged by its traits, which are its labels and the few fields that can be selected by, before a change too,

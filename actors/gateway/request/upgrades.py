@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """WebSockets as a kube-apiserver has them (`apiserver/pkg/endpoints/handlers/watch.go`, `golang.org/x/net/websocket`).
 
 A request that asks for one is a GET like any other. Only an answer that comes in frames (a watch, a log) takes the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects in a version whose fields differ from the stored ones: of autoscaling/v1 and events.k8s.io/v1.
 
 Source: the conversions of Kubernetes' `pkg/apis`. Patches are turned as objects are, field by field.

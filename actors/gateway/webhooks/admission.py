@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request on its way through the webhooks: those that change the object one after another, then the policies and all
 validating webhooks.
 

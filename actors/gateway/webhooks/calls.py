@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of a webhook over HTTPS at its URL, or at a Service whose Endpoints were written by hand.
 
 Behind a Service with a selector stand simulated pods: no process listens there.

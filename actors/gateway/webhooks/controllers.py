@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests of this process's controllers to the api, sent through the webhooks as if they came over HTTP.
 
 Statuses are not shown: the agents and controllers that write them do so all the time.

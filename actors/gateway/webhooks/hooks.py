@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choice of the webhooks and policies for a request.
 
 Source: Kubernetes' `admission/plugin/webhook/predicates`.

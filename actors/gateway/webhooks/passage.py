@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages to the api on their way through the webhooks: the resulting object is requested first, shown, and
 changed.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes read from a cluster, one object at a time, without irrelevant fields."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes cut into cycles: the state before the cluster's scheduler when it decided, and its decisions.
 
 A scheduler looks once, decides, and carries out one bind after the other, which is all that others see. So what was

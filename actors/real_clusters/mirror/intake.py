@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue of the changes from reflectors, until the mirror takes them; and their failures, reported once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mirror: it follows a real cluster, and makes the api here hold the same objects.
 
 Owns: the connections to the cluster, what was heard and is not yet taken in, and the number of the newest cycle.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actions of the cluster's own scheduler, as the journal keeps them: cycles, decisions, outcomes, its configuration."""
 
 from __future__ import annotations

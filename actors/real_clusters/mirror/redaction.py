@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects without the names that people gave: pseudonyms in their place, and besides only what schedulers read.
 
 Equal names stay equal and in order, whatever field they stand in. A value that is not a name and is not read goes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of a mirror: the cluster, and how it is mirrored."""
 
 from __future__ import annotations

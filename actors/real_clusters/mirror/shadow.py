@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shadow: Pumice's decisions from the states in which the cluster's own scheduler decided, and their agreement.
 
 It has a view of its own, of what the api here has heard. A cycle beside decisions that were seen takes, of equally good

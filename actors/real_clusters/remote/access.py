@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access to an API server: credentials, TLS and proxies from a kubeconfig, or of the pod of this process."""
 
 from __future__ import annotations

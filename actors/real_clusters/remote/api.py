@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading from a real API server: one request, or a stream of lines. A RemoteApi cannot write.
 
 Throttling (429, or 5xx with Retry-After) is waited out as the server asks, an expired credential renewed (source:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Back-off before the next try (source: client-go's reflector, `wait.Backoff` with its defaults)."""
 
 from __future__ import annotations

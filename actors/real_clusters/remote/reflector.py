@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One resource followed for ever: listed, then watched from there on (source: client-go's `tools/cache/reflector.go`).
 
 A watch that ends is gone on with from the last resourceVersion that was heard of, bookmarks included. What has expired

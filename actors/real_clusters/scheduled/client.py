@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading from a real API server and writing to it, within a limit of requests.
 
 Each write can be made twice without harm (a bind of the same pod to the same node, a patch of one resourceVersion, an

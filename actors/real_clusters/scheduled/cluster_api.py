@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster: it takes the api's place for the effect workers, and carries decisions out on a real cluster.
 
 Owns: the connections to the cluster, the newest version heard of each object, the waiting requests, the Lease.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions of the scheduler, carried out on a real cluster.
 
 Sources: Volcano v1.15.1 `pkg/scheduler/cache/cache.go` (DefaultBinder, defaultEvictor, defaultStatusUpdater). It sends

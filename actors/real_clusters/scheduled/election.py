@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leader election among several schedulers: the holder of the Lease works (source: client-go's `tools/leaderelection`).
 
 A Lease of another holder is taken once it was not renewed for its duration, by the clock of the observer: clocks of

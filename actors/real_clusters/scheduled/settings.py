@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of the real cluster that is scheduled from here, and of the access to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Newest seen version of each object: repeated and late changes are dropped.
 
 An object comes by its watch and in the answer to what was written, in any order. Its resourceVersion says which is

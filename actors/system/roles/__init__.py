@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every role of a system, one record each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles of the cluster around the scheduler: the api server, its gateway, and arrivals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles of controllers and node agents: each watches the api and writes to it, and, except for the config watcher,
 sends to no other actor; that of Jobs also informs the metrics.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles that carry out decisions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles that keep records: the journal's writers, and the metrics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles that decide: the scheduler's view, cycles, actions, dry runs, and outside questions."""
 
 from __future__ import annotations

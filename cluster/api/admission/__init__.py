@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admission: the requirements on a new or changed object before it is stored, one module a kind, one table.
 
 A kind without a row is stored as it is, once its shape, name and labels are right.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ValidatingAdmissionPolicies and their bindings (source: validation of Kubernetes' admissionregistration).
 
 What cannot be worked out is refused here, so that a policy that is there is one that is obeyed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """APIServices: stored as they are, and available only where they name no other server.
 
 Requests are not passed on to other API servers here: what such a server offers is not found, and its APIService says

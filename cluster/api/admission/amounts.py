@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities in objects: readable, not negative, not too large. The parser itself is Go's and refuses little."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """batch/v1 Jobs: defaults and rules of Kubernetes' API (`apis/batch/v1/defaults`, `apis/batch/validation`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CertificateSigningRequests: their valid content, and the writers of each part of the status (`apis/certificates`).
 
 Whether the signature of a request is good is not looked at: no signer runs here.

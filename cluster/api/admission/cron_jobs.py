@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CronJobs, Kubernetes' (`apis/batch/validation`) and Volcano's (its CRD and `webhooks/admission/cronjobs`)."""
 
 from __future__ import annotations

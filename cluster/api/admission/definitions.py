@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CustomResourceDefinitions: names, versions and schemas (source: validation of Kubernetes' apiextensions).
 
 Versions of a kind have the same fields, so a conversion webhook is not asked.

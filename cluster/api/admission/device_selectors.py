@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectors of devices in classes and claims: an expression that cannot be evaluated is refused when it is written.
 
 Source: validation of Kubernetes' `resource` group.

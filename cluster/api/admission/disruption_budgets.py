@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodDisruptionBudgets: one amount, of pods or in percent, and a selector that can be read."""
 
 from __future__ import annotations

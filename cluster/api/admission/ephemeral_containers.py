@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Containers that are added to a running pod, as `kubectl debug` does (`ValidatePodEphemeralContainersUpdate`)."""
 
 from __future__ import annotations

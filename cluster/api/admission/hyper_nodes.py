@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HyperNodes, in the words of Volcano's webhook (`webhooks/admission/hypernodes`) and of its definition's rules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JobFlows, in the words of Volcano's webhook (`webhooks/admission/jobflows`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volcano Jobs: defaults and rules of Volcano's webhooks (`webhooks/admission/jobs`); single fields: its CRD."""
 
 from __future__ import annotations

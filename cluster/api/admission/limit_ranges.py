@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LimitRanges: their own defaults and rules, and their requirements on pods and claims (source: Kubernetes'
 LimitRanger).
 """

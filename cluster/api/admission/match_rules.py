@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules, selectors and conditions by which a webhook or a policy chooses its requests.
 
 Source: validation of Kubernetes' admissionregistration.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Namespaces: the label with their name, the finalizer, the phase, and namespaces that may not be deleted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes: allocatable from capacity, amounts, taints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodGroups: defaults and rules of Volcano's webhooks (`webhooks/admission/podgroups`); single fields: its CRD."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pod specs, both in a pod and in the template of a Job, a Deployment or a ReplicaSet.
 
 The rules of Kubernetes' validation that matter to scheduling; an image is not asked for, since nothing is pulled.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods: defaults, priority, and the fields that may change once they exist (source: Kubernetes' pod strategy, Priority
 plugin).
 """

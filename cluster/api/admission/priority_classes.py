@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PriorityClasses: a value up to 10⁹ that cannot change (source: Kubernetes' scheduling validation)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues: defaults and rules of Volcano's webhooks (`webhooks/admission/queues`); single fields: its CRD."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceQuotas: new objects against those of their namespace, and objects counted for statuses (source: Kubernetes).
 
 What is let in is added to the status at once, so that nothing that comes right after it goes beyond; the quota

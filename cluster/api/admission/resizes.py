@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources of an existing pod, changed in place (`podResizeStrategy`, `ValidatePodResize`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admission rows: their parts, and the state that they may read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets: `stringData` becomes `data`, and the type is Opaque by default (source: Kubernetes' strategy)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that only a served cluster does, because clients read its results.
 
 - Namespaces must exist (`pumice.cluster.api.checks.namespace`), and one that a client deletes is emptied a little later

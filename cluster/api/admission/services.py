@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services: their addresses and ports, and the fields that clients read back (source: Kubernetes'
 `SetDefaults_Service`, `ValidateService` and the Service's REST storage).
 """

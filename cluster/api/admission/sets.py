@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StatefulSets, DaemonSets and ReplicationControllers: defaults and rules of Kubernetes' API (`apis/apps`)."""
 
 from __future__ import annotations

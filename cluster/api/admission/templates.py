@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks shared by the kinds that make pods: numbers, selectors and templates (source: Kubernetes' validation)."""
 
 from __future__ import annotations

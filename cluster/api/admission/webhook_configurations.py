@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations of webhooks, as Kubernetes defaults and validates them.
 
 Source: validation of Kubernetes' admissionregistration.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployments and ReplicaSets: replicas, a selector that selects the template, and the template itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes between two values of one shape, field by field."""
 
 from __future__ import annotations

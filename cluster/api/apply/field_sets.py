@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets of fields as trees of steps, as structured-merge-diff keeps them: shared beginnings of paths stand once.
 
 An object of 64 KiB has thousands of fields, most of them side by side: there the set's operations are those of Python's

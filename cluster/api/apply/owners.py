@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`metadata.managedFields`: the owners of fields, read from an object and written back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-side apply: a client states the fields that it owns; fields that it no longer states are removed.
 
 As kube-apiserver's field managers on structured-merge-diff: fields that another manager owns with another value are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Walks over values and their shapes: the fields of a value, and the value without some."""
 
 from __future__ import annotations

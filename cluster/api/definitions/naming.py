@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kind that a definition defines."""
 
 from __future__ import annotations

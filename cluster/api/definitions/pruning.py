@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pruning and defaulting of an object by its schema before validation: unknown fields go, defaults come."""
 
 from __future__ import annotations

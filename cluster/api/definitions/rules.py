@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules in CEL of a definition's schema (`x-kubernetes-validations`), in the words of Kubernetes' validation.
 
 A rule sees the value as `self`. One that speaks of `oldSelf` is asked only of a value that was there before.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that a definition's schema is structural: typed at every level, so that objects can be pruned and defaulted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of an object by its definition's schema, in the words of Kubernetes' validation."""
 
 from __future__ import annotations

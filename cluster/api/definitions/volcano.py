@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volcano's own CustomResourceDefinitions, made from the schema table (source: Volcano `config/crd`).
 
 Each kind has them twice. `schema_of` holds only what goes beyond types (defaults, and rules of single fields): types

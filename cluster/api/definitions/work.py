@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limit on the work that a definition's schema may cause for one object: a short schema and a short object can be
 costly.
 """

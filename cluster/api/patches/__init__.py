@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patches: an object and a patch of some form give the changed object, or the refusal with its reason."""
 
 from __future__ import annotations

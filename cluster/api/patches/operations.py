@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON patch (RFC 6902): a list of operations; either all apply or none."""
 
 from __future__ import annotations

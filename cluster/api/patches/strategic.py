@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategic merge patches: lists merge by key or as sets where a kind's fields declare it, and directives steer the
 merge.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemas of the served kinds: their fields, types, protobuf numbers, list types and merge keys.
 
 The facts come from the data file `kinds.json`, made from the sources of Kubernetes and Volcano by

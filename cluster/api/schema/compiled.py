@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema table compiled into msgspec types, a kind at its first object."""
 
 from __future__ import annotations

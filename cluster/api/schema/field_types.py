@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first field of an object whose JSON type differs from its kind's schema: one wrong field would break every reader
 of the kind, so such an object is refused.
 

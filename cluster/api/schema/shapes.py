@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of values for merging and checking: a scalar, a list and its sort, a map and its values.
 
 One view on two sources: the schema table (built-in kinds) and the `openAPIV3Schema` of a user's definition.

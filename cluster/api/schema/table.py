@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema table: a message is a struct of Kubernetes' Go sources or an object of a Volcano CRD.
 
 The data file (150 kB) is read once, in half a millisecond; each message of it on first use.

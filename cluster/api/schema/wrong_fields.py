@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields that a kind does not have, that stand twice, or that have a wrong JSON type, by the schema table.
 
 One of them in a list stops every typed client that reads it.

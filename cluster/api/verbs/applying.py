@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-side apply requests: create an object that does not exist, otherwise change the fields that its applier
 states.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of existing objects: replaced, patched, or their status written, under optimistic concurrency."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """New objects: named, admitted, stamped and stored."""
 
 from __future__ import annotations

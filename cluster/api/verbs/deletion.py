@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion: grace periods, finalizers, and owned objects (Kubernetes' garbage collector).
 
 Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes at once; a placed one is marked with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that a cluster had: stored as they were there, without the checks of new objects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Managers and the fields they own, kept where the object's maker has named a manager or it was applied server-side."""
 
 from __future__ import annotations

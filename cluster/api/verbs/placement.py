@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binding and eviction of pods, within their budgets. Source: Kubernetes' `BindingREST`, Volcano's evictor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests in hand: time, sender, and the bytes as plain data."""
 
 from __future__ import annotations

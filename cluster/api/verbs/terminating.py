@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions of a namespace that is being deleted, about the objects still in it (source: Kubernetes' namespace
 controller).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of a Job: its counted pods, and the counted pods that have gone since.
 
 Kubernetes holds an ended pod by a finalizer until it is counted; here the controller remembers what went, and after a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of a Job and the back-off before its retries (source: Kubernetes' job controller: `pod_failure_policy`,
 `backoff_utils`, `pastBackoffLimitOnFailure`).
 """

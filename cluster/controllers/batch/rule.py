@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of batch/v1 Jobs: pods until enough have succeeded or too many have failed.
 
 Source: Kubernetes' job controller (`syncJob`, `manageJob`, `trackJobStatusAndRemoveFinalizers`), its TTL controller.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests for a Job's pods, PodGroup and status (source: Volcano's `syncJob` and `killPods`)."""
 
 from __future__ import annotations

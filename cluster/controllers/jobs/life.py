@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life cycle of a Volcano Job: phases, triggers and the one table that joins them, and the outcome of an action.
 
 Source: Volcano's `pkg/controllers/job/state`, which spreads the same over eight files. A reaction says what is done to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods of a Job: names, labels, annotations, owners (source: Volcano's `createJobPod`)."""
 
 from __future__ import annotations

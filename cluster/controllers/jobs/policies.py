@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Policies of a job and its tasks: the action for each event (source: Volcano's `applyPolicies`)."""
 
 from __future__ import annotations

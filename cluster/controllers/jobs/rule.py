@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rule of Volcano's Jobs: events of a Job become actions, and actions become requests.
 
 One action a Job and look: what else has happened waits for its answers, so that every decision is made on what the one

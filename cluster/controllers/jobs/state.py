@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job controller's knowledge of a Job: the relevant fields of each pod, its PodGroup, its events, and delayed
 actions.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Job's status: counts of its pods, conditions, times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registrar of a storage driver on every node, as a pure machine. The node's CSINode names the drivers of all storage
 classes, without a limit, so that claims count as a resource of nodes.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The volume controller as a pure machine: claims get existing volumes, or volumes made for them.
 
 Source: Kubernetes' PersistentVolume controller. A claim whose class waits for its consumer gets a volume once the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims that a pod brings along, as a pure machine: a volume claim for every ephemeral volume, a resource claim for
 every template it names.
 

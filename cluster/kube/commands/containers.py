@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans of a pod's containers: each one's command, with the variables that the kubelet gives it."""
 
 from __future__ import annotations

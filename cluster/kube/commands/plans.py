@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plan of a container, made before it runs: its duration, its output with times, its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that are known, and how they read their arguments."""
 
 from __future__ import annotations

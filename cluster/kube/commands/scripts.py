@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated execution of a command, on a clock of its own: from arguments and variables to a plan.
 
 Known are `sleep`, `exit`, `true`, `false`, `echo`, `test`, a shell with `-c`, and the tables in `programs`: what an

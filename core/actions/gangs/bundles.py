@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks of a job that may be evicted together: its surplus, or all of the job's tasks in a domain.
 
 Source: Volcano `actions/utils/bundle.go` (reference section 1.8).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Room for a whole gang: in which domain, by whose eviction, and where each task would go.
 
 Shared by gangpreempt and gangreclaim, which differ in their candidates. Source: Volcano `actions/gangpreempt`,

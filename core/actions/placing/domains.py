@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job over performance domains: try each, keep the best, and place it there for real.
 
 A trial leaves no trace but its fit errors: what it placed is saved as a value and undone. Domains come in gradients

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placing a group in the room that an earlier action made for it.
 
 Source: Volcano `allocateFromNomination`, `validateNomination`.

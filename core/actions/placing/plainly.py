@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gangs that plainly cannot start and are not tried: all nodes together have too little room, or an equal gang has
 failed since the last placement.
 

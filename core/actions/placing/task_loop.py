@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The task loop: place the tasks of one group, one after the other, on a set of nodes. Source: Volcano
 `allocateResourcesForTasks`.
 """

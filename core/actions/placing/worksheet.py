@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks of a job to place: its groups in order, and each group's tasks in order. Source: Volcano
 `organizeJobWorksheet`.
 """

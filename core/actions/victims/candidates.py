@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Candidate nodes of a preemptor: all nodes where eviction could help, as far as sampling goes, nodes of its own shard
 first.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Victims on one node: whether they make enough room, and the tasks that may have victims.
 
 Source: Volcano `util.ValidateVictims`, `actions/preempt` (taskEligibleToPreempt).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The starving jobs, which may evict others, queue by queue, with the pending tasks that they would place. Shared by
 the actions that evict. Source: Volcano `actions/preempt`, `actions/reclaim`, `actions/gang*` (the first loop of
 Execute).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual NPUs (Huawei Ascend): chips that pods share, as HAMi or MindCluster cut them.
 
 Source: Volcano `api/devices/ascend`, `api/devices/config`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chips of all nodes as columns, as HAMi's device plugin registers them.
 
 Source: Volcano `ascend/hami/device_info.go` (NewAscendDevices), `api/devices/util.go` (DeviceInfo).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chips as MindCluster cuts them, and the templates by kind of chip. Source: Volcano `third_party/mindcluster/plugin`,
 `plugins/deviceshare/devices/ascend/310p/vnpu/init_policy.go`.
 """

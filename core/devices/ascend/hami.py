@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual NPUs by HAMi: one family for each model of chips. Source: Volcano `ascend/hami/device_info.go`."""
 
 from __future__ import annotations

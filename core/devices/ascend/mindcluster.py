@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual NPUs by MindCluster (Ascend 310P). Source: Volcano `ascend310p/vnpu`.
 
 Assigning takes nothing off a chip within a session: what a pod has counts once the next session reads its annotation

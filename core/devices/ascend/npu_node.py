@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's chips as MindCluster reports them, with the parts that pods have of them.
 
 Source: Volcano `plugins/deviceshare/devices/ascend/310p/vnpu/init_policy.go`, `third_party/mindcluster/common/k8s`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MindCluster's reports about nodes in ConfigMaps: their chips and the state of the chips.
 
 Source: Volcano `third_party/mindcluster/common/k8s`.

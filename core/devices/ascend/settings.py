@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ConfigMap of devices about virtual NPUs: chips, and the templates by which they are cut.
 
 Source: Volcano `api/devices/config` (VNPUConfig).

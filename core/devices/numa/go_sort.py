@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order in which Go's sort.Slice leaves items. It matters where a comparison is not an order, as Volcano's of
 cores.
 

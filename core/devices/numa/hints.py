@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells on which a request fits, and the decisions of topology managers' policies.
 
 Source: Volcano `provider/cpumanager/cpu_mng.go`, `policy`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Numatopology` objects read, and CPU sets as texts. Source: Volcano `cache/event_handlers.go` (getNumaInfo)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual GPUs (`volcano.sh/vgpu-*`): cards that pods share by memory and cores, through HAMi-core or as MIG slices.
 
 Source: Volcano `api/devices/nvidia/vgpu`, `api/devices/config`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request of a pod for virtual GPUs. Source: Volcano `devices.ExtractResourceRequest`, `vgpu/utils.go`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cards of all nodes as columns, and the part of them that pods hold."""
 
 from __future__ import annotations

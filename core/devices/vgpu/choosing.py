@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cards that a pod gets. Source: Volcano `vgpu/utils.go` (checkNodeGPUSharingPredicateAndScore)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The annotations of virtual GPUs: cards that device plugins register on nodes, and parts assigned to pods.
 
 Source: Volcano `api/devices/nvidia/vgpu/utils.go`.

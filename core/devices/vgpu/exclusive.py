@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules by which pods keep cards for themselves: no two pods that match one rule share a card.
 
 Source: Volcano `plugins/deviceshare/gpuexclusive.go`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ConfigMap of devices about virtual GPUs: the names of resources, and how cards may be cut into slices.
 
 Source: Volcano `api/devices/config`.

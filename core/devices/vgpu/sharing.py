@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Virtual GPUs as a family of devices. Source: Volcano `vgpu/device_info.go`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slices of a MIG card: which exist, which are taken, which fits. Source: Volcano `vgpu/mig.go`.
 
 A slice is called `UUID[group-position]`; positions count through the instances of a group in their order.

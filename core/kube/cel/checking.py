@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checking of an expression before its values exist: names, functions, arguments and types.
 
 As cel-go's checker, with a difference on the safe side: where types are not known well enough, nothing is refused.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost of evaluating an expression, counted before each step, so that no expression blocks the event loop.
 
 A step is an eighth of a microsecond or so. What grows with the expression alone is bounded by its length; counted is

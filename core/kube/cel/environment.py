@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every function and operator of CEL in Kubernetes 1.35, by its signature.
 
 Source: apiserver's `pkg/cel/environment/base.go`: cel-go's standard library, strings (version 2), lists (version 3),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evaluation of the tree of an expression: a selector for one device, a rule for one value, a condition of a policy."""
 
 from __future__ import annotations

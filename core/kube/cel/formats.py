@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' named formats of strings and the problems of a text, in the words of apimachinery's `content`."""
 
 from __future__ import annotations

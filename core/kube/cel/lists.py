@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of lists, sets and optional values: cel-go's `ext/lists`, `ext/sets`, optional types, Kubernetes' lists."""
 
 from __future__ import annotations

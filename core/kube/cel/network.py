@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URLs, IP addresses and networks in expressions, read as Go reads them (`net/url`, `net/netip`)."""
 
 from __future__ import annotations

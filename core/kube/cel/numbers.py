@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of CEL besides int and double: unsigned ones; and arithmetic that fails where 64 bits do not suffice."""
 
 from __future__ import annotations

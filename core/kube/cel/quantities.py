@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes' quantities and semantic versions in expressions (source: apiserver's `pkg/cel/library`)."""
 
 from __future__ import annotations

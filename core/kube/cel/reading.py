@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read a CEL expression into a tree: cel-go's grammar (`parser/gen/CEL.g4`) with optional syntax and all macros.
 
 Escaped field names (between back-ticks) are not known, as in Kubernetes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names that expressions may use, by where they stand: in policies, webhooks and selectors of devices.
 
 Source: apiserver's `pkg/admission/plugin/cel/compile.go` and dynamic-resource-allocation's `cel/compile.go`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of strings: cel-go's `ext/strings` and Kubernetes' regular expressions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durations and timestamps of CEL, read and shown as Go has them, to the nanosecond."""
 
 from __future__ import annotations

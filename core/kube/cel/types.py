@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of expressions before their values exist, and the signatures of functions over them.
 
 Where cel-go infers a type, this may know less (`UNSURE`), and then refuses nothing.

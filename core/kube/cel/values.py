@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of CEL that JSON does not have, equality of values, and their order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """capacity: queues get what they deserve, and may borrow up to their capability; flat or as a tree. Source: Volcano
 `plugins/capacity`.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quotas of devices: `deviceclass/<class>` counts devices, `<dimension>.deviceclass/<class>` sums a capacity of them.
 
 Source: Volcano capacity's DRA quota (`draQuotaAttr`), `GetMinDRAResources`. A claim that several pods of a queue share

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queues' attributes: limits kept between sessions, demand gathered for all queues together, Resources made on
 first use.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of all queues, flat or in a tree, kept from session to session until a queue or a node changes."""
 
 from __future__ import annotations

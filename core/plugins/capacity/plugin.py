@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin capacity: arguments, registration, and upkeep of the numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin extender: it asks an outside process over HTTP. Source: Volcano `plugins/extender`."""
 
 from pumice.core.plugins.extender.plugin import Extender

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin extender: a rule for each verb that the configuration names. Source: Volcano
 `plugins/extender/extender.go`.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesBalancedAllocation over cpu, memory and nvidia.com/gpu, and shares of one resource.
 
 Source: kube-scheduler `noderesources/balanced_allocation.go`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin nodeorder: kube-scheduler's scorers with Volcano's weights.
 
 Source: Volcano `plugins/nodeorder/nodeorder.go`.

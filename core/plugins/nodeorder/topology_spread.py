@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodTopologySpread: soft constraints. Source: kube-scheduler `podtopologyspread/scoring.go`.
 
 Constraints that a pod does not name itself (the system's defaults) need the Service or controller that selects the pod;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin predicates: the nodes that a task may go to. Source: Volcano `plugins/predicates`.
 
 | file | filters |

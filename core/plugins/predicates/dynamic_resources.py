@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DynamicResources: claims for devices. Source: kube-scheduler `dynamicresources`; core/kube/devices.py lists the parts
 that are left out.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin predicates: kube-scheduler's filters in Volcano's order.
 
 Source: Volcano `plugins/predicates/predicates.go`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InterPodAffinity: required affinity and anti-affinity, both ways, over all nodes and in trials."""
 
 from __future__ import annotations

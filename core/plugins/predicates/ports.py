@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodePorts: host ports must be free. Source: kube-scheduler `nodeports`."""
 
 from __future__ import annotations

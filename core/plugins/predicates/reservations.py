@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes and devices of the pods that a session places.
 
 Volcano reserves on the node that pod.spec.nodeName names. An allocation sets it and nothing clears it in the session; a

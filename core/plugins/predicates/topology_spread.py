@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodTopologySpread: hard constraints. Source: kube-scheduler `podtopologyspread/filtering.go`."""
 
 from __future__ import annotations

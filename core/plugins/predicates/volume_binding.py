@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VolumeBinding: volumes must exist within reach, or be possible to make. Source: Volcano `capabilities/volumebinding`.
 
 A placed pod reserves what it was promised, and gives it back when it is taken off again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeVolumeLimits: CSI volumes that a node can attach. Source: kube-scheduler `nodevolumelimits/csi.go`."""
 
 from __future__ import annotations

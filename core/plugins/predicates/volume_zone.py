@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VolumeZone: bound volumes with labels of a zone or region. Source: kube-scheduler `volumezone`."""
 
 from __future__ import annotations

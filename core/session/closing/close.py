@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a session: PodGroup phases and conditions, pod conditions, queue status, and their digest.
 
 Source: Volcano `framework/job_updater.go`, `session.go` (jobStatus, updateQueueStatus), `cache.RecordJobStatusEvent`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allocated of each queue, its own and its children's, as the API's quantities.
 
 Source: Volcano `updateQueueStatus`, `framework/session_dra_queue_status.go`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a session for readers: statuses, phases, queue numbers, filters and scores at opening."""
 
 from __future__ import annotations

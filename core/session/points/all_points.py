@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All extension points of a session."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions over columns: a rule stated once over cells, read for many nodes or for one.
 
 What is asked of all nodes at once costs nanoseconds a node with numpy; what is asked of the one node that was just

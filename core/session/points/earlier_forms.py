@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms of node rules of earlier versions, for users' plugins that were written for them.
 
 Twelve forms have become the two of rules.py. `pumice.plugins` still has the names of the earlier ones, with a warning.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of tasks, jobs and queues: the plugins' orders with Volcano's defaults behind them. Source:
 `framework/session_plugins.go`, `helpers.CompareTask`.
 

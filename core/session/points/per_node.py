@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters and scorers that look at one node at a time, for authors who do not write column rules.
 
 A point takes a plain function of a task and a node, too: it makes one of these of it. They cost a Python call for every

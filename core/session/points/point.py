@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One extension point: the rules of the plugins that the configuration consults there, in its order."""
 
 from __future__ import annotations

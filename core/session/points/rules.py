@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two forms in which a plugin states a rule about nodes: the column rule and the per-node function.
 
 A **column rule** says what it reads, and gives a function over rows: reason numbers of a filter, scores of a scorer.

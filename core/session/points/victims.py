@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The candidates for eviction, and how the plugins' answers are merged. Source: Volcano `framework/session_plugins.go`
 (Preemptable, Reclaimable, UnifiedEvictable, VictimTasks; reference section 3).
 

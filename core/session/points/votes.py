@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugins' votes about jobs, groups and queues, and how they are counted. Source: Volcano
 `framework/session_plugins.go` (reference section 3).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filters' merged answers about nodes. Source: Volcano `Session.PredicateFn`.
 
 Plugins are asked in tier order, and the first that refuses a node has said all: no later plugin is asked about it. A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search for the node of a task: filters and scores of one kind of task, kept up to date row by row.
 
 A search belongs to one template. The first answer looks at every node; later ones look again only at rows that were

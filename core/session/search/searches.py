@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The searches of a session: one per template, with the nodes that they may look at, and how many are enough."""
 
 from __future__ import annotations

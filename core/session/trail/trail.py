@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writers of a trail.
 
 A session always has one to write to; without a reader it is silent.

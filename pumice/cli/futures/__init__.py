@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that commands about futures share, and the display of differences."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates for the source of a command line, and their accuracy over a run."""
 
 from __future__ import annotations

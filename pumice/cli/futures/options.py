@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of questions about the future: a source, changes, and the options that exclude each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice whatif --until-starts`: the searches, one after the other, and their results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables that `pumice whatif` shows: jobs that start earlier or later, evictions, use of resources, waiting jobs."""
 
 from __future__ import annotations

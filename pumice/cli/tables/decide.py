@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of `pumice decide`: a line for each gang, then evictions, then queues, in units that people write."""
 
 from __future__ import annotations

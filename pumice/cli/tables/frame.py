@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One frame of `pumice top`: queues, waiting jobs, nodes and cycles from the adviser's answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate's verdict for people."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of queues with each queue's amounts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The summary of a run: pods by state, jobs with their phases, results of a storm or a mirror."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table that every command prints: columns without a frame, fitted to the terminal, no cell cut."""
 
 from __future__ import annotations

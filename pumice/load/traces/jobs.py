@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job of a trace, whatever its format, and the objects made of it."""
 
 from __future__ import annotations

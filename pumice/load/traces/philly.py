@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Microsoft's Philly trace in Gavel's form, and Gavel's own traces: `philly:FILE[,nodes=COUNTxGPUS]`.
 
 Columns vc, idx, arrival_s, gpus, job_type, duration_s_on_v100: each virtual cluster becomes a queue, and a job of more

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trace on the command line: `FORMAT:FILE[,OPTION=VALUE …]`."""
 
 from __future__ import annotations

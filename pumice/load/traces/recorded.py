@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trace `journal:FILE`: what came from outside while a journal was written, as arrivals.
 
 What they handed in before the first work came is there from the beginning, and stands as they had changed it by

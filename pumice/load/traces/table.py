@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plain table of jobs, `csv:FILE` or `parquet:FILE`, and rows that know their place.
 
 Columns `arrival` and `duration` in seconds, and any of `name`, `pods` (how many, 1), `gang` (how many must start

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`allocate`: one cycle from nothing, everything pending."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`asking`: the cost of asking which jobs wait and why, on a full cluster where gangs wait that fit nowhere."""
 
 from __future__ import annotations

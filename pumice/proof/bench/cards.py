@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cards`: one cycle from nothing on nodes of eight cards, which the pods share by memory and cores."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clusters of the measurements, as Kubernetes objects: the same nodes, queues and gangs at any size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`commands`: what each command costs, as a process of its own, on the journal of a cluster half of whose pods wait.
 
 The same clusters at a fiftieth, at a fifth and at the whole size: what grows faster than the cluster shows in `growth`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One measured cycle: open, actions, close, each with its seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples and their reported figures: median, least, greatest; the machine's speed and memory beside."""
 
 from __future__ import annotations

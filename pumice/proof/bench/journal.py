@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`journal`: durable records a second, by one writer in batches and by the recorder for many, read back, verified."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`openb`: the pods of the openb trace onto its nodes, one PodGroup a pod, in one cycle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`open`: the cost of opening a session on running pods, the first time and after a hundredth of them changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pauses of the event loop: the longest time between two turns of a task that wants one a millisecond."""
 
 from __future__ import annotations

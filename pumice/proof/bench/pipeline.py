@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pipeline`: end to end through every actor: objects in, decisions, journal, binds, status back, on the real clock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`preempt`: pods of high priority on a full cluster, topology-aware, every node a candidate.
 
 Running pods ask for cpu 3 and memory 12Gi, with more than ten a node for cpu 1 and 4Gi; preemptors for cpu 8 and 32Gi.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`replay`: a journal as a busy cluster writes it, verified again, and a restart from its newest checkpoint.
 
 The mix: of a hundred records some 70 are changes of the api's truth (a pod comes, is bound, runs, ends; its group), 15

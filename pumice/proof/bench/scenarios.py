@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every scenario in one visible table."""
 
 from __future__ import annotations

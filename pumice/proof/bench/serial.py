@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`serial`: creates over HTTP by a client that waits for each answer, and by sixteen, each on a connection of its own.
 
 The whole system runs in this process, its journal on disk; the clients run in another.

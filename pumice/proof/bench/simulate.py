@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`simulate`: a day's work through the library: gangs come, wait, run and end on virtual time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`small`: the cost of a cycle with almost nothing to do: nothing changed, or one pod to place, while jobs wait."""
 
 from __future__ import annotations

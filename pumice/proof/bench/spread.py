@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`spread`: each pod of a gang on a node of its own, evenly over the zones; one cycle from nothing."""
 
 from __future__ import annotations

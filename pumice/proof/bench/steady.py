@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steady`: cycles on a full cluster with a little work and with none; and the running system when nothing changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`storm`: simulated bind storms a second in one process; half of all binds refused, lost, late or doubled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`topology`: gangs into racks and spines, one cycle from nothing."""
 
 from __future__ import annotations

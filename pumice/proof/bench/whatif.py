@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`whatif`: both futures of a full cluster, an hour ahead: half of the pods run, for 5 to 60 minutes each, three of ten
 wait for room, and the others have ended.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A very small HTTP/1.1 client for measurements: one kept connection, with as little work of its own as possible."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Case files: their form, how they are found and read, and the set-up of a case."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of an outcome with a case's expectation: exact, key by key, each difference with its place."""
 
 from __future__ import annotations

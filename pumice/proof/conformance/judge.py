@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One case run and compared: every difference, or why it could not be run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runner of many cases: cut into slices, spread over processes, gathered in order and scored.
 
 Every case is a function of its file, so the verdicts do not depend on how many processes there are.

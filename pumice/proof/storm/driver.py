@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of a storm: it carries out a script at its times: submits objects, changes nodes, deletes pods, turns the
 clock.
 """

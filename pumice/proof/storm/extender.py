@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extender of a storm: it answers by a rule that the monitor knows; late, badly or not at all where a fault
 strikes.
 """

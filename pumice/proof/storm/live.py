@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A storm's faults on the real clock, under `pumice run --faults`: the invariants are checked after every record, and
 at the end of the run.
 """

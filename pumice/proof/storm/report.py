@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Report of `pumice stress`: sums, and for each storm that broke an invariant a list of events that breaks it again.
 
 A list is run once more as it stands in its file before the report says that it shows the violation.

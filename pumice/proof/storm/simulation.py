@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One storm, from its script: the real system on virtual time, in an order that the seed decides."""
 
 from __future__ import annotations

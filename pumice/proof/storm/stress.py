@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many storms, spread over processes: each is a function of its seed, so the result does not depend on their number."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers to the gateway's questions, from the journal of a run in a process of its own; also for users who have a
 journal and no server.
 """

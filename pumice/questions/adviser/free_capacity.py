@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Room on the nodes for waiting pods: the free amounts on suitable nodes, and their pieces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of a journal as data: the board at a cycle, the cycles one after the other, a job's story."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tree of queues: the entitlement, the allocated, borrowed and pending amounts of each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reason for which a job waits: one typed value, made by `wait_reasons`, with the same text in all commands.
 
 Its class and code are words that programs can rely on; each code belongs to one class (`CODES`).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reasons why a job waits, from the trail of one cycle and the amounts at its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queues and the waiting jobs of one cycle: their order, its causes, and the reason of each.
 
 The cycle is decided (again) with a trail of all jobs; the order is the order in which its actions took jobs up.

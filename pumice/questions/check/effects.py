@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of a configuration that have no effect, or another one than it seems."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Review of a configuration: the effects of its actions, plugins and flags, in the order in which they are asked."""
 
 from __future__ import annotations

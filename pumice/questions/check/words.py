@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sentences for each action and flag; the plugins' statements about themselves; and the flags that each plugin
 reads.
 """

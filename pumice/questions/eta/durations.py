@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates of how long a pod will run: quantiles of similar runs. A run that has not ended counts as longer than its
 time so far.
 

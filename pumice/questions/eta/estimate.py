@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimated starts of jobs, as ranges over sampled futures; and a second result from the durations that pods state."""
 
 from __future__ import annotations

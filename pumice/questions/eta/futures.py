@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Futures of a cluster in which every pod runs for a time drawn from the known times of similar pods."""
 
 from __future__ import annotations

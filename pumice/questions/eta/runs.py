@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running times of pods: read from a journal as they end, and grouped by owner."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The score of estimates: made at moments of an ended run, compared with the real starts.
 
 The naive estimate beside them: a job starts when all that runs and all that was asked for before it has run, at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The account of one pod or job: state, reason, counts that add up, one sentence, and remedies."""
 
 from __future__ import annotations

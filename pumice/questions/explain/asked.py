@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An account of a subject, in the cycle of a journal that has the most information about it."""
 
 from __future__ import annotations

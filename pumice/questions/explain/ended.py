@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reason why a Job that no cycle knows has ended, or why it has no pods: the last words of its controller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job (PodGroup) as one cycle found it: its queue, its validity and admission, and the reason in a sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binds that the api refused, and locks of nodes: a node was found, and the pod is not on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources that a job requests at admission, and the remaining amounts, in the units that people write."""
 
 from __future__ import annotations

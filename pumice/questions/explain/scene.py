@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input of a decided cycle, and the pods and jobs in question."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of a server, over plain Kubernetes REST: every kind in a scheduler's view."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of each action for a job, and the step that stopped it: in the order of Volcano's own debugging guide."""
 
 from __future__ import annotations

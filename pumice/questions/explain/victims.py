@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Votes of the tiers on victims, over all the nodes where victims were chosen for one task."""
 
 from __future__ import annotations

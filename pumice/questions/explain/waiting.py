@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reason why the object of a story still waits at its end: the newest cycle is asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One cycle decided with a trail of its subjects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A golden case under one policy, by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden cases: a small cluster, its events, and what must hold, in a few lines of YAML.
 
     name: an urgent gang takes the place of a low one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expectations that no policy forgets. Each is judged on both sides, and fails only where base does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first decision in which both futures part, with the reasons of either side."""
 
 from __future__ import annotations

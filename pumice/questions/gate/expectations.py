@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of expectations: a measure over the jobs in a scope, and a bound, alone or against base.
 
 A measure is `WHAT[.HOW][SCOPE]`, for example `wait.mean[queue=batch,pods>=8]`. A scope is a list of conditions, all of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A failure that explains itself: the smallest case that shows it, the first decision that differs, files to open."""
 
 from __future__ import annotations

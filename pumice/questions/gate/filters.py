@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether head places pods where base's filters refuse them: each kind of pod is shown to the filters of both, alone in
 the cluster, so that only what the policies say of nodes counts and not who else is there.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings about a policy without a run: settings that no plugin reads, and limits that the
 workload's own jobs cannot keep within. Only what is new in head counts.
 """

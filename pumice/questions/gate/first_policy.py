@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A first policy file, from what a cluster's present policy makes of a workload."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate from a policy file to its verdict: findings first, then both futures of every workload."""
 
 from __future__ import annotations

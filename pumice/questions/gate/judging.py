@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judgements: each expectation on both sides of each workload, and what it means that it holds or fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effects of a change, passed or not: jobs that wait more, jobs that wait less, pods that go elsewhere."""
 
 from __future__ import annotations

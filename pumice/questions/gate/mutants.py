@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standard bad changes of a policy: what a policy file should notice, and what it lets through."""
 
 from __future__ import annotations

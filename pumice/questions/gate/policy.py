@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A policy file: which workloads a cluster's policy is judged by, and what is expected of it.
 
     policy: cluster            # folder of the policy in the repository, for git revisions and for head

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outcome of one workload under one policy: the facts that expectations are about, as plain data that can be kept.
 
 Times are seconds from the beginning, to the millisecond.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A failing workload cut down to the jobs, nodes, sizes and run times that base needs to hold what head breaks.
 
 Large parts are tried first (delta debugging, Zeller and Hildebrandt 2002). A quantile or a mean is of many jobs; what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run: a workload under one policy, on virtual time, and the record of it. It is all that a worker does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two sides of a comparison: a cluster's policy as a folder, or as a git revision has that folder.
 
 Policy is every object of the folder: the scheduler's configuration (a file with `actions` or `tiers`, or a ConfigMap

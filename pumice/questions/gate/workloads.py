@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads as objects: read or drawn, joined with a policy, and varied from draw to draw.
 
 Both sides get the same draw: a job comes at the same time and runs as long under either policy.

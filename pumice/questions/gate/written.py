@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A verdict for machines and for a pull request: JUnit's XML, and Markdown."""
 
 from __future__ import annotations

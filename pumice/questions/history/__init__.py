@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """A journal for people: entries as sentences, stories of jobs and pods, single cycles."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Journal records as entries: an object and its change, in one sentence."""
 
 from __future__ import annotations

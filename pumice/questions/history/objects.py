@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of an object in a few words, and its owner."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A journal wound back to the moment before a cycle: that cycle's input, to the last assumption."""
 
 from __future__ import annotations

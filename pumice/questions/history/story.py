@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stories from entries: everything about one job or pod, one cycle with its outcomes, the whole in numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts of every resource over time: requested, held, and available.
 
 Two integrals use these amounts, and their published numbers differ by definition, so neither replaces the other. The

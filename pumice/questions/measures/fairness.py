@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of fairness: whether waiting was shared evenly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures of a run for each job and queue, read from its journal: waits, placements, evictions, resources over
 time."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A row for each job: when it came, was admitted, ran and ended, how long it waited, and its losses."""
 
 from __future__ import annotations

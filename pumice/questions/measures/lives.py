@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lives of pods, read from a journal: created, bound, run, evicted, ended.
 
 One pass over the records, in memory that grows with the pods there are, not with those that ever were: a pod that is

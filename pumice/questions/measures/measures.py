@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measures of a whole journal: a row for each job and queue, series over time, and one summary."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts over time in bounded memory: a step function's mean in each of at most `BINS` equal spans of time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources over time: requested, held and available, by queue and for the whole cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of measures, for files: flat rows of one kind as CSV or Parquet, written as they come.
 
 pyarrow writes Parquet and is an extra (`pumice[tables]`): who wants CSV or JSON needs nothing more.

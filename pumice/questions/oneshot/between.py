@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State between two one-shot cycles: the conformance README's "Between cycles", as a function on objects.
 
 The clock stands still; what remains keeps its order of arrival; bound pods run (without a start time), those that wait

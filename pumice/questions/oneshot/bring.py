@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the input to the objects of a cycle: admission, assumed queues, and objects that controllers make."""
 
 from __future__ import annotations

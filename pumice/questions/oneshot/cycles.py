@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-shot cycles over a list of objects, Volcano's and then that of Kubernetes' own scheduler."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that controllers make of Jobs, Deployments, other workloads and plain pods: pods and PodGroups, for one cycle
 to see.
 

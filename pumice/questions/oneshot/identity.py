@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identities of objects that were handed in: by them objects are found, kept and told apart."""
 
 from __future__ import annotations

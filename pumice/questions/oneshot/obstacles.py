@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Obstacles in a cluster's objects that keep a configuration from scheduling anything: every command warns of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cycle's result as an OUTCOME: the plain dictionary that `decide -o json` prints and conformance cases hold."""
 
 from __future__ import annotations

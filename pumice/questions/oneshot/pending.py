@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reason for every task that a one-shot run leaves pending, also for those that no session saw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preparation of input objects for a view: the API's defaults are filled in, and objects that it would refuse are
 named.
 

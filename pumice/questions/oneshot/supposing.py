@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials that ask no outside process, and report that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cycles of another cluster's scheduler, decided here from the recorded state: how far the two agree.
 
 Such a cycle is known from outside, by its binds and evictions alone, and what it saw only about. So nothing is corrupt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded cycle and the same cycle decided again: the first difference."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the record to virtual time: a journal from which a system can go on at the moment of the parting.
 
 What was in flight then and landed, as the record says, lands at that moment; what ran then ends when it ended, or when

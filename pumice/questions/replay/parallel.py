@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verification by several processes: each decides its share of the cycles again.
 
 A cycle is a function of what the journal holds, so a process can begin anywhere: it folds the records before its share

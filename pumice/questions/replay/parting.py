@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of a record and another configuration: every recorded cycle is decided again under that one. As long
 as the decisions are the same, the record shows what would have happened.
 """

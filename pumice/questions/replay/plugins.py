@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The users' plugins with which a journal was decided, against the installed ones."""
 
 from __future__ import annotations

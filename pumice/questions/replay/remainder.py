@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rest of the record after the decisions have parted: the outside requests with their times, and the outcome of
 decisions and pods in flight.
 """

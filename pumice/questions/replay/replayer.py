@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Following a journal from cycle to cycle, with the view of each and the means to decide it again.
 
 Nothing here depends on the process, the hash seed, the event loop or the number of workers: a cycle is a function of

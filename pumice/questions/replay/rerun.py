@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A record under another configuration: unchanged until the decisions part, on virtual time from there on.
 
 The record itself is one side. The other has its arrivals, ends and effects at their times until the first cycle that

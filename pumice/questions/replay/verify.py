@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deciding recorded cycles again: the same inputs to the same core, digest by digest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plots of a report as Vega-Lite specifications, of one run or of two beside each other.
 
 Vega-Lite is data: vl-convert draws it as SVG and PNG without a browser, and brings the JavaScript that draws it in one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reasons for which jobs and pods of a journal waited: some of its cycles, decided again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report as one HTML file, with the JavaScript that draws it inside; it sends no requests."""
 
 from __future__ import annotations

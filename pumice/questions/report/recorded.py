@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data of a report about one run: its measures, and beside them pods on nodes, evictions, and why pods waited."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of a sweep: settings in, figures out. It is the whole task of a worker, wherever it runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a sweep as a picture: a bar for each run in a panel for each figure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings that a sweep varies, read from YAML.
 
     fixed:                     # the same in every run

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sweep from its specification to its table; an earlier run is not repeated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing Perfetto's own format: a protobuf of packets, each a track or an event on one, appended as they come.
 
 The messages are those of the package `perfetto` (`pumice[timeline]`). Source of the format:

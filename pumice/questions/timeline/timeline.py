@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drawing of a timeline: pods as slices on their nodes, jobs on their queues, curves, cycles, crashes, and
 evictions.
 """

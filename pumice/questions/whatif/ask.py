@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A question: a fork, two sets of changes, a horizon; and its answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a future: each turns a fork into another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two futures beside each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Result of a future, as plain data. Times are in seconds from its beginning, to the millisecond."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Eviction loops: jobs, or queues, that take each other's places again and again, and jobs that come back only to be
 evicted again, by whichever job.
 """

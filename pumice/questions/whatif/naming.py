@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects by their names (`queue/q1`, `job/team-a/train`, `node/n1`), and the objects of a job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A future as a journal: the whole system, with all its actors, runs it and writes it down."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources of a fork: objects passed in, or a journal up to some cycle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job plugins that tell pods of a framework about each other: pytorch, tensorflow, ray and hcclrank (Ascend).
 
 Source: Volcano's `plugins/pytorch`, `plugins/ray`, `plugins/hcclrank`, `plugins/tensorflow`.

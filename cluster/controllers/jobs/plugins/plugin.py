@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interface of a Job's plugins, and code that several share (source: Volcano's `controllers/job/plugins/interface`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All plugins of Jobs by name, in the order in which they change a pod: hcclrank reads what other plugins wrote."""
 
 from __future__ import annotations

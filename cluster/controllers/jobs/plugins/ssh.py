@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job plugin ssh: pods of a Job can log in to each other (source: Volcano's `plugins/ssh`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job plugin svc: pods find each other by name (source: Volcano's `plugins/svc`).
 
 A headless Service gives the names, a ConfigMap mounted at /etc/volcano and VC_*_HOSTS, VC_*_NUM list them, and a

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invariants of a storm: the monitor and its books."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invariants when a storm is over and the system at rest: every book agrees with every other one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodDisruptionBudgets in the monitor's books: the remaining disruptions, counted from the api's mutations alone.
 
 The api grants an eviction on the word of the disruption controller, which counts pods a little after they change. So

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor's books of volumes and devices: their holders, from the api's mutations alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor of a storm: it reads the journal, and checks the invariants after every record.
 
 The monitor keeps books of its own, from the api's mutations alone; what the scheduler could know when it decided is the

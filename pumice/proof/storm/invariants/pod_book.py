@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod in the monitor's books, and how it is read from an object of the api."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The allocated amounts that the scheduler states for each queue, against the sum of the queue's pods, parents
 included.
 

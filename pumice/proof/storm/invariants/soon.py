@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invariants one cycle after the faults have stopped, long before the system is at rest; binds that failed.
 
 The cache hears of everything in time: a change that it has not noted, although it was sent, and although no actor it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses of PodGroups and of Volcano Jobs, against the states of their pods.
 
 Source: Volcano `framework/session.go` (jobStatus, getPodGroupPhase).

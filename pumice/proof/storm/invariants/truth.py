@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The books of a storm's monitor: the state by the api's mutations, with as much history as checking a decision needs.
 
 Sums over nodes and queues are kept up to date, so that judging a pod that fits needs no walk over the others.

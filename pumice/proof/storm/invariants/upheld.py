@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Invariants that a scheduler configuration upholds, and their violations.
 
 Volcano's allocate itself sees to cpu, memory and other resources; a gang that comes whole, a queue that stays within

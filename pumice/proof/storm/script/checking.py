@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for a list of events that a user passes in. The subject of an event may be missing from the list: a storm that
 was cut down names nodes and jobs whose own events were left out. But it must not be an object of another kind.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storage and devices of a storm: the offers of nodes, and the claims of pods."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events of a storm, as a list: it can be generated, recorded, cut down, written and run again.
 
 An event either comes at a time (`at`, virtual seconds) and does something to the cluster, or waits for an occasion

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fault profiles from a YAML file. A file may come from another person: all of it is checked before the first storm."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Named fault profiles, from `profiles.yaml` beside this file and from a file of the user's; they include each other
 and compose.
 """

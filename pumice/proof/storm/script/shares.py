@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of cards and NUMA cells of a storm: the offers of nodes, and the requests of pods."""
 
 from __future__ import annotations

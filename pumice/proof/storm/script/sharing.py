@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of devices that nodes offer and pods request in a storm: as many as the scheduler's configuration
 hands out.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cutting a failing storm down to the few events that matter.
 
 The faults that struck are written out beside the inputs, so that every event can be left out by itself. What the words

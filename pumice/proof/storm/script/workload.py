@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inputs of a storm, from a seed: nodes, queues, jobs that come and go, and changes of nodes meanwhile."""
 
 from __future__ import annotations

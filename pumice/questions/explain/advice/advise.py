@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Advice for a waiting job: candidates from the trail, tried, and described with their effect."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes to the objects of a cluster, as data: the new form of each object, and a sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes about the job itself and its queue's existence: minAvailable, priority, preemption policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of a job's limits: its queue, those above, quotas, and victims."""
 
 from __future__ import annotations

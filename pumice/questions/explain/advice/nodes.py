@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes about nodes, from all filters' refusals of each: taints, cordons, labels, and more room."""
 
 from __future__ import annotations

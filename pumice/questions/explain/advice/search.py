@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search for advice: every family of changes is tried, and the smallest of each that helps as far is found."""
 
 from __future__ import annotations

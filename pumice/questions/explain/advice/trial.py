@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials of changes: the objects are changed, the view follows, the cycle is decided, and everything is restored."""
 
 from __future__ import annotations

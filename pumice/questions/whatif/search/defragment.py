@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A defragmentation plan: few pods whose move to other nodes lets a job start. Every reported plan has been simulated:
 the new nodes take the moved pods, and then the job starts.
 """

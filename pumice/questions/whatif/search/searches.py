@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches for changes that let a job start: nodes, capability, priority, or fewer running jobs.
 
 Each is the least that was found to do, and each is found by living through it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trial of whether and when a job starts: a future is simulated only as far as needed."""
 
 from __future__ import annotations
