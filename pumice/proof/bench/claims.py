@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`claims`: pods with a claim for a device each, one cycle from nothing: the cluster of kube-scheduler's DRA gate.
 
 That gate (`scheduler_perf`, 500 nodes of ten devices, 5,000 pods) measures the whole scheduler against an API server

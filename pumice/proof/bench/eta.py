@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`eta`: estimated starts of the waiting jobs of a full cluster."""
 
 from __future__ import annotations

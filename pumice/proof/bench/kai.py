@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kai`: the rows of KAI's scale tests that ask for things Volcano does: jobs of GPUs on nodes of eight.
 
 KAI measures them in a cluster with an API server and simulated nodes, from the first job handed in until the last pod

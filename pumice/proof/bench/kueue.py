@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`kueue`: the workloads of Kueue's performance test, as PodGroups in 30 queues that are admitted against quota.
 
 Each queue has 20 cpu, may borrow, and gets small, medium and large workloads in the mix and at the pace of Kueue's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cycles over a cluster in which all that is decided happens at once: bound pods run, evicted pods are gone."""
 
 from __future__ import annotations
