@@ -100,9 +100,12 @@ class ReasonFinder:
         for stray in self._session.snapshot.jobs.handles:
             if stray is not None and stray.spec is not None and stray.key in jobs and stray.key not in known:
                 found.jobs[stray.key] = queueless(stray.spec.queue)
+        # Numbers of a list: asking the column and the enumeration for each task took a fifth of a report's decisions.
+        status, pending = view.tasks.status.tolist(), TaskStatus.PENDING.value
         for task in view.tasks.by_key.values():
-            ours = task.job not in known and task.scheduler != DEFAULT_SCHEDULER  # which has cycles of its own
-            if ours and view.tasks.status[task.row] == TaskStatus.PENDING:
+            if status[task.row] != pending or task.job in known:
+                continue
+            if task.scheduler != DEFAULT_SCHEDULER:  # which has cycles of its own
                 of_job = found.jobs.get(stranger_of(task))
                 stranger = of_job is not None and of_job.code is WaitCode.NO_SCHEDULER
                 found.pods[task.key] = of_job if of_job is not None and stranger else outsider(view, task)
