@@ -193,7 +193,7 @@ def _misshapen(
     return here.wrong(" or ".join(_WORDS[kind] for kind in expected[1].split(" | ")) + expected[2], found)
 
 
-def _type_at(to: Any, steps: Sequence[str | int]) -> tuple[Sequence[str], str]:
+def _type_at(to: object, steps: Sequence[str | int]) -> tuple[Sequence[str], str]:
     """Return the keys that a type has at a path, and the description in its Meta."""
     info: Any = inspect.type_info(to)
     for step in steps:

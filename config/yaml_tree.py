@@ -81,21 +81,21 @@ class _PlacedBuilder(ValueBuilder):
     def _line(self, event: Any) -> int:
         return int(event.start_mark.line) + self._first_line
 
-    def _error(self, problem: str, event: Any) -> Exception:
+    def _error(self, problem: str, event: object) -> Exception:
         return ConfigSyntaxError(problem, source=self._source, line=self._line(self._origin(event)))
 
-    def _twice(self, top: OpenValue, event: Any) -> None:
+    def _twice(self, top: OpenValue, event: object) -> None:
         raise DuplicateKeyError(top.key, source=self._source, line=self._line(self._origin(top.key_event)))
 
-    def _open(self, value: dict[Any, Any] | list[Any], event: Any) -> None:
+    def _open(self, value: dict[Any, Any] | list[Any], event: object) -> None:
         self._places[id(value)] = {}
         super()._open(value, event)
 
-    def _item(self, top: OpenValue, event: Any) -> None:
+    def _item(self, top: OpenValue, event: object) -> None:
         origin = self._origin(event)
         self._places[id(top.value)][len(top.value) - 1] = (origin, origin)
 
-    def _entry(self, top: OpenValue, value: Any, event: Any) -> None:
+    def _entry(self, top: OpenValue, value: object, event: object) -> None:
         if not top.merges:
             begin = top.key_event
             if begin.__class__ is yaml.AliasEvent or event.__class__ is yaml.AliasEvent:
@@ -103,7 +103,7 @@ class _PlacedBuilder(ValueBuilder):
             self._places[id(top.value)][top.key] = (begin, event)
         super()._entry(top, value, event)
 
-    def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
+    def _merge(self, top: OpenValue, value: object, event: object) -> None:
         inside = self._places.get(id(value), {})
         if value.__class__ is list:
             for index in range(len(value) - 1, -1, -1):
@@ -118,7 +118,7 @@ class _PlacedBuilder(ValueBuilder):
             return str(event.value)  # keys keep their spelling
         return super()._scalar(event)
 
-    def _alias(self, event: Any) -> Any:
+    def _alias(self, event: object) -> Any:
         value = super()._alias(event)
         origin = self._origin(event)
         return self._scalar(origin) if origin.__class__ is yaml.ScalarEvent else value

@@ -131,14 +131,14 @@ class ValueBuilder:
 
     # --- Overridden
 
-    def _error(self, problem: str, event: Any) -> Exception:
+    def _error(self, problem: str, event: object) -> Exception:
         raise NotImplementedError
 
-    def _twice(self, top: OpenValue, event: Any) -> None:
+    def _twice(self, top: OpenValue, event: object) -> None:
         """Report a key of `top` that the mapping has already; `event`: of the value."""
         raise NotImplementedError
 
-    def _item(self, top: OpenValue, event: Any) -> None:
+    def _item(self, top: OpenValue, event: object) -> None:
         """Add the last item of a list."""
         raise NotImplementedError
 
@@ -175,7 +175,7 @@ class ValueBuilder:
             top.key = value if value.__class__ is str else self._key(value, event)
             top.merges = value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]
 
-    def _entry(self, top: OpenValue, value: Any, event: Any) -> None:
+    def _entry(self, top: OpenValue, value: object, event: object) -> None:
         mapping: Any = top.value
         if top.merges:
             if event.__class__ is yaml.AliasEvent or event.__class__ is yaml.ScalarEvent:
@@ -187,13 +187,13 @@ class ValueBuilder:
             top.inherited.discard(top.key)
         mapping[top.key] = value
 
-    def _close(self, ended: OpenValue, event: Any) -> None:
+    def _close(self, ended: OpenValue, event: object) -> None:
         if ended.anchored is not None:
             ended.anchored.size = self._values - ended.before
         if ended.merged_into is not None:
             self._merge(ended.merged_into, ended.value, event)
 
-    def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
+    def _merge(self, top: OpenValue, value: object, event: object) -> None:
         """Merge at the key's place: later keys override, earlier ones are overridden, as in yaml.v2."""
         mapping: Any = top.value
         for source in reversed(value if value.__class__ is list else [value]):
@@ -232,7 +232,7 @@ class ValueBuilder:
             raise self._error(self.TOO_MANY.format(self._most_aliased), event)
         return anchored.value
 
-    def _origin(self, event: Any) -> Any:
+    def _origin(self, event: object) -> Any:
         """Return the event that begins the value: of an alias, its anchor's."""
         if event.__class__ is yaml.AliasEvent and event.anchor in self._anchors:
             return self._anchors[event.anchor].event

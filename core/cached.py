@@ -20,7 +20,7 @@ else:
         def __init__(self, make: Callable[[Any], Any]) -> None:
             self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
 
-        def __get__(self, holder: Any, owner: type) -> Any:
+        def __get__(self, holder: object, owner: type) -> Any:
             if holder is None:
                 return self
             made = holder.__dict__[self._name] = self._make(holder)

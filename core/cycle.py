@@ -88,6 +88,7 @@ def open_session(
     """
     if TASK_MINIMUMS in config.pumice.fix:
         snapshot = with_task_minimums(snapshot)
+    # A copy: a Resource may be changed in place, and the derived column outlives the session.
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
     session.wants_report, session.ask = report, ask
@@ -99,10 +100,12 @@ def open_session(
         session.later = cache(partial(_whole, snapshot.as_it_is(), config, clock, carry, options))
     for plugin in session.plugins.values():
         if isinstance(plugin, KnowsDevices):
+            # Before any plugin opens: the filters of other plugins must see the same devices, whatever their order.
             plugin.find_devices(session)
     for name, plugin in session.plugins.items():
         watch(name, "OnSessionOpen", plugin.on_session_open, session)
     if report:
+        # After all plugins have registered, and before any action changes what they would answer.
         session.opening = _report.at_open(session)
     return session
 
@@ -153,6 +156,7 @@ def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
     """
     session.trail.end()
     status = _report.task_status(session) if session.wants_report else {}
+    # By name: Volcano closes in map order (framework.go, CloseSession), which is a different one each time.
     for name in sorted(session.plugins):
         watch(name, "OnSessionClose", session.plugins[name].on_session_close, session)
     result = close.finish(session, status)

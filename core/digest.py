@@ -98,6 +98,7 @@ def digest(
     as 32 hexadecimal digits. Raises NewerVersionError.
     """
     kinds = list(zip(_rows_of(version), (binds, evicts, pods, pod_groups, queues), strict=True))
+    # Version 1 encoded dictionaries in their own order, and digests of old journals must stay what they were.
     order: _Order = None if version == 1 else "deterministic"
     if sum([len(records) for _, records in kinds]) <= AT_ONCE:
         said = msgspec.json.encode([rows(records) for rows, records in kinds], order=order)
@@ -108,6 +109,7 @@ def digest(
         found.update(start)
         for piece in _pieces(rows, records, order):
             found.update(piece)
+        # The very bytes that one encoding of all kinds would give, without holding all of them.
         start = b"],["
     found.update(b"]]")
     return found.hexdigest()
@@ -147,6 +149,7 @@ def _as_rows(fields: Fields) -> _Rows:
     """Return the function that gives the rows of several records of one class, as `as_row` does of one: most hold no
     records themselves.
     """
+    # One call a record: attrgetter reads all fields in C.
     by_name = attrgetter(*fields.names)
     inner = [(fields.names.index(name), _as_rows(each)) for name, each in fields.inner.items()]
 
@@ -171,7 +174,7 @@ def as_encoded(fields: Fields) -> Callable[[Any], Any]:
     inner = {name: _each(as_encoded(each)) for name, each in fields.inner.items()}
     head = {"_": fields.tag} if fields.tag else {}
 
-    def plain(record: Any) -> Any:
+    def plain(record: object) -> Any:
         found = {name: getattr(record, name) for name in fields.names}
         there = {name: value for name, value in found.items() if name not in fields.omits or value is not None}
         return head | {name: inner[name](value) if name in inner else value for name, value in there.items()}
@@ -187,7 +190,7 @@ def _as_encoded_each(fields: Fields) -> _Rows:
 def _each(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Apply a function to None, one record or several."""
 
-    def each(value: Any) -> Any:
+    def each(value: object) -> Any:
         if value is None:
             return None
         if isinstance(value, _MANY):

@@ -87,7 +87,7 @@ class CaseItem(pytest.Item):
             raise BrokenExpectationError(f"{self.path}: name a policy: --gate-policy FOLDER, or `policy` in the case")
         return self.path.parent / self._case.policy
 
-    def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: object = None) -> Any:
         """Return the words of a failure without a traceback."""
         if isinstance(excinfo.value, BrokenExpectationError):
             return str(excinfo.value)

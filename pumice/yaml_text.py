@@ -26,6 +26,6 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represent_text)
 
 
-def dump_yaml(value: Any) -> str:
+def dump_yaml(value: object) -> str:
     """Return plain data as one YAML document, keys in their order."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)

@@ -74,14 +74,18 @@ class Recovered:
             case Bind() | Evict():
                 self.unresolved[stored.sequence] = (self.cycle, content)
             case ConfigLoaded():
+                # A refused configuration is on record as an event: the one before it stayed in force.
                 self.config = self.config if content.error else content
             case None:
                 if stored.kind == kinds.OUTCOME:
+                    # The outcome names its decision by number; what is left at the end is in flight, or lost with the
+                    # process.
                     self.unresolved.pop(stored.cause, None)
             case _:
                 assert_never(content)
 
     def _note_mutation(self, mutation: Mutation, restore: Callable[[Mutation], None]) -> None:
+        # A writer that lost its acknowledgement writes a change again; the second one must not be applied twice.
         if mutation.revision > self.revision:
             self.revision = mutation.revision
             self.mutations += 1
@@ -136,6 +140,7 @@ class CheckpointState:
 
     def checkpoint(self, at: float) -> Checkpoint:
         """Return the state as bytes. This only reads, so it may run in a thread while nothing is noted."""
+        # Before packing: flights that the api shows by now would only grow with every checkpoint.
         self.past.prune()
         content = {
             "format": FORMAT,
@@ -185,6 +190,7 @@ def _decision_out(cycle: int, decision: Decision) -> tuple[int, Any]:
 
 
 def _truth_out(truth: Truth) -> Plain:
+    # Columns a kind rather than a row an object: equal parts lie together, which deflate finds at level 1.
     columns = {
         kind: [
             [list(name) for name in objects],
@@ -233,6 +239,7 @@ def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str],
     differ.
     """
     if list(objects) == list(held) and all(held[name].blob == blob for name, blob in objects.items()):
+        # Nearly always so between cycles, and then a checkpoint holds each object once instead of twice.
         return None
     return [[*name, None if name in held and held[name].blob == blob else blob] for name, blob in objects.items()]
 
@@ -246,9 +253,11 @@ def _past_in(plain: Plain, truth: Truth) -> Past:
         if rows is None:
             past.seen[kind] = {name: each.blob for name, each in held.items()}
         else:
+            # The same bytes as in the truth, not a copy: a large cluster's objects are most of the process.
             past.seen[kind] = {(one, two): blob or held[(one, two)].blob for one, two, blob in rows}
     past.waiting.extend(codec.convert(mutation, Mutation) for mutation in plain["waiting"])
     flights.binds = {(one, two): (uid, node) for one, two, uid, node in plain["assumed"]}
+    # Absent in checkpoints of versions that bound no claims.
     flights.promised = {(one, two): codec.convert(needs, BindContext) for one, two, needs in plain.get("promised", ())}
     flights.evictions = {(one, two): uid for one, two, uid in plain["evicting"]}
     cycle, decisions = plain["decided"]

@@ -44,7 +44,7 @@ class _Packer(threading.local):
 _packer = _Packer()
 
 
-def pack(data: Any) -> bytes:
+def pack(data: object) -> bytes:
     """Return plain data as MessagePack. Raises CodecError for other types."""
     try:
         return _packer.pack(data)
@@ -52,7 +52,7 @@ def pack(data: Any) -> bytes:
         raise CodecError(f"cannot pack {type(data).__name__}: {problem}") from problem
 
 
-def repack(data: Any) -> bytes:
+def repack(data: object) -> bytes:
     """Pack data from `unpack`, or data made of it and of plain data: the check for other types is skipped.
 
     It takes half the time. Raises CodecError.
@@ -90,8 +90,8 @@ def encode_many(messages: Sequence[msgspec.Struct]) -> list[bytes]:
 @overload
 def decode(data: bytes, type: type[T]) -> T: ...
 @overload
-def decode(data: bytes, type: Any) -> Any: ...
-def decode(data: bytes, type: Any) -> Any:  # noqa: A002
+def decode(data: bytes, type: object) -> Any: ...
+def decode(data: bytes, type: object) -> Any:  # noqa: A002
     """Return the message in `data`, which must be of `type`: a Struct, a union of tagged Structs, or any type msgspec
     reads.
 
@@ -101,7 +101,7 @@ def decode(data: bytes, type: Any) -> Any:  # noqa: A002
 
 
 @lru_cache(maxsize=256)
-def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
+def decoder(type: object) -> Callable[[bytes], Any]:  # noqa: A002
     """Return a decoder for one type, such as a union of tagged Structs, which is analysed once and not at every
     call.
     """
@@ -119,7 +119,7 @@ def decoder(type: Any) -> Callable[[bytes], Any]:  # noqa: A002
 
 
 @lru_cache(maxsize=256)
-def decoder_of_many(type: Any) -> Callable[[Sequence[bytes]], list[Any]]:  # noqa: A002
+def decoder_of_many(type: object) -> Callable[[Sequence[bytes]], list[Any]]:  # noqa: A002
     """Decode messages that came together, in order. Raises the error of the first that does not fit."""
     read, read_one = msgspec.msgpack.Decoder(type).decode, decoder(type)
 
@@ -132,7 +132,7 @@ def decoder_of_many(type: Any) -> Callable[[Sequence[bytes]], list[Any]]:  # noq
     return decode_each
 
 
-def convert(value: Any, type: Any) -> Any:  # noqa: A002
+def convert(value: object, type: object) -> Any:  # noqa: A002
     """Convert plain data to `type`. Raises CodecError naming the field that does not fit."""
     try:
         return msgspec.convert(value, _class_of(value, type), builtin_types=_BINARY)
@@ -140,7 +140,7 @@ def convert(value: Any, type: Any) -> Any:  # noqa: A002
         raise _not_a(type, problem) from problem
 
 
-def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
+def _class_of(value: object, type: object) -> Any:  # noqa: A002
     """Return the member of a tagged union that `value` names: msgspec analyses a union on every call (6 µs), a class
     once.
     """
@@ -153,7 +153,7 @@ def _class_of(value: Any, type: Any) -> Any:  # noqa: A002
 
 
 @lru_cache(maxsize=256)
-def _members(type: Any) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
+def _members(type: object) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
     """Return tag field and classes by tag of a union of tagged Structs; None for every other type."""
     configs = [getattr(member, "__struct_config__", None) for member in get_args(type)]
     fields = {config.tag_field if config else None for config in configs}
@@ -163,7 +163,7 @@ def _members(type: Any) -> tuple[str, dict[Any, Any]] | None:  # noqa: A002
     return field, dict(zip((config.tag for config in configs if config), get_args(type), strict=True))
 
 
-def _not_a(type: Any, problem: Exception, data: bytes = b"") -> CodecError:  # noqa: A002
+def _not_a(type: object, problem: Exception, data: bytes = b"") -> CodecError:  # noqa: A002
     plain = unpack(data) if data else None
     tag = cast("Any", plain).get(KEY) if isinstance(plain, dict) else None
     wire = newer(tag)

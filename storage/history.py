@@ -64,6 +64,7 @@ class CycleReader:
             case Mutation():
                 self._on_mutation(found)
             case ConfigLoaded():
+                # A refused configuration was never in force.
                 self.config = self.config if found.error else found
             case CycleRecord():
                 self._open, self._decisions = self._begin(stored, found), []
@@ -86,6 +87,8 @@ class CycleReader:
 
     def _begin(self, stored: Stored, record: CycleRecord) -> RecordedCycle:
         seen: list[Mutation] = []
+        # By the revision and not by the place in the journal: changes may be written before a cycle that did not see
+        # them.
         while self._mutations and self._mutations[0].revision <= record.revision:
             seen.append(self._mutations.popleft())
         outcomes, self._outcomes = tuple(self._outcomes), []
@@ -94,6 +97,7 @@ class CycleReader:
     def _finished(self) -> RecordedCycle | None:
         """Return the cycle when it is complete: its decisions follow it in the same transaction, as many as it says."""
         cycle = self._open
+        # The record says how many follow: a journal that ends within them has no such cycle.
         if cycle is None or len(self._decisions) < cycle.record.decisions:
             return None
         decisions, self._decisions, self._open = tuple(self._decisions), [], None

@@ -27,8 +27,8 @@ _OF_STATES: Final = frozenset((API, CYCLE, DECISION, CONFIG))
 @overload
 def read_as(stored: Stored, type: type[T]) -> T: ...
 @overload
-def read_as(stored: Stored, type: Any) -> Any: ...
-def read_as(stored: Stored, type: Any) -> Any:  # noqa: A002
+def read_as(stored: Stored, type: object) -> Any: ...
+def read_as(stored: Stored, type: object) -> Any:  # noqa: A002
     """Return the message of this type in a record. Raises DamagedError, with the record's number, for another content;
     NewerPayloadError where a newer Pumice wrote it.
     """

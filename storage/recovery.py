@@ -40,6 +40,7 @@ async def recover(
         recovered = state.recovered
         (load or _one_by_one(restore))(state.truth)
         if state.sequence > head.cut:
+            # The record of the checkpoint itself: the chain of the next one is checked against its hash.
             after = (await journal.read(state.sequence - 1, limit=1))[0]
     async with aclosing(verified(journal, head, after)) as chunks:
         async for chunk in chunks:
@@ -55,6 +56,7 @@ async def newest_state(journal: Journal, head: Head, *, past: bool = True) -> Ch
         if head.cut <= checkpoint.sequence <= head.sequence:
             try:
                 return read_checkpoint(checkpoint, past=past)
+            # An older one will do: the records after it are still there, since it is not below the cut.
             except CodecError:
                 continue
     if head.cut:
@@ -64,6 +66,7 @@ async def newest_state(journal: Journal, head: Head, *, past: bool = True) -> Ch
 
 def _one_by_one(restore: Callable[[Mutation], None]) -> Callable[[Truth], None]:
     def load(truth: Truth) -> None:
+        # By revision: the store takes changes in rising order only.
         rows = sorted(truth.rows(), key=lambda row: row[2].revision)
         for kind, (namespace, name), held in rows:
             restore(Mutation(held.revision, "ADDED", kind, namespace, name, held.blob))

@@ -54,6 +54,7 @@ async def cut_point(journal: Journal, retention: Retention, now: float) -> int:
         points.append(await _last_before(journal, head.cut, head.sequence, lambda record: record.at < oldest))
     if retention.cycles is not None:
         points.append(await _before_cycles(journal, head.cut, head.sequence, retention.cycles))
+    # The least: a record stays as long as any rule keeps it.
     point = min(points, default=0)
     return point if point > head.cut else 0
 
@@ -72,6 +73,7 @@ async def _last_before(
     """Return the largest number such that all records up to it are `early`; times and cycles only rise. It takes some
     twenty reads.
     """
+    # Halving over reads of one record, since times and cycles rise: a scan would read the whole journal.
     while low < high:
         middle = (low + high) // 2
         found = await _next(journal, middle, kind)

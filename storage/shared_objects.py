@@ -34,7 +34,7 @@ class _ByBytes(dict[bytes, Any]):
         self.keep(data, obj)
         return obj
 
-    def keep(self, data: bytes, obj: Any) -> None:
+    def keep(self, data: bytes, obj: object) -> None:
         if self.bounded and len(self) >= SHARED and data not in self:
             _drop_older(self)
         self.setdefault(data, obj)

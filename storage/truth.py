@@ -43,6 +43,7 @@ class Truth:
 
     def apply(self, mutation: Mutation) -> None:
         """Apply the next change; a repeated one changes nothing."""
+        # Written twice after a lost acknowledgement.
         if mutation.revision <= self.revision:
             return
         name, of_kind = (mutation.namespace, mutation.name), self.kinds.setdefault(mutation.kind, {})
@@ -57,6 +58,7 @@ class Truth:
         if gone is not None:
             self.removed[gone.uid] = None
             if len(self.removed) > REMEMBERED:
+                # The oldest: garbage collection asks only about owners that went lately.
                 del self.removed[next(iter(self.removed))]
 
     def rows(self) -> Iterator[tuple[str, tuple[str, str], StoredObject]]:
@@ -88,5 +90,6 @@ def _held(mutation: Mutation, known: StoredObject | None) -> StoredObject:
     metadata: _Metadata = _identity(mutation.blob).metadata or _Metadata()
     owners = tuple(sorted([str(owner.uid) for owner in metadata.owners or ()]))
     if known is not None and known.owners == owners:
+        # The same tuple for all versions of an object: most changes are of statuses.
         owners = known.owners
     return StoredObject(mutation.blob, mutation.revision, str(metadata.uid or ""), owners)

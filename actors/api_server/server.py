@@ -186,8 +186,11 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Carry out a request of a batch; `causes` gets the journal number of the decision that led to a revision."""
         decision = before = 0
         if isinstance(request, _TIMED) and self._alarm.now() >= request.until:
+            # The asker has given up and reported the outcome as unknown: carried out now, it would contradict the
+            # retry.
             return refusals.timed_out()
         if isinstance(request, _CARRYING_OUT):
+            # A decision may write several revisions (a pod and its claims); all of them name it as their cause.
             decision, before = request.sequence, self.store.revision
         try:
             return self.store.apply(request, now)
@@ -203,6 +206,8 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Return the store's changes since the last call; `causes`: the journal number of the deciding record, by
         revision.
         """
+        # Drained even when a request failed half-way: what is in the store must be in the journal before anyone sees
+        # it.
         changes = self.store.drain()
         payloads = codec.encode_many(changes)
         self._pulls.encoded(changes, payloads)
@@ -211,6 +216,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
 
     async def _record(self, entries: Sequence[Entry]) -> None:
         """Write the store's changes to the journal, even when this actor is cancelled meanwhile."""
+        # `through`: a cancelled actor waits for the write, or a restarted one would write the same changes again.
         await self._recorder.ask(Append(tuple(entries)), through=True)
 
     # --- batches under way to the journal
@@ -225,8 +231,10 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         self.activity.begin()
         self._under_way.append(batch)
         for item in batch.requests:
+            # From here on a crash of this actor does not fail the askers: `_finish_oldest` answers them.
             item.settled = True
         self._sent.raise_to(self._sent.value + 1)
+        # A bound on batches under way: without it a slow disk would fill memory with unanswered requests.
         await self._finished.wait_beyond(self._sent.value - 1 - self._ahead)
 
     async def _finish_each(self) -> None:
@@ -241,6 +249,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             try:
                 await self._recorder.answered(batch.slot, through=True)
             except ActorFailedError as error:
+                # A full disk is not this actor's fault; the askers must be told the disk's words, not "crashed".
                 self._unwritable = error if error.world else None
                 raise
         self._under_way.popleft()
@@ -259,6 +268,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Answer the requests of a durable batch."""
         for item, answer in zip(batch.requests, batch.answers, strict=True):
             item.reply(answer)
+        # Watchers after the askers, and both after the disk: nobody may act on a change that a power cut could undo.
         if batch.revision:
             self._publish(batch.revision)
 
@@ -272,5 +282,6 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """
         revision = self.store.revision if revision is None else revision
         changed = self.store.publish(revision)
+        # Before the watchers wake: "idle" must not be true between a change and the first look at it.
         self.activity.published(revision, changed)
         self._pulls.published(changed)

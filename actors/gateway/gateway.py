@@ -59,7 +59,7 @@ def _knowing(handler: Handler) -> Handler:
     return known
 
 
-async def _json(exchange: Exchange, found: Any, content_type: str = "application/json") -> None:
+async def _json(exchange: Exchange, found: object, content_type: str = "application/json") -> None:
     if found is None:
         raise no_such_path()
     await exchange.answer(200, encode(found), content_type)

@@ -108,12 +108,14 @@ class Hub:
         """Read for ever; `kinds` are the keys of all kinds that may have objects."""
         await self._begin(name, kinds, definition)
         while True:
+            # Of all kinds at once: one reader of the api, however many clients watch.
             found = await ask_again(self._api, Pull(name, self.revision.value, (), PULL))
             if not isinstance(found, Pulled) or found.gone:
                 await self._begin(name, kinds, definition)
                 continue
             self._take(found, definition)
             self._activity.seen(name, found.revision)
+            # A short rest gathers the changes of a burst into one wake-up of each watcher.
             if not found.more:
                 await anyio.sleep(GATHER_S)
 
@@ -122,8 +124,10 @@ class Hub:
         for event in self._objects.changes(found.revisions, found.events):
             self._add(event, definition)
             touched.add(event.kind)
+        # After all changes of the pull: a watcher that woke at the first would be woken again for the rest.
         for kind in touched:
             self._rings[kind].publish()
+        # After the rings: a reader that waited for this revision must find it in them.
         self.revision.raise_to(found.revision)
         self._bound()
 
@@ -132,6 +136,7 @@ class Hub:
         if kind in TOLD:
             self._tell(event.type, kind, cast("Object", self._objects.unpack(event.blob)), definition)
         known = self._known.setdefault(kind, {})
+        # The bytes before: a selector may have matched then and not now, which a watcher gets as DELETED.
         old = known.pop(key, None) if event.type == "DELETED" else known.get(key)
         if event.type != "DELETED":
             known[key] = event.blob
@@ -157,6 +162,7 @@ class Hub:
         revision = await self.newest()
         self._activity.seen(name, revision)
         self._start = revision
+        # Definitions first: without them a user's kind is unknown, and its objects would be skipped.
         with self._activity.busy():
             for kind in TOLD:
                 self._known[kind] = await self._learn(kind, definition)
@@ -167,6 +173,7 @@ class Hub:
                     self._known[kind] = await self._learn(kind, definition)
                 learnt.update(new)
         for ring in self._rings.values():
+            # What lies between the old position and this listing was never seen.
             ring.reset(revision)
         self.revision.raise_to(revision)
         self.ready.set()
@@ -182,6 +189,7 @@ class Hub:
                     self._tell("MODIFIED", kind, obj, definition)
                 meta = section(obj, "metadata")
                 learnt[meta.get("namespace") or "", meta.get("name") or ""] = blob
+            # A listing of 100,000 objects takes a second, in which no client would be answered.
             await lowlevel.checkpoint()
         return learnt
 

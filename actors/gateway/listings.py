@@ -33,6 +33,7 @@ async def listing_at(site: Site, selected: Selection, revision: int) -> tuple[by
     current, blobs = await site.listing(selected.kind, selected.namespace or None)
     if revision == current:
         return blobs
+    # The ring must have come as far as the listing, or changes between the two would be missed.
     await site.hub.reach(current)
     since = _since(site.hub.ring(selected.kind), revision, current, selected.namespace)
     if not since:
@@ -57,6 +58,7 @@ def _since(ring: Ring, revision: int, current: int, namespace: str) -> dict[Key,
     before: dict[Key, RingEntry] = {}
     found: dict[Key, bytes | None] = {}
     for entry in ring.entries():
+        # Later than the listing: the listing does not have it, so there is nothing to take back.
         if entry.revision > current:
             break
         key = entry.key
@@ -64,6 +66,7 @@ def _since(ring: Ring, revision: int, current: int, namespace: str) -> dict[Key,
             continue
         if entry.revision <= revision:
             before[key] = entry
+        # The first change after the revision tells what was before; later ones do not matter.
         elif key not in found:
             found[key] = _before(entry, before.get(key), revision)
     return found
@@ -148,8 +151,11 @@ class KeptListings:
         self._tidy(now)
         kept = self._listings.get(page.handle)
         if page.handle and (kept is None or not 0 <= page.start <= len(kept.blobs)):
+            # With a token all the same: kubectl goes on from the name where a page ended, without consistency.
             raise expired(EXPIRED, token_of(structs.replace(page, handle=0, start=0)))
         if kept is not None and page.start > kept.reached:
+            # Only progress keeps a listing alive: a client that asks for one page again and again cannot hold it for
+            # ever.
             kept.at, kept.reached = now, page.start
             self._listings.move_to_end(page.handle)
         return page, kept

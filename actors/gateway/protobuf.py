@@ -290,7 +290,7 @@ def _absent(field: Field) -> Object | None:
     return {field.name: value} if value is not None and not _left_out(field, value) else None
 
 
-def _left_out(field: Field, value: Any) -> bool:
+def _left_out(field: Field, value: object) -> bool:
     if "*" in field.flags:
         return False
     if is_message(field.type):

@@ -8,7 +8,7 @@ of the ring gets an error and lists again. So memory is bounded by the ring and 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any, Final, cast
+from typing import Final, cast
 from weakref import WeakValueDictionary
 
 from pumice.actors.gateway.forms import encode
@@ -63,6 +63,7 @@ class RingEntry:
     @property
     def size(self) -> int:
         """Return the approximate bytes that it holds: MessagePack, JSON once a client has asked for it, and itself."""
+        # JSON is about half as long again as MessagePack, and an entry that is read holds both.
         return len(self.blob) * 5 // 2 + 400
 
     def obj(self) -> Object:
@@ -79,7 +80,7 @@ class RingEntry:
         return self._line
 
 
-def event_line(type_: str, obj: Any) -> bytes:
+def event_line(type_: str, obj: object) -> bytes:
     """Return one event of a watch stream."""
     return b'{"type":"%s","object":%s}\n' % (type_.encode(), encode(obj))
 
@@ -114,6 +115,7 @@ class Ring:
         """Return the part of one namespace; it lives as long as a caller holds it."""
         part = self._parts.get(namespace)
         if part is None:
+            # Weakly held: a namespace without watchers costs nothing at each change.
             part = self._parts[namespace] = RingPart(self)
             for position, entry in enumerate(self._entries, start=self._first):
                 if entry.key[0] == namespace:
@@ -128,6 +130,7 @@ class Ring:
             self._touched.add(namespace)
         self._entries.append(entry)
         self.bytes += entry.size
+        # A quarter at a time: deleting from the front of a list moves all the rest.
         if len(self._entries) > self._most + self._most // 4:
             self.shrink(self._most)
 
@@ -135,6 +138,8 @@ class Ring:
         """Keep only so many of the newest."""
         cut = len(self._entries) - left
         if cut > 0:
+            # A watch from just this revision misses nothing yet; one from before it gets 410, as from etcd after
+            # compaction.
             self.oldest = self._entries[cut - 1].revision
             self._first += cut
             del self._entries[:cut]
@@ -189,6 +194,7 @@ class Ring:
         position.
         """
         key = (position, len(entries))
+        # Hundreds of watchers wake at one position: the first joins the bytes for all of them.
         if self._chunk[:2] != key:
             self._chunk = (*key, b"".join([entry.line() for entry in entries]))
         return self._chunk[2]
@@ -217,6 +223,7 @@ class RingPart:
         """Note where the ring begins now."""
         number = bisect_left(self._positions, first)
         if number:
+            # Only what was of this namespace: a watcher of a quiet namespace outlives any number of changes elsewhere.
             self._gone = self._positions[number - 1] + 1
             del self._positions[:number], self._entries[:number]
 
@@ -225,6 +232,7 @@ class RingPart:
         self._gone = first
         self._positions.clear()
         self._entries.clear()
+        # Wakes the watchers so that they find their place gone and say so, rather than wait for ever.
         self.news.raise_to(first)
 
     def publish(self) -> None:

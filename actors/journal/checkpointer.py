@@ -90,6 +90,7 @@ class Checkpointer(Actor[Poke, Done]):
             try:
                 await self._checkpoint()
             except StorageError as error:
+                # Not fatal: a restart reads more records then, and nothing is lost.
                 log.warning("no checkpoint was taken: %s", error)
                 self._try_later()
 
@@ -102,12 +103,14 @@ class Checkpointer(Actor[Poke, Done]):
         if state.sequence <= self._taken:
             return
         make = partial(state.checkpoint, self.clock.now())
+        # Packing a large cluster takes seconds; on virtual time a thread would let the clock run ahead.
         made = await anyio.to_thread.run_sync(make) if self._in_thread else make()
         kept = await self._recorder.ask(SaveCheckpoint(made.sequence, made.at, made.content))
         if not kept.last:
             self._try_later()
             return
         self._taken = kept.last
+        # After the checkpoint is durable: cut before, a crash in between would leave neither records nor state.
         through = await cut_point(self._journal, self._retention, self.clock.now())
         if through:
             await self._journal.cut(through)

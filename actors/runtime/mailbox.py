@@ -144,8 +144,8 @@ class Mailbox(Generic[M, R]):
     def __init__(
         self,
         name: str,
-        accepts: Any,
-        replies: Any = None,
+        accepts: object,
+        replies: object = None,
         *,
         capacity: int = 256,
         activity: Activity | None = None,

@@ -121,7 +121,7 @@ class PluginTimes:
         """Forget the times as a session begins."""
         self._taken = {}
 
-    def watch(self, plugin: str, point: str, work: Callable[[Any], None], session: Any) -> None:
+    def watch(self, plugin: str, point: str, work: Callable[[Any], None], session: object) -> None:
         """Run a plugin, and note how long it took, unless it raised."""
         began = self._stopwatch()
         work(session)

@@ -102,6 +102,7 @@ def name(new: NewObject) -> Refused | None:
     meta, kind = metadata.settle(new.obj, new.kind), new.kind
     if not meta.get("name") and (base := meta.get("generateName")):
         tables, seed = new.registry.tables, new.registry.seed
+        # Drawn from the seed and the revision, so that a replay makes the same names.
         for attempt in range(_GENERATE_ATTEMPTS):
             meta["name"] = generated_name(base, seed, tables.revision + 1, attempt)
             if tables.get((kind.key, meta.get("namespace") or "", meta["name"])) is None:
@@ -118,6 +119,8 @@ def namespace(new: NewObject) -> Refused | None:
         return None
     inside, tables = new.key[1], new.registry.tables
     if new.registry.served and is_missing(tables, inside):
+        # Manifests at the start of a run name namespaces that no one has created; a client's request gets 404, as in
+        # Kubernetes.
         made_here = new.moment.user == SUBMIT and not new.dry_run
         return new.make_namespace(inside, new.moment) if made_here else not_there(inside)
     return ending(tables, new.kind, inside, new.key[2])
@@ -133,6 +136,7 @@ def defaults(new: NewObject) -> Refused | None:
     """Fill in what a new object leaves out."""
     admission, lookup, obj = new.admission, new.registry.lookup, new.obj
     if new.kind.drops_status:
+        # Kubernetes drops a status that comes with a new object of a kind with a status subresource.
         obj.pop("status", None) if admission.initial_status is None else admission.initial_status(obj)
     if new.registry.served and new.moment.user != SUBMIT:
         fill_in_served(new.kind.key, obj, lookup)
@@ -150,6 +154,7 @@ def permission(new: NewObject) -> Refused | None:
 
 def rules(new: NewObject) -> Refused | None:
     """Refuse an object that is not valid."""
+    # Before the webhook's rules: a real API server checks the definition's schema first, and clients see its words.
     if causes := settled_problems(new.kind, new.obj):
         return new.invalid(causes)
     admission = new.admission
@@ -164,6 +169,8 @@ def quota(new: NewObject) -> Refused | None:
     return refusals.forbidden(new.kind, new.key[2], why) if why else None
 
 
+# The order decides which refusal a client sees. Types first, since every later check reads fields without asking their
+# type; quota last, since only an object that would be stored may use any.
 NEW: Final = (types, definition, name, namespace, namesake, defaults, permission, rules, quota)
 
 
@@ -229,9 +236,11 @@ def definition_problems(registry: Registry, kind: Kind, obj: Object) -> list[Cau
         prune(obj, schema)
         return _settled(obj, schema)
     if not kind.is_custom:
+        # Go's types write quantities in canonical form; a definition's schema leaves them as they came.
         settle_quantities(obj, kind.group, kind.version, kind.kind)
         return []
     fill_in_defaults(obj, kind)
+    # Volcano's webhooks fill in before the schema is checked, as mutating webhooks do.
     return [] if kind.key in ADMISSION else volcano_problems(obj, kind)
 
 
@@ -294,5 +303,6 @@ def _settled(obj: Object, schema: dict[str, Any]) -> list[Cause]:
 def _within_work(judge: Callable[[], list[Cause]]) -> list[Cause]:
     try:
         return judge()
+    # A refusal and no crash: the schema is a user's, and so is the object.
     except TooDearError as error:
         return [Cause("", "FieldValueInvalid", f"Invalid value: {error}")]

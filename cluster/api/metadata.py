@@ -61,7 +61,7 @@ def settle(obj: Object, kind: Kind) -> dict[str, Any]:
     return meta
 
 
-def is_uid(text: Any) -> bool:
+def is_uid(text: object) -> bool:
     """Return whether a value can be the uid of an object."""
     return isinstance(text, str) and _UID.fullmatch(text) is not None
 

@@ -37,7 +37,7 @@ def is_recorded(obj: Object) -> bool:
     return obj.get("kind") != "Node" and _says_something(obj.get("status"))
 
 
-def _says_something(value: Any) -> bool:
+def _says_something(value: object) -> bool:
     if isinstance(value, dict):
         return any(map(_says_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):

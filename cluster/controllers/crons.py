@@ -43,6 +43,7 @@ def due_time(schedule: TimesOfSchedule, since: float, now: float) -> DueTime:
     Times are not counted one by one, which would take long after years. Raises ValueError where two fall together.
     """
     first = schedule.after(since)
+    # robfig/cron returns the zero time for a schedule that never comes, which Kubernetes takes for two equal times.
     if first is None:  # Go's zero time follows itself there
         raise ValueError("time difference between two schedules is less than 1 second")
     if now < first:
@@ -53,6 +54,7 @@ def due_time(schedule: TimesOfSchedule, since: float, now: float) -> DueTime:
     apart = round(second - first)
     if apart < 1:
         raise ValueError("time difference between two schedules is less than 1 second")
+    # From the first two times alone, as Kubernetes estimates: counting each minute of a year would take long.
     missed = int(now - first) // apart + 1
     return DueTime(_last_time(schedule, first, apart, missed, now), missed)
 
@@ -71,6 +73,7 @@ def _last_time(schedule: TimesOfSchedule, first: float, apart: int, missed: int,
             at, coming = coming, schedule.after(coming)
         if at > first or start == first:
             return at
+        # Twice as far: a schedule may have a gap of months, such as "on the 31st".
         back *= 2
 
 
@@ -206,6 +209,7 @@ class CronRule(OwnerRule):
 
     def forget(self, mark: str) -> None:
         """Forget a removed owner."""
+        # By uid: a new CronJob of the name has said nothing yet.
         self._said.pop(mark, None)
         self._removed.pop(mark, None)
 
@@ -223,6 +227,8 @@ class CronRule(OwnerRule):
         self._look_at_jobs(agenda, cron, jobs, finished, now)
         self._clear_up(agenda, cron, jobs, finished)
         removed = self._removed.get(cron["metadata"]["uid"], set())
+        # Jobs that a person made from the CronJob (`kubectl create job --from`) have no time, and do not count as
+        # active.
         ours = [job for job in jobs if self._made_for(job)]
         active = [job for job in ours if job["metadata"]["uid"] not in finished.keys() | removed]
         last = max([_last(cron), *(self._made_for(job) for job in ours)])
@@ -273,12 +279,15 @@ class CronRule(OwnerRule):
             if most is None:
                 continue
             of = [job for job in ended if getattr(finished[job["metadata"]["uid"]], which)]
+            # By name within a second: creation times have whole seconds, and the order must not depend on a
+            # dictionary's.
             of.sort(key=lambda job: (job["metadata"].get("creationTimestamp") or "", job["metadata"]["name"]))
             for job in of[: max(len(of) - most, 0)]:
                 self._remove(agenda, cron, job)
 
     def _remove(self, agenda: Agenda, cron: Object, job: Object) -> None:
         meta = job["metadata"]
+        # Remembered, or the controller would report its own deletion as a job that went missing.
         self._removed.setdefault(cron["metadata"]["uid"], set()).add(meta["uid"])
         agenda.requests.append(
             Delete(self._dialect.child, meta["namespace"], meta["name"], uid=meta["uid"], user=self.user)
@@ -291,10 +300,13 @@ class CronRule(OwnerRule):
         schedule = self._schedule(agenda, cron, now)
         if schedule is None:
             return active
+        # Set first: also a CronJob that starts nothing now must be looked at again.
         agenda.later = schedule.after(now)
         since = last or parse_time(cron["metadata"].get("creationTimestamp"))
         deadline = cron["spec"].get("startingDeadlineSeconds")
         if deadline is not None:
+            # Older times are past their deadline; without this a CronJob that was suspended for a year would look at
+            # all of them.
             since = max(since, now - deadline)
         try:
             due = due_time(schedule, since, now)
@@ -304,6 +316,7 @@ class CronRule(OwnerRule):
         agenda.later = _later(schedule, due.at or since, now)
         if due.at is None or due.at == last:
             return active
+        # Only a warning: the last time is still started, as in Kubernetes.
         if due.missed > MANY:
             text = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             self._say(agenda, cron, "TooManyMissedTimes", text, now, warning=True, mark=str(due.at))
@@ -381,6 +394,7 @@ def job_of(cron: Object, dialect: Dialect, at: float) -> Object:
         "apiVersion": dialect.job_version,
         "kind": "Job",
         "metadata": {
+            # The minute in the name makes a second job for the same time impossible: the api refuses the name (409).
             "name": f"{meta['name']}-{int(at) // 60}",
             "namespace": meta["namespace"],
             "labels": dict(text_map(said.get("labels"))),

@@ -177,7 +177,7 @@ def _counted(pod: Object) -> Object:
     return {"metadata": kept, "status": _READY if is_ready(pod) else {}}
 
 
-def _seconds(text: Any) -> float:
+def _seconds(text: object) -> float:
     try:
         return parse_time(text if isinstance(text, str) else None)
     except ValueError:

@@ -64,6 +64,7 @@ class NodeTaintsMachine(Machine):
 
     def step(self, now: float) -> Sequence[ApiRequest]:
         """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
+        # Each node once, however often it changed since the last step: only its newest state needs a look.
         fresh, self._fresh = self._fresh, {}
         return [request for node in fresh.values() if (request := self._change(node, now)) is not None]
 
@@ -78,8 +79,10 @@ class NodeTaintsMachine(Machine):
             return None
         gone, new = there - wanted, sorted(wanted - there, key=lambda which: (which[1] == EVICTS, which))
         kept = [each for each in taints if (each.get("key"), each.get("effect")) not in gone]
+        # With the time: tolerationSeconds count from it.
         kept += [{"key": key, "effect": effect, "timeAdded": timestamp(now)} for key, effect in new]
         meta = node["metadata"]
+        # The whole list under its version: two writers of taints would otherwise undo each other.
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": {"taints": kept or None}}
         return Patch("Node", "", meta["name"], pack(patch), user=USER)
 
@@ -88,6 +91,7 @@ class NodeTaintsMachine(Machine):
         found = {BY_CONDITION.get((str(each.get("type")), str(each.get("status"))), "") for each in conditions}
         if section(node, "spec").get("unschedulable"):
             found.add(UNSCHEDULABLE)
+        # A node that no kubelet of this process keeps is not ready until its own reports it.
         elsewhere = not self._agents or KWOK in text_map(node["metadata"].get("annotations"))
         if elsewhere and not any(each.get("type") == "Ready" for each in conditions):
             found.add(NOT_READY)

@@ -73,14 +73,18 @@ class ReplicationRule(OwnerRule):
         active = [pod for pod in family.of("Pod") if is_active(pod)]
         wanted: int = spec["replicas"]
         agenda.new += [pod_from(spec["template"], owner) for _ in range(wanted - len(active))]
+        # Kubernetes' order (`ActivePodsWithRanks`): pods without a node, then those that are not ready, then the
+        # youngest.
         surplus = sorted(active, key=least_missed)[: max(len(active) - wanted, 0)]
         for pod in surplus:
             goes = pod["metadata"]
             agenda.requests.append(Delete("Pod", goes["namespace"], goes["name"], uid=goes["uid"], user=self.user))
         left = [pod for pod in active if pod not in surplus]
         times = [at for pod in left if (at := available_at(pod, spec.get("minReadySeconds") or 0)) is not None]
+        # A pod becomes available by time alone (minReadySeconds), without any change to wake this rule.
         agenda.due = min((at for at in times if at > now), default=None)
         status = _status(owner, left, family.trouble, now)
+        # Only a difference is written: a write without one would wake every watcher of the kind.
         if patch := diff_patch(section(owner, "status"), status):
             agenda.requests.append(UpdateStatus(self.owner, namespace, name, pack(patch), user=self.user))
         return agenda

@@ -46,6 +46,7 @@ def revisions_of(owner: Object, known: Sequence[Object], user: str) -> TemplateR
         if (each.get("revision") or 0) == newest:
             return TemplateRevisions(each, None)
         meta = each["metadata"]
+        # A rollback: the old revision becomes the newest, so that its pods keep their hash and are not replaced.
         again = Patch(KIND, meta["namespace"], meta["name"], pack({"revision": newest + 1}), user=user)
         return TemplateRevisions(each, None, (again,))
     made = _revision(owner, data, newest + 1)
@@ -54,6 +55,7 @@ def revisions_of(owner: Object, known: Sequence[Object], user: str) -> TemplateR
 
 def data_of(template: Object) -> Object:
     """Return a strategic patch that puts the template back, with sorted names, as clients in Go compare its text."""
+    # `$patch: replace`, or applying the revision would merge into the present template and keep fields that went since.
     ordered: Object = to_builtins({"spec": {"template": {**template, "$patch": "replace"}}}, order="sorted")
     return ordered
 

@@ -208,7 +208,7 @@ class Effects:
                 self.quiet.add(self._store.revision)
         return news
 
-    def _is_new(self, kind: str, namespace: str, name: str, words: Any) -> bool:
+    def _is_new(self, kind: str, namespace: str, name: str, words: object) -> bool:
         key = (kind, namespace, name)
         if self._said.get(key) == words:
             return False

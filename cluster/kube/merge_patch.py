@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 
-def merge_patch(target: Any, patch: Any) -> Any:
+def merge_patch(target: object, patch: object) -> Any:
     """Return `target` with `patch` merged in: null removes a key, mappings merge, everything else replaces.
 
     Neither argument is changed; unchanged parts of the target are shared with the result.
@@ -24,7 +24,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
-def diff_patch(before: Any, after: dict[str, Any]) -> dict[str, Any]:
+def diff_patch(before: object, after: dict[str, Any]) -> dict[str, Any]:
     """Return the smallest merge patch that turns `before` into `after` (neither may hold nulls); empty when they are
     equal.
     """

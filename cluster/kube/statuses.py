@@ -52,6 +52,7 @@ def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> li
             continue
         if says(old, wanted):
             return None
+        # Kubernetes moves the time with the status alone, so a new message keeps it.
         since = old.get("lastTransitionTime", at) if old.get("status") == wanted["status"] else at
         return [*conditions[:index], {**wanted, "lastTransitionTime": since}, *conditions[index + 1 :]]
     return [*conditions, {**wanted, "lastTransitionTime": at}]
@@ -82,10 +83,12 @@ def _pod(pod: Object, wanted: PodCondition, at: str) -> Object | None:
     """Return the pod with PodScheduled=False and the nomination. None when the pod is another one, is on a node, or has
     both already.
     """
+    # A namesake that came since, or a pod that was bound meanwhile: the report is about a state that is gone.
     if pod["metadata"]["uid"] != wanted.uid or pod["spec"].get("nodeName"):
         return None
     status = section(pod, "status")
     changed: Object = {}
+    # None clears a nomination that stands; an absent one needs no write.
     if wanted.nominated is None and "nominatedNodeName" in status:
         changed["nominatedNodeName"] = ""
     elif wanted.nominated and status.get("nominatedNodeName") != wanted.nominated:

@@ -70,6 +70,7 @@ def _of_node(spec: NodeSpec) -> tuple[int, int, frozenset[int | None]]:
     if MEMORY not in capacity or count <= 0:
         return 0, 0, frozenset()
     listed = spec.annotations.get(UNHEALTHY)
+    # Cards are taken to be alike: Volcano divides the node's memory by their number (gpushare/device_info.go).
     return amount(capacity, MEMORY) // count, count, frozenset(map(whole_number, listed.split(",") if listed else ()))
 
 
@@ -86,6 +87,7 @@ def number_asked(template: PodTemplate) -> int:
 def _asked(template: PodTemplate, name: str) -> int:
     together = sum(amount(limits_of(each), name) for each in containers(template))
     largest = max((amount(limits_of(each), name) for each in containers(template, "initContainers")), default=0)
+    # Init containers run one at a time, before the others, so the largest of them counts.
     return max(together, largest)
 
 
@@ -206,6 +208,7 @@ class GpuShare(CardUsers[int], Family):
 
     def _give(self, row: int, task: Task, cards: Sequence[int]) -> None:
         memory, _ = self._asks(task.template)
+        # First taken back: a pod is added again after an undone eviction, and must not count twice.
         self._take(row, task, cards)
         for card in self._here(row, cards):
             self._users.setdefault((row, card), {})[task.uid] = memory
@@ -229,10 +232,13 @@ class GpuShare(CardUsers[int], Family):
         cards: list[int] = []
         if memory > 0:
             self.take_lock(row, task, LOCK, f"node {self._names[row]} locked for lockname gpushare")
+            # One card only: Volcano does not spread a request for memory over several.
             cards = np.flatnonzero(self._roomy(row, memory)).tolist()[:1]
             self._give_or_fail(row, task, cards)
         if number > 0:
             idle: list[int] = np.flatnonzero(self._idle(row)).tolist()
+            # Overwrites the card of the memory request, as in Volcano: a pod that asks for both is annotated with these
+            # alone.
             cards = idle[:number] if len(idle) >= number else []
             self._give_or_fail(row, task, cards)
         return {PREDICATE_TIME: str(int(now * 1e9)), INDEX: ",".join(map(str, cards))}

@@ -59,6 +59,7 @@ class Flights:
         """Note that a bind is in flight."""
         pod = (namespace, name)
         self.binds[pod] = (uid or "", node)
+        # A second bind of the pod carries its own additions, or none.
         self.promised.pop(pod, None)
         if pre_bind is not None:
             self.promised[pod] = pre_bind
@@ -101,6 +102,7 @@ def show(window: Sequence[Mutation], apply: Callable[[Mutation], bool], watched:
     flight, which the last one alone does not tell.
     """
     keys = [(mutation.kind, mutation.namespace, mutation.name) for mutation in window]
+    # Most windows have no object twice: then nothing can be left out, and the bookkeeping below would cost more.
     if len(set(keys)) == len(keys):
         for mutation in window:
             apply(mutation)
@@ -112,6 +114,7 @@ def show(window: Sequence[Mutation], apply: Callable[[Mutation], bool], watched:
             continue
         before = skipped.pop(key, None)
         if not apply(mutation) and before is not None:
+            # The newest readable state before it: a live view had that one when the unreadable change came.
             any(apply(earlier) for earlier in reversed(before))
 
 
@@ -119,6 +122,7 @@ def _made_up_for(window: Sequence[Mutation], keys: Sequence[Key]) -> list[bool]:
     later: set[Key] = set()
     found: list[bool] = []
     for mutation, key in zip(reversed(window), reversed(keys), strict=True):
+        # A deletion always counts: the object after it is another one, with another uid.
         found.append(key in later and mutation.type != "DELETED")
         later.add(key)
     found.reverse()
@@ -168,6 +172,7 @@ class Past:
         """
         if mutation.revision > self.newest:
             self.newest = mutation.revision
+            # Kinds that no view reads would only fill the queue of waiting changes.
             if mutation.kind in KINDS:
                 self.waiting.append(mutation)
 
@@ -188,6 +193,7 @@ class Past:
         window: list[Mutation] = []
         while waiting and waiting[0].revision <= revision:
             mutation = waiting.popleft()
+            # Even without a view: a later `materialised` begins from the bytes that were seen.
             self._keep(mutation)
             window.append(mutation)
         if self._shown is not None:

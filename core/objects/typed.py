@@ -76,7 +76,7 @@ def canonical(quantities: Object) -> Object:
     return {name: _one(value) for name, value in quantities.items()}
 
 
-def _one(value: Any) -> Any:
+def _one(value: object) -> Any:
     try:
         return quantity_of(value).canonical()
     except QuantityError:

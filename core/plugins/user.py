@@ -62,7 +62,7 @@ class Guarded:
     def _guarded(self, what: str, ask: Callable[[Any], T], instead: Callable[[Any], T]) -> Callable[[Any], T]:
         """Return what the plugin reads of something; where it fails, the answer that shares least."""
 
-        def asked(subject: Any) -> T:
+        def asked(subject: object) -> T:
             return self._failures.attempt(what, lambda: _hashable(ask(subject)), lambda _: instead(subject))
 
         return asked
@@ -139,7 +139,7 @@ class GuardedCodes:
             return 0
         return self._session.reasons.intern(self._failures.reason(sentence))
 
-    def _checked(self, answer: Any, count: int) -> IntArray:
+    def _checked(self, answer: object, count: int) -> IntArray:
         codes = np.asarray(answer)
         if codes.shape != (count,) or codes.dtype.kind not in "iu":
             raise WrongAnswerError(f"expected {count} reason numbers, was {codes.dtype} {list(codes.shape)}")
@@ -218,12 +218,12 @@ def _count(session: Session, rows: Rows) -> int:
     return session.nodes.count if isinstance(rows, slice) else len(rows)
 
 
-def _finite(answer: Any, shape: tuple[int, ...]) -> FloatArray:
+def _finite(answer: object, shape: tuple[int, ...]) -> FloatArray:
     scores = np.array(answer, dtype=np.float64)
     if scores.shape != shape:
         raise WrongAnswerError(f"expected scores of shape {list(shape)}, was {list(scores.shape)}")
     if not np.isfinite(scores).all():
-        raise WrongAnswerError("a score that is no finite number")
+        raise WrongAnswerError("a score that is not a finite number")
     return scores
 
 
@@ -242,14 +242,14 @@ class Answers(NamedTuple):
     expected: str = "anything"
     is_one: Callable[[Any], bool] = lambda _: True
 
-    def checked(self, answer: Any) -> Any:
+    def checked(self, answer: object) -> Any:
         """Return the answer. Raises WrongAnswerError for a value that is not one."""
         if not self.is_one(answer):
             raise WrongAnswerError(f"expected {self.expected}, was {type(answer).__name__}")
         return answer
 
 
-def _always(answer: Any) -> Instead:
+def _always(answer: object) -> Instead:
     def instead(_: str) -> Any:
         return answer
 
@@ -268,35 +268,35 @@ def _verdict(sentence: str) -> ValidateResult:
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
-    def is_one(answer: Any) -> bool:
+    def is_one(answer: object) -> bool:
         return isinstance(answer, kinds)
 
     return is_one
 
 
-def _each(answer: Any, kind: type) -> bool:
+def _each(answer: object, kind: type) -> bool:
     """Return whether the value is a sequence of these alone."""
     return isinstance(answer, Sequence) and all(isinstance(each, kind) for each in cast("Sequence[object]", answer))
 
 
-def _are_tasks(answer: Any) -> bool:
+def _are_tasks(answer: object) -> bool:
     return _each(answer, Task)
 
 
-def _are_victims(answer: Any) -> bool:
+def _are_victims(answer: object) -> bool:
     pair = cast("tuple[object, ...]", answer if isinstance(answer, tuple) else ())
     return len(pair) == 2 and _are_tasks(pair[0]) and isinstance(pair[1], Vote)
 
 
-def _are_scores(answer: Any) -> bool:
+def _are_scores(answer: object) -> bool:
     return isinstance(answer, Mapping) and _each([*cast("Mapping[str, object]", answer).values()], Real)
 
 
-def _are_gradients(answer: Any) -> bool:
+def _are_gradients(answer: object) -> bool:
     return answer is None or _each(answer, Sequence)
 
 
-def _both(answer: Any, expected: str, is_one: Callable[[Any], bool]) -> Answers:
+def _both(answer: object, expected: str, is_one: Callable[[Any], bool]) -> Answers:
     return Answers(_always(answer), _always(answer), expected, is_one)
 
 
@@ -370,7 +370,7 @@ def plain(rule: JobColumn | TaskKey | QueueKey | Mask[Any] | Callable[..., Any],
             return comparing_keys(rule.of)
         case Mask():
 
-            def evictable(subject: Any, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
+            def evictable(subject: object, candidates: Sequence[Task]) -> tuple[list[Task], Vote]:
                 return rule.on_node(subject, candidates, session.residents.batch(candidates))
 
             return evictable
@@ -397,11 +397,11 @@ class GuardedPoint:
     def __init__(self, point: Point[Any], points: GuardedPoints) -> None:
         self._point, self._points = point, points
 
-    def add(self, plugin: str, rule: Any) -> None:
+    def add(self, plugin: str, rule: object) -> None:
         """Register, under the plugin's own name whatever it says."""
         self._points.register(self._point, rule)
 
-    def add_in_columns(self, plugin: str, rule: Any, refusals: object) -> None:
+    def add_in_columns(self, plugin: str, rule: object, refusals: object) -> None:
         """Register the rule alone: a guarded rule is asked job by job."""
         self.add(plugin, rule)
 
@@ -424,7 +424,7 @@ class GuardedPoints:
         self._failures = failures
         self._registrations: list[Callable[[], None]] = []
 
-    def register(self, point: Point[Any], rule: Any) -> None:
+    def register(self, point: Point[Any], rule: object) -> None:
         """Register at a point."""
         given = guarded_rule(point.name, rule, self._failures, self._session)
         self._registrations.append(lambda: point.add(self._failures.plugin, given))

@@ -65,6 +65,8 @@ class AssumedPods(dict[str, str]):
     def _own(self) -> dict[str, Promised]:
         """Return the dict for changes: a copy where a snapshot has it."""
         if self._shared:
+            # Copied at the first change after a snapshot: most cycles promise nothing, and the copy would be for each
+            # of them.
             self._promised, self._shared = dict(self._promised), False
         return self._promised
 
@@ -147,6 +149,7 @@ class ResidentChanges(Struct, frozen=True):
     def since(self, number: int) -> frozenset[str] | None:
         """Return the names that changed after that snapshot; None where that is not known any more."""
         count = self.number - number
+        # An earlier view counted anew, or too many snapshots ago: then every node must be looked at.
         if not 0 <= count <= len(self.recent):
             return None
         return frozenset[str]().union(*self.recent[len(self.recent) - count :])

@@ -136,7 +136,7 @@ def load(name: str) -> Any:
 class LazyCommand(TyperCommand):
     """A command that is loaded when it is called."""
 
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], parent: object = None, **extra: Any) -> Any:
         """Return the context of the command itself, which is then the invoked one."""
         assert self.name is not None
         return load(self.name).make_context(info_name, args, parent, **extra)
@@ -145,11 +145,11 @@ class LazyCommand(TyperCommand):
 class Commands(TyperGroup):
     """The group of all commands."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: object) -> list[str]:
         """Return their names."""
         return [*COMMANDS]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
+    def get_command(self, ctx: object, cmd_name: str) -> LazyCommand | None:
         """Return a command; None for an unknown name."""
         row = COMMANDS.get(cmd_name)
         return None if row is None else LazyCommand(cmd_name, help=row.help)

@@ -234,7 +234,7 @@ def show_steps(console: Console, told: StepsTold) -> None:
         console.print(f"  {step}")
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     """Return a figure, or figures by node."""
     if isinstance(value, dict):
         figures = cast("dict[str, float]", value)

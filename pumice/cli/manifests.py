@@ -103,7 +103,7 @@ def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
         yield each.get("lastHeartbeatTime")
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _fields(value: object) -> dict[str, Any]:
     """Return the mapping; None for another value: the reader of the object reports it."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 

@@ -121,7 +121,7 @@ async def _written(
     """Write job rows as they end, the others when all is known. `jobs`: where job rows are kept as well."""
     count = 0
 
-    def write(row: Any) -> None:
+    def write(row: object) -> None:
         nonlocal count
         count += 1
         writer.write(row)

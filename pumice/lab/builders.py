@@ -118,7 +118,7 @@ def trace(rows: Iterable[Mapping[str, Any]]) -> list[Object]:
     return list(objects_of(read_rows(rows, "rows")))
 
 
-def _check(count: Any, least: int, what: str) -> None:
+def _check(count: object, least: int, what: str) -> None:
     if not isinstance(count, int) or count < least:
         raise InputError(f"expected a number of {what} from {least} on, was {count!r}")
 

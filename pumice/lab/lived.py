@@ -67,7 +67,7 @@ class LivedRun:
         return to_arrow(self.rows(table), ROWS[table])
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     return np.nan if value is None else value
 
 

@@ -52,7 +52,7 @@ def _shares(usage: Object, allocatable: Object) -> dict[str, dict[str, float]]:
     return shares
 
 
-def _amount(resource: str, text: Any) -> float:
+def _amount(resource: str, text: object) -> float:
     if text is None:
         return 0.0
     quantity = parse_quantity(str(text))
@@ -175,11 +175,11 @@ class _Builder(ValueBuilder):
     def _line_of(self, event: Any) -> int:
         return self._line + int(event.start_mark.line) + 1
 
-    def _item(self, top: OpenValue, event: Any) -> None:
+    def _item(self, top: OpenValue, event: object) -> None:
         if len(self._stack) == 2 and self._stack[0].key == "items":
             self._document.item_lines.append(self._line_of(event))
 
-    def _twice(self, top: OpenValue, event: Any) -> None:
+    def _twice(self, top: OpenValue, event: object) -> None:
         remark = f"the key {top.key!r} is given twice; the last one counts"
         self._document.remarks.append((self._line_of(event), remark))
 

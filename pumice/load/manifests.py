@@ -216,7 +216,7 @@ def _flatten(document: ManifestDocument, source: str) -> Iterator[tuple[Any, Man
         yield _typed_item(item, value), ManifestPlace(source, document.number, line, document.lines, index)
 
 
-def _typed_item(item: Any, listing: Object) -> Any:
+def _typed_item(item: object, listing: Object) -> Any:
     """Return an item with its type: items of a PodList need not say that they are Pods."""
     kind: str = listing["kind"]
     if not is_mapping(item) or "kind" in item or kind == "List":
@@ -252,7 +252,7 @@ def _version(obj: Object) -> tuple[str, int] | None:
     return str(metadata.get("creationTimestamp") or ""), int(revision)
 
 
-def _shape_problem(value: Any, place: ManifestPlace) -> InputError | None:
+def _shape_problem(value: object, place: ManifestPlace) -> InputError | None:
     if not is_mapping(value):
         return place.error(f"expected an object (a mapping with apiVersion and kind), was {describe(value)}")
     obj = value

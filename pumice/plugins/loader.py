@@ -41,7 +41,7 @@ def of_module(path: Path) -> str:
     return f"{root.name} sha256:{digest.hexdigest()[:DIGITS]}"
 
 
-def of_entry_point(point: EntryPoint, builder: Any) -> str:
+def of_entry_point(point: EntryPoint, builder: object) -> str:
     """Return the distribution with its version, and the module's source."""
     file = getattr(sys.modules.get(str(getattr(builder, "__module__", ""))), "__file__", None)
     whose = f"{point.dist.name} {point.dist.version} " if point.dist is not None else ""

@@ -69,7 +69,7 @@ def hastened(objects: Sequence[Object], times: float) -> Sequence[Object]:
     return objects if times == 1.0 else [_hastened(obj, times) for obj in objects]
 
 
-def _hastened(value: Any, times: float) -> Any:
+def _hastened(value: object, times: float) -> Any:
     if is_list(value):
         return [_hastened(one, times) for one in value]
     if not is_mapping(value):
@@ -79,7 +79,7 @@ def _hastened(value: Any, times: float) -> Any:
     }
 
 
-def _sooner(said: Any, times: float) -> Any:
+def _sooner(said: object, times: float) -> Any:
     seconds = duration_s(said) if isinstance(said, str) else None
     return said if seconds is None else duration_text(seconds / times)
 

@@ -104,7 +104,7 @@ class _Ready(deque[Any]):
 
 
 @contextmanager
-def _replaced(name: str, value: Any) -> Generator[None]:
+def _replaced(name: str, value: object) -> Generator[None]:
     before = getattr(trio_run, name)
     setattr(trio_run, name, value)
     try:
@@ -122,7 +122,7 @@ def _seldom(look: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:
     """Looks outside where trio would wait for it, and at one in TURNS of the turns when it would not."""
     turns = count(1)
 
-    def get_events(io: Any, timeout: float) -> Any:
+    def get_events(io: object, timeout: float) -> Any:
         return look(io, timeout) if timeout > 0 or next(turns) % TURNS == 0 else ()
 
     return get_events

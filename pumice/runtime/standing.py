@@ -6,7 +6,7 @@ stay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.system.system import System
@@ -63,7 +63,7 @@ async def differs(system: System, given: Object) -> bool:
     return not _within(section(given, "spec"), section(codec.unpack(found.blob), "spec"))
 
 
-def _within(said: Any, there: Any) -> bool:
+def _within(said: object, there: object) -> bool:
     """Return whether the stored value agrees with every field that is given: a field left out may have any value."""
     if is_mapping(said):
         return is_mapping(there) and all(value is None or _within(value, there.get(key)) for key, value in said.items())

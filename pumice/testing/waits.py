@@ -57,7 +57,7 @@ def _has_value(obj: Object, path: str, value: str) -> bool:
     return [_written(each) for each in found] == [value.removeprefix("=")]
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """Write a value as kubectl does."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

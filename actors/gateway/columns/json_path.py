@@ -271,5 +271,5 @@ def _literal(path: str, at: int) -> tuple[Step, int]:
     raise JsonPathError(f"{path}: unrecognized {path[at : at + 10]!r} at {at}")
 
 
-def _constant(value: Any) -> Step:
+def _constant(value: object) -> Step:
     return lambda values: [value] * len(values)

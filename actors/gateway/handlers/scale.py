@@ -117,7 +117,7 @@ async def _write(site: Site, exchange: Exchange, target: Target, row: Kind, path
     await _show(site, exchange, scale_of(cast("Object", codec.unpack(answer.blob)), paths))
 
 
-def _replicas(given: Any, name: str) -> int:
+def _replicas(given: object, name: str) -> int:
     if not isinstance(given, dict) or not isinstance(given.get("spec") or {}, dict):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         raise bad_request("expected a Scale")
     replicas = section(cast("Object", given), "spec").get("replicas", 0)
@@ -143,7 +143,7 @@ def _dig(obj: Object, steps: tuple[str, ...]) -> Any:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _selector_text(selector: Any) -> str:
+def _selector_text(selector: object) -> str:
     """Return a structured selector (or the plain map of a ReplicationController) in its text form."""
     if not isinstance(selector, dict):
         return ""

@@ -229,7 +229,7 @@ async def _given_options(site: Site, exchange: Exchange) -> Object:
     return given
 
 
-def _check_delete(grace: Any, policy: Any) -> None:
+def _check_delete(grace: object, policy: object) -> None:
     if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):
         raise bad_request("gracePeriodSeconds: expected a number")
     if grace is not None and not -(2**63) <= grace < 2**63:
@@ -247,7 +247,7 @@ def _text_or_none(given: Object, name: str) -> str | None:
     return value
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -321,7 +321,7 @@ def _fit_place(meta: Object, target: Target, row: Kind) -> None:
         raise bad_request(why)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return value[:253] if isinstance(value, str) else str(value)[:253]
 
 

@@ -110,7 +110,7 @@ def _protobuf(body: bytes) -> Object:
         raise bad_request(f"the object provided is unrecognized: {error}") from error
 
 
-def packed(value: Any) -> bytes:
+def packed(value: object) -> bytes:
     """Return the bytes for a message to the api. Raises ApiError for a value that cannot be stored, such as a number of
     more than 64 bits: 422 with the field, 400 without one.
     """
@@ -126,7 +126,7 @@ def packed(value: Any) -> bytes:
         raise ApiError(Refused(422, "Invalid", message, {"causes": causes})) from error
 
 
-def _sort(value: Any) -> str:
+def _sort(value: object) -> str:
     if value is None:
         return "nothing"
     return {list: "a list", str: "a text", bool: "a boolean"}.get(type(value), "a number")  # pyright: ignore[reportUnknownArgumentType]

@@ -219,7 +219,7 @@ def _value(kind: str, obj: Object, path: str) -> Any:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

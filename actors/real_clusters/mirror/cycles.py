@@ -74,6 +74,7 @@ def seen(pod: Object) -> PodSeen:
     spec = section(pod, "spec")
     node = spec.get("nodeName") or ""
     asks = (
+        # A checksum and not the values: one is kept for every waiting pod of the cluster.
         0 if node else crc32(repr((meta.get("labels"), meta.get("annotations"), spec.get("schedulingGates"))).encode())
     )
     return PodSeen(str(meta.get("uid") or ""), str(node), bool(meta.get("deletionTimestamp")), asks)
@@ -101,6 +102,7 @@ def before_bind(pod: Object) -> Object | None:
     spec = section(pod, "spec")
     if spec.get("schedulerName") != SCHEDULER or not spec.get("nodeName"):
         return None
+    # A pod that was deleted in the same look was not yet leaving when it was bound.
     meta = {key: value for key, value in section(pod, "metadata").items() if not key.startswith("deletion")}
     waiting = {key: value for key, value in spec.items() if key != "nodeName"}
     return {**pod, "metadata": meta, "spec": waiting, "status": {"phase": "Pending"}}
@@ -182,6 +184,7 @@ class ObservedCycle:
         been seen before its first decision: freed room, statuses, and writes of its own session.
         """
         place, unsure = len(self.before), 0
+        # Bounded: after a quiet hour every change would be in question, and each candidate is decided anew.
         while place and unsure < UNSURE and _makes_room(self.before[place - 1]):
             place -= 1
             unsure += not self.before[place].written
@@ -240,6 +243,7 @@ class CycleCutter:
         cycles, late = [ObservedCycle()], set[Key]()
         for change in (*self._missed(changes), *changes):
             decision = self._decision(change)
+            # An object that came after the first decision cannot have been seen by it: another cycle decided about it.
             if decision is not None and change.key in late:
                 cycles.append(ObservedCycle())
                 late = set[Key]()
@@ -257,6 +261,7 @@ class CycleCutter:
     def _missed(self, changes: list[RemoteChange]) -> list[RemoteChange]:
         """Return pods that came and were bound between two looks, as they came. On a first look the time is unknown."""
         found: list[RemoteChange] = []
+        # On a first look every bound pod is news, and none of them was bound between two looks.
         for change in changes if self._known else ():
             if change.kind == "Pod" and change.obj is not None and not change.gone:
                 before, now = self._pods.get(change.key), seen(change.obj)

@@ -178,7 +178,7 @@ class Redaction:
 
     # --- by field
 
-    def _any(self, key: str, value: Any, *, drivers: bool) -> Any:
+    def _any(self, key: str, value: object, *, drivers: bool) -> Any:
         if isinstance(value, dict):
             fields = cast("Object", value)
             return self._mapping(key, fields, drivers=drivers)
@@ -227,13 +227,13 @@ class Redaction:
             if isinstance(fields.get("values"), list):
                 found["values"] = [self._label(label, each) for each in fields["values"]]
 
-    def _label(self, label: str, value: Any) -> Any:
+    def _label(self, label: str, value: object) -> Any:
         if not isinstance(value, str) or NUMBER.fullmatch(value):
             return value
         model = MODELS.get(label)
         return value if label in MEANING or (model and model.fullmatch(value)) else self.name(value)
 
-    def _annotation(self, name: str, value: Any) -> Any:
+    def _annotation(self, name: str, value: object) -> Any:
         if name in KEPT:
             return KEPT[name](value)
         named = name in NAMED or (_is_of(name, VOLCANO) and name not in MEANING)

@@ -241,7 +241,7 @@ def _above(item: dict[str, Any], name: str, most: Any, amounts: Amounts, what: s
     return f"{head}, but {what} is {amounts[name]}" if exceeds(amounts[name], most) else None
 
 
-def _ratio_problem(head: str, name: str, ratio: Any, requests: Amounts, limits: Amounts) -> str | None:
+def _ratio_problem(head: str, name: str, ratio: object, requests: Amounts, limits: Amounts) -> str | None:
     for amounts, what in ((requests, "request"), (limits, "limit")):
         if name not in amounts or not quantity_of(amounts[name]).sign():
             return f"{head}, but no {what} is specified or {what} is 0"
@@ -271,7 +271,7 @@ def _sum(parts: Iterable[Amounts]) -> dict[str, Quantity]:
     return total
 
 
-def _readable(amount: Any) -> Quantity | None:
+def _readable(amount: object) -> Quantity | None:
     try:
         return quantity_of(amount)
     except QuantityError:

@@ -123,7 +123,7 @@ def _subtree_capability(queue: Object, resource: str, lookup: Lookup, depth: int
     return max(below, key=_order, default="0")
 
 
-def _order(amount: Any) -> int:
+def _order(amount: object) -> int:
     return quantity_of(amount).milli_value()
 
 

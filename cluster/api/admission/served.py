@@ -64,6 +64,7 @@ def _pod(pod: Object, _lookup: Lookup) -> None:
     """
     spec: dict[str, Any] = pod.setdefault("spec", {})
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    # Both names: clients of old versions read the deprecated one.
     spec["serviceAccountName"] = spec["serviceAccount"] = account
     _say_defaults(spec)
     tolerations = rows(spec, "tolerations")
@@ -90,6 +91,7 @@ def _say_defaults(spec: dict[str, Any]) -> None:
                 container["imagePullPolicy"] = _pull_policy(str(container.get("image", "")))
             for probe in _PROBES:
                 if container.get(probe):
+                    # What the manifest says goes last, so that it wins.
                     container[probe] = {**_OF_PROBES, **container[probe]}
     for volume in rows(spec, "volumes"):
         for source in _FILES:
@@ -100,6 +102,7 @@ def _say_defaults(spec: dict[str, Any]) -> None:
 def _pull_policy(image: str) -> str:
     """Return the pull policy: Always for the tag latest, which an image without a tag has."""
     name = image.rpartition("/")[2]
+    # After the last slash only: a registry's port has a colon, too.
     tagged = "@" in name or name.partition(":")[2] not in ("", "latest")
     return "IfNotPresent" if tagged else "Always"
 
@@ -115,6 +118,7 @@ def _claim(claim: Object, lookup: Lookup) -> None:
         return
     classes = [each for each in lookup.all("StorageClass") if _is_default(each)]
     if classes:
+        # The newest of several, as Kubernetes since 1.26; Pumice's own class only where no other is the default.
         spec["storageClassName"] = max(classes, key=_rank)["metadata"]["name"]
 
 

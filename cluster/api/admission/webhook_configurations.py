@@ -169,7 +169,7 @@ def _service_problems(service: Object, path: str) -> list[Cause]:
     return found
 
 
-def _bundle_problems(bundle: Any, path: str) -> list[Cause]:
+def _bundle_problems(bundle: object, path: str) -> list[Cause]:
     """Return the problems of a bundle of certificates. An empty one is filled in later, by the program that makes the
     certificates (cert-manager, a job of the install).
     """
@@ -188,5 +188,5 @@ def _bundle_problems(bundle: Any, path: str) -> list[Cause]:
     return []
 
 
-def _shortly(bundle: Any) -> str:
+def _shortly(bundle: object) -> str:
     return str(bundle)[:40]

@@ -17,7 +17,7 @@ from pumice.core.quantity import quantity_of
 _SPELLINGS: Final = (str, int, float)
 
 
-def same(old: Any, new: Any, shape: Shape) -> bool:
+def same(old: object, new: object, shape: Shape) -> bool:
     """Return whether two leaves are equal. The server spells quantities in one way, manifests in any."""
     if isinstance(old, bool) or isinstance(new, bool):
         return old is new
@@ -46,14 +46,14 @@ class FieldDifference(NamedTuple):
 _NO_DIFFERENCE: Final = FieldDifference(NOTHING, NOTHING, NOTHING)
 
 
-def compare(old: Any, new: Any, shape: Shape) -> FieldDifference:
+def compare(old: object, new: object, shape: Shape) -> FieldDifference:
     """Return the changes. An added or removed map or list counts itself beside its leaves; a changed whole value does
     not.
     """
     return _NO_DIFFERENCE if _is_whole(old, new, shape) else _differences(old, new, shape)
 
 
-def _differences(old: Any, new: Any, shape: Shape) -> FieldDifference:
+def _differences(old: object, new: object, shape: Shape) -> FieldDifference:
     if is_mapping(old) or is_mapping(new):
         return _of_maps(old if is_mapping(old) else {}, new if is_mapping(new) else {}, shape)
     return _of_lists(old if is_list(old) else [], new if is_list(new) else [], shape)
@@ -88,7 +88,9 @@ def _of_lists(old: list[Any], new: list[Any], shape: Shape) -> FieldDifference:
     return _put_together(added, modified, removed, below)
 
 
-def _look(step: str, old: Any, new: Any, shape: Shape, modified: set[str], below: dict[str, FieldDifference]) -> None:
+def _look(
+    step: str, old: object, new: object, shape: Shape, modified: set[str], below: dict[str, FieldDifference]
+) -> None:
     """Compare the values at a step before and after; the caller handles added and removed ones."""
     if not _is_whole(old, new, shape):
         below[step] = _differences(old, new, shape)
@@ -112,7 +114,7 @@ def _one(members: set[str], inside: dict[str, FieldSet]) -> FieldSet:
     return FieldSet(members, inside) if members or inside else NOTHING
 
 
-def _is_whole(old: Any, new: Any, shape: Shape) -> bool:
+def _is_whole(old: object, new: object, shape: Shape) -> bool:
     if old.__class__ not in COMPOUND and new.__class__ not in COMPOUND:
         return True
     if old is _ABSENT or new is _ABSENT:

@@ -76,7 +76,7 @@ def _shown_step(step: str) -> str:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
@@ -167,7 +167,7 @@ def to_fields(paths: FieldSet) -> dict[str, Any]:
     return tree
 
 
-def from_fields(tree: Any, depth: int = 1) -> FieldSet:
+def from_fields(tree: object, depth: int = 1) -> FieldSet:
     """Return the set of a FieldsV1 tree; malformed parts are skipped, and those deeper than 200 steps."""
     if not is_mapping(tree) or depth > _DEEPEST:
         return NOTHING

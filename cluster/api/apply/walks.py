@@ -10,7 +10,7 @@ from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
 
 
-def is_leaf(value: Any, shape: Shape) -> bool:
+def is_leaf(value: object, shape: Shape) -> bool:
     """Return whether a value has one owner as a whole."""
     if is_mapping(value):
         return shape.sort not in ("map", "any") or shape.atomic
@@ -89,7 +89,7 @@ def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
     return left or None
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: object) -> Any:
     """Return the value without nulls at any depth."""
     if is_mapping(value):
         return {

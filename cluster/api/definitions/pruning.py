@@ -14,7 +14,7 @@ _ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     return unpack(repack(value))
 
 
@@ -25,7 +25,7 @@ def prune(obj: dict[str, Any], schema: dict[str, Any]) -> list[str]:
     return dropped
 
 
-def settle(obj: Any, schema: dict[str, Any], work: Work) -> None:
+def settle(obj: object, schema: dict[str, Any], work: Work) -> None:
     """Fill defaults in; a null that the schema does not allow is an absent field. Raises TooDearError."""
     if is_mapping(obj):
         mapping, properties = obj, section(schema, "properties")
@@ -72,7 +72,7 @@ def as_read(schema: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def _prune(value: Any, schema: dict[str, Any], path: str, dropped: list[str], *, whole: bool = False) -> None:
+def _prune(value: object, schema: dict[str, Any], path: str, dropped: list[str], *, whole: bool = False) -> None:
     if is_mapping(value):
         _prune_mapping(value, schema, path, dropped, whole or bool(schema.get(EMBEDDED)))
     elif is_list(value):

@@ -215,13 +215,13 @@ def _looks_back(schema: Schema) -> bool:
     return known[1]
 
 
-def rule_problems(value: Any, schema: Schema, work: Work, path: str) -> list[Cause]:
+def rule_problems(value: object, schema: Schema, work: Work, path: str) -> list[Cause]:
     """Return what the rules of a node say against a value. Raises TooDearError."""
     asked = [rule for rule in _rules(schema, root=not path) if not rule.of_change]
     return _broken(asked, {"self": value}, schema, work, path)
 
 
-def change_problems(value: Any, before: Any, schema: Schema, work: Work, path: str = "") -> list[Cause]:
+def change_problems(value: object, before: object, schema: Schema, work: Work, path: str = "") -> list[Cause]:
     """Return the problems that rules about changes find, at every level with an old value; rules with `optionalOldSelf`
     at every level. Raises TooDearError.
     """
@@ -238,12 +238,12 @@ def change_problems(value: Any, before: Any, schema: Schema, work: Work, path: s
     return found
 
 
-def creation_problems(value: Any, schema: Schema, work: Work) -> list[Cause]:
+def creation_problems(value: object, schema: Schema, work: Work) -> list[Cause]:
     """Return what the rules with `optionalOldSelf` say about a new object. Raises TooDearError."""
     return change_problems(value, _ABSENT, schema, work)
 
 
-def _pairs(value: Any, before: Any, schema: Schema, path: str) -> list[tuple[Any, Any, Schema, str]]:
+def _pairs(value: object, before: object, schema: Schema, path: str) -> list[tuple[Any, Any, Schema, str]]:
     """Yield the values below with their old values and their schema. Elements of a list are matched by its keys."""
     if is_mapping(value):
         known = before if is_mapping(before) else {}
@@ -263,7 +263,7 @@ def _pairs(value: Any, before: Any, schema: Schema, path: str) -> list[tuple[Any
     return [(new, there.get(_key(new, keys), _ABSENT), items, f"{path}[{place}]") for place, new in enumerate(value)]
 
 
-def _key(row: Any, keys: list[str]) -> tuple[str, ...]:
+def _key(row: object, keys: list[str]) -> tuple[str, ...]:
     return tuple(repr(row.get(key)) for key in keys) if is_mapping(row) else (repr(row),)
 
 

@@ -72,7 +72,7 @@ def value_problems(value: Any, schema: Schema, work: Work, path: str = "") -> li
     return found
 
 
-def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
+def _type_problem(value: object, schema: Schema, path: str) -> Cause | None:
     if schema.get(INT_OR_STRING):
         if isinstance(value, str) or _IS["integer"](value):
             return None
@@ -88,7 +88,7 @@ def _type_problem(value: Any, schema: Schema, path: str) -> Cause | None:
     )
 
 
-def _choices(value: Any, schema: Schema, work: Work, path: str) -> list[Cause]:
+def _choices(value: object, schema: Schema, work: Work, path: str) -> list[Cause]:
     choices: list[Any] = schema.get("enum") or []
     work.spend(len(choices))
     if not any(_same(value, choice) for choice in choices):
@@ -97,7 +97,7 @@ def _choices(value: Any, schema: Schema, work: Work, path: str) -> list[Cause]:
     return []
 
 
-def _junctions(value: Any, schema: Schema, work: Work, path: str) -> list[Cause]:
+def _junctions(value: object, schema: Schema, work: Work, path: str) -> list[Cause]:
     found = [cause for part in schema.get("allOf") or () for cause in value_problems(value, part, work, path)]
     choices: list[Schema] = schema.get("anyOf") or []
     if choices and all(value_problems(value, part, work, path) for part in choices):
@@ -201,7 +201,7 @@ def _number(value: float, schema: Schema, path: str) -> list[Cause]:
     return found
 
 
-def _wrong(path: str, value: Any, why: str) -> Cause:
+def _wrong(path: str, value: object, why: str) -> Cause:
     return Cause(path, "FieldValueInvalid", f"Invalid value: {_json(value)}: {why}")
 
 
@@ -209,16 +209,16 @@ def _at(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     # in Python True equals 1, in JSON it does not
     return type(value) is type(other) and value == other if isinstance(value, bool) else value == other
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return _SHOWN.encode(value)
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     if value is None:
         return "null"
     return next((name for name, holds in _IS.items() if holds(value)), "null")

@@ -85,7 +85,7 @@ def _fill_in(holder: Object, name: str) -> None:
             holder[field] = default
 
 
-def _fill_in_below(value: Any, type_: str) -> None:
+def _fill_in_below(value: object, type_: str) -> None:
     inner = element(type_)
     if inner == type_:
         if is_message(type_) and is_mapping(value):

@@ -53,7 +53,7 @@ _FAULTS: Final = (
 )  # fmt: skip
 
 
-def _applied(result: Any, operations: list[Any]) -> Any:
+def _applied(result: object, operations: list[Any]) -> Any:
     """Apply the operations to `result`, in place, and return the result. Raises one of `_FAULTS`."""
     copied = 0
     for alone, run in groupby(operations, _depends):
@@ -62,19 +62,19 @@ def _applied(result: Any, operations: list[Any]) -> Any:
                 source: Any = JsonPointer(part[0].get("from", "")).resolve(result, None)
                 copied += len(msgspec.json.encode(source))
                 if copied > MOST_COPIED:
-                    raise ValueError(f"the copies come to more than {MOST_COPIED} bytes")
+                    raise ValueError(f"the copies take more than {MOST_COPIED} bytes")
             steps = [_replacing(part[0], result)] if alone == "replace" else part
             result = JsonPatch(steps).apply(result, in_place=True)
     return result
 
 
-def _depends(operation: Any) -> str:
+def _depends(operation: object) -> str:
     """Return the operation's name when its effect depends on earlier operations; otherwise ""."""
     found: Any = cast("Object", operation).get("op") if isinstance(operation, dict) else ""
     return found if found in ("copy", "replace") else ""
 
 
-def _replacing(operation: Object, result: Any) -> Object:
+def _replacing(operation: Object, result: object) -> Object:
     """Return the operation, with a replace of a missing key in a mapping made an add. kube-apiserver's library
     (evanphx/json-patch, version 4) does so.
     """

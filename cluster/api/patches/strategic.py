@@ -64,7 +64,7 @@ def positions(items: list[Any], key: str) -> dict[Any, int]:
     return found
 
 
-def name_of(value: Any, key: str) -> Any:
+def name_of(value: object, key: str) -> Any:
     """Return the key of an element: its merge key's value, or itself in a list of scalars. Raises PatchError."""
     if not key:
         name = value
@@ -84,7 +84,7 @@ def name_of(value: Any, key: str) -> Any:
 _DIRECTIVES: Final = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
 
-def without_directives(value: Any) -> Any:
+def without_directives(value: object) -> Any:
     """Return a value of a patch as an object has it: without directives, nulls, and elements to be deleted."""
     if is_list(value):
         return [without_directives(each) for each in value if not _is_directed(each)]
@@ -97,7 +97,7 @@ def without_directives(value: Any) -> Any:
     }
 
 
-def _is_directed(value: Any) -> bool:
+def _is_directed(value: object) -> bool:
     return is_mapping(value) and "$patch" in value
 
 
@@ -107,7 +107,7 @@ _ORDER: Final = "$setElementOrder/"
 _REMOVE: Final = "$deleteFromPrimitiveList/"
 
 
-def strategic_merge(obj: Object, patch: Any, message: SchemaMessage) -> Object | Refused:
+def strategic_merge(obj: Object, patch: object, message: SchemaMessage) -> Object | Refused:
     """Return the object after the patch, or 400 with the reason; `obj` and `patch` do not change."""
     if not is_mapping(patch):
         return refusals.bad_request("Invalid JSON document")
@@ -161,7 +161,7 @@ def _retained(original: Object, patch: Object) -> set[str] | None:
     return kept & original.keys()
 
 
-def _merge_key(result: Object, key: str, value: Any, type_: str) -> None:
+def _merge_key(result: Object, key: str, value: object, type_: str) -> None:
     """Merge one entry of a patch into the mapping `result`."""
     if key.startswith(_REMOVE):
         _remove_primitives(result, key.removeprefix(_REMOVE), value)
@@ -180,7 +180,7 @@ def _merge_key(result: Object, key: str, value: Any, type_: str) -> None:
         result[key] = without_directives(value)
 
 
-def _remove_primitives(result: Object, key: str, value: Any) -> None:
+def _remove_primitives(result: Object, key: str, value: object) -> None:
     if not is_list(value):
         raise PatchError("invalid patch format of primitive list")
     gone = set(positions(value, ""))
@@ -232,11 +232,11 @@ def _merged_by_key(original: list[Any], patch: list[Any], type_: str, key: str) 
     return in_order(list(merged.values()), rest, original, key)
 
 
-def _directive(value: Any) -> Any:
+def _directive(value: object) -> Any:
     return value.get(_PATCH, "") if is_mapping(value) else ""
 
 
-def _ordered(result: Object, patch: Object, directive: str, order: Any, type_: str) -> None:
+def _ordered(result: Object, patch: Object, directive: str, order: object, type_: str) -> None:
     """Merge the list of a `$setElementOrder/…`, and bring it into that order."""
     key = directive.removeprefix(_ORDER)
     original, change = result.get(key), patch.get(key, [])

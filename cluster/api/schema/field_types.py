@@ -48,7 +48,7 @@ _TYPES: Final[dict[type, str]] = {
 """JSON's types as msgspec calls them."""
 
 
-def in_words(problem: str, place: str, obj: Any) -> tuple[str, str]:
+def in_words(problem: str, place: str, obj: object) -> tuple[str, str]:
     """Return the place of a wrong value ("spec.tasks[0].replicas"), the expected and the found type, from msgspec's
     message.
     """
@@ -80,7 +80,7 @@ def _values(steps: list[tuple[str, str]], value: Any, place: str) -> Iterator[tu
         yield from _values(rest, value[key], f"{place}.{key}" if place else key)
 
 
-def _is_meant(problem: str, value: Any) -> bool:
+def _is_meant(problem: str, value: object) -> bool:
     """Return whether msgspec says this of the value."""
     if problem.startswith(FORM):
         return isinstance(value, str) and re.match(PATTERNS[_form_of(problem)], value) is None
@@ -98,13 +98,13 @@ def _form_of(problem: str) -> str:
     return next(name for name, pattern in PATTERNS.items() if repr(pattern)[1:-1] in problem)
 
 
-def _of_wrong_form(problem: str, value: Any) -> str:
+def _of_wrong_form(problem: str, value: object) -> str:
     form = _form_of(problem)
     described = _described(value)
     return f"{described}: {_problem_of(value)}" if form == "quantity" else f"expected {FORMS[form]}, was {described}"
 
 
-def _problem_of(value: Any) -> str:
+def _problem_of(value: object) -> str:
     try:
         return str(quantity_of(value))
     except QuantityError as error:
@@ -151,6 +151,6 @@ def key_problems(key: str, obj: Object) -> list[Cause]:
     return type_problems("", "", key, obj) if kind is None else type_problems(kind.group, kind.version, kind.kind, obj)
 
 
-def status_problems(key: str, status: Any) -> list[Cause]:
+def status_problems(key: str, status: object) -> list[Cause]:
     """Return `type_problems` of an object's status alone."""
     return key_problems(key, {"metadata": {}, "spec": {}, "status": status})

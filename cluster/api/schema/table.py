@@ -131,7 +131,7 @@ def of_kind(group: str, version: str, kind: str) -> SchemaMessage | None:
     return message(name) if name else None
 
 
-def of_type(api_version: Any, kind: Any) -> SchemaMessage | None:
+def of_type(api_version: object, kind: object) -> SchemaMessage | None:
     """Return the message of an object's apiVersion and kind, whatever their types."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None

@@ -42,7 +42,7 @@ def duplicate_fields(text: bytes) -> list[str]:
     return found[:_MOST_DUPLICATES]
 
 
-def _look(value: Any, path: str, found: list[str]) -> None:
+def _look(value: object, path: str, found: list[str]) -> None:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for name, each in value:
@@ -79,7 +79,7 @@ def misplaced_fields(obj: Object, shape: Shape) -> list[Misplaced]:
     return found
 
 
-def pruned(value: Any, shape: Shape) -> Any:
+def pruned(value: object, shape: Shape) -> Any:
     """Return the value without the fields that its kind does not have, as a server stores it."""
     if is_list(value) and shape.sort == "list":
         item = shape.item()
@@ -93,7 +93,7 @@ def pruned(value: Any, shape: Shape) -> Any:
     }
 
 
-def _without_removals(value: Any) -> Any:
+def _without_removals(value: object) -> Any:
     if is_list(value):
         return [_without_removals(each) for each in value]
     if not is_mapping(value):
@@ -105,7 +105,7 @@ def _without_removals(value: Any) -> Any:
     }
 
 
-def _look_for_unknown(value: Any, shape: Shape, path: str, found: list[Misplaced]) -> None:
+def _look_for_unknown(value: object, shape: Shape, path: str, found: list[Misplaced]) -> None:
     if len(found) >= _MOST:
         return
     if is_list(value) and shape.sort == "list":
@@ -163,7 +163,7 @@ def _settler(type_: str) -> Settler | None:
     return partial(_settle_fields, found) if found else None
 
 
-def _settle_fields(fields: Sequence[tuple[str, Settler]], holder: Any) -> Any:
+def _settle_fields(fields: Sequence[tuple[str, Settler]], holder: object) -> Any:
     if is_mapping(holder):
         for field, settle in fields:
             value: Any = holder.get(field)
@@ -172,25 +172,25 @@ def _settle_fields(fields: Sequence[tuple[str, Settler]], holder: Any) -> Any:
     return holder
 
 
-def _settle_values(settle: Settler, values: Any) -> Any:
+def _settle_values(settle: Settler, values: object) -> Any:
     if is_mapping(values):
         for name, each in values.items():
             values[name] = settle(each)
     return values
 
 
-def _settle_items(settle: Settler, items: Any) -> Any:
+def _settle_items(settle: Settler, items: object) -> Any:
     if is_list(items):
         items[:] = [settle(each) for each in items]
     return items
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: object) -> Any:
     # the same few texts come again and again: reading one takes 3 µs
     return _canonical_text(value) if value.__class__ is str else _canonical_amount(value)
 
 
-def _canonical_amount(value: Any) -> Any:
+def _canonical_amount(value: object) -> Any:
     try:
         return quantity_of(value).canonical()
     except QuantityError:
@@ -219,14 +219,14 @@ class Mistyped(NamedTuple):
     found: str
 
 
-def mistyped(value: Any, shape: Shape) -> list[Mistyped]:
+def mistyped(value: object, shape: Shape) -> list[Mistyped]:
     """Return every value of a wrong type, a hundred at most; null is allowed everywhere, as an absent field."""
     found: list[Mistyped] = []
     _look_at(value, shape, "", found)
     return found
 
 
-def _look_at(value: Any, shape: Shape, path: str, found: list[Mistyped]) -> None:
+def _look_at(value: object, shape: Shape, path: str, found: list[Mistyped]) -> None:
     if value is None or len(found) >= _MOST or shape.sort == "any":
         return
     if shape.sort == "scalar":
@@ -245,7 +245,7 @@ def _look_at(value: Any, shape: Shape, path: str, found: list[Mistyped]) -> None
         found.append(Mistyped(path, "object" if shape.sort == "map" else "array", json_type(value)))
 
 
-def _fits(value: Any, shape: Shape) -> bool:
+def _fits(value: object, shape: Shape) -> bool:
     """Return whether a value is a scalar of the shape's type."""
     scalar = shape.scalar
     if value.__class__ is str and scalar == "string":
@@ -253,7 +253,7 @@ def _fits(value: Any, shape: Shape) -> bool:
     return not scalar or json_type(value) in _FITS.get(scalar, (scalar,))
 
 
-def json_type(value: Any) -> str:
+def json_type(value: object) -> str:
     """Return the JSON type of a value: a number without a fraction is an integer."""
     match value:
         case None:

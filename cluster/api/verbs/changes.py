@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api import checks, metadata, patches, refusals
 from pumice.cluster.api.admission import admission_of, certificate_requests, ephemeral_containers, resizes
@@ -112,7 +112,7 @@ class Changes:
         return self.write(found, new, request, moment)
 
     def write(
-        self, found: FoundObject, new: Object, request: Patch, moment: RequestMoment, *, owners: Any = None
+        self, found: FoundObject, new: Object, request: Patch, moment: RequestMoment, *, owners: object = None
     ) -> Accepted | Refused:
         """Write the patched object; `owners`: its managedFields when it was applied."""
         if causes := checks.changed_shape(self._registry, found.kind, new, nulls=may_hold_null(request.blob)):
@@ -162,7 +162,7 @@ class Changes:
     # --- parts
 
     def _change(
-        self, found: FoundObject, new: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any = None
+        self, found: FoundObject, new: Object, request: Update | Patch, moment: RequestMoment, *, owners: object = None
     ) -> Accepted | Refused:
         """Write the part of an object that the request is about."""
         _, kind, old = found
@@ -203,7 +203,7 @@ class Changes:
         return self._registry.written(key, new, moment.user, dry_run=dry_run)
 
     def _owned(
-        self, found: FoundObject, new: Object, subresource: str, moment: RequestMoment, owners: Any, *, applied: bool
+        self, found: FoundObject, new: Object, subresource: str, moment: RequestMoment, owners: object, *, applied: bool
     ) -> Object:
         """Return the object with its owners: those of an apply, or those after an update that may have added some."""
         if owners is not None:
@@ -211,7 +211,7 @@ class Changes:
         return new if applied else tracked(self._registry.kinds, found.kind, found.obj, new, subresource, moment)
 
     def _change_status(
-        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any
+        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: object
     ) -> Accepted | Refused:
         key, kind, old = found
         if not kind.status:
@@ -224,7 +224,7 @@ class Changes:
         return self._replace(found, new, moment, dry_run=request.dry_run)
 
     def _change_part(
-        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: Any
+        self, found: FoundObject, given: Object, request: Update | Patch, moment: RequestMoment, *, owners: object
     ) -> Accepted | Refused:
         """Write what of an object is written under a path of its own."""
         key, kind, old = found

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api import metadata, refusals
 from pumice.cluster.api.admission.namespaces import new_namespace
@@ -41,7 +41,7 @@ class Creation:
         return self.create_object(obj, moment, dry_run=dry_run, nulls=may_hold_null(blob))
 
     def create_object(
-        self, obj: Object, moment: RequestMoment, *, dry_run: bool = False, nulls: bool = True, owners: Any = None
+        self, obj: Object, moment: RequestMoment, *, dry_run: bool = False, nulls: bool = True, owners: object = None
     ) -> Accepted | Refused:
         """Create plain data, which is changed on the way; `nulls`: the object may contain some.
 
@@ -57,7 +57,7 @@ class Creation:
             return refused
         return self._store(new, owners)
 
-    def _store(self, new: NewObject, owners: Any) -> Accepted:
+    def _store(self, new: NewObject, owners: object) -> Accepted:
         """Stamp and store an object that has passed all checks; `owners`: its managedFields when it is applied."""
         key, kind, obj, moment = new.key, new.kind, new.obj, new.moment
         lookup = self._registry.lookup

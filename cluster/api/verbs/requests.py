@@ -63,7 +63,7 @@ def name_of(obj: Object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: object) -> Any:
     """Return a copy of plain data without nulls in mappings, as after `drop_nulls`."""
     if is_mapping(value):
         return {
@@ -76,7 +76,7 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def drop_nulls(value: Any) -> None:
+def drop_nulls(value: object) -> None:
     """Make absent fields of the nulls in an object, as Kubernetes does."""
     if is_mapping(value):
         for name in [name for name, item in value.items() if item is None]:

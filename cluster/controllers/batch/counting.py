@@ -31,6 +31,7 @@ def written_indexes(indexes: Iterable[int]) -> str:
     run: list[int] = []
     for index in [*sorted(set(indexes)), None]:
         if run and (index is None or index != run[-1] + 1):
+            # "1,2" and "1-3", as Kubernetes writes completedIndexes: clients compare the text.
             parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(each) for each in run]
             run = []
         if index is not None:
@@ -45,6 +46,7 @@ def read_indexes(text: object, below: int) -> set[int]:
         first, _, last = part.partition("-")
         low, high = whole_number(first), whole_number(last or first)
         if low is not None and high is not None:
+            # Cut at the number of completions: a status with "0-999999999" would fill memory.
             found.update(range(low, min(high + 1, below)))
     return found
 
@@ -98,6 +100,7 @@ def has_failed(job: Object, pod: Object) -> bool:
     """
     if phase(pod) == "Failed":
         return True
+    # With podReplacementPolicy Failed a terminating pod counts at its end, so that no replacement runs beside it.
     return is_leaving(pod) and phase(pod) != "Succeeded" and not replaces_failed_only(job)
 
 
@@ -106,6 +109,7 @@ def first_gone(job: Object, pods: Sequence[Object]) -> GonePods:
     status = section(job, "status")
     succeeded = sum(phase(pod) == "Succeeded" for pod in pods)
     failed = sum(has_failed(job, pod) and is_counted(job, pod) for pod in pods)
+    # A restarted controller sees fewer pods than it has counted; the difference went while it was away.
     return GonePods(max((status.get("succeeded") or 0) - succeeded, 0), max((status.get("failed") or 0) - failed, 0))
 
 
@@ -129,6 +133,7 @@ def counted(job: Object, pods: Sequence[Object], gone: GonePods) -> JobProgress:
     for pod in pods:
         if is_leaving(pod) and phase(pod) not in ENDED:
             count.terminating.append(pod)
+        # Taken away by the controller itself: neither a failure nor active.
         if pod["metadata"]["uid"] in gone.spared:
             continue
         if is_active(pod):
@@ -151,6 +156,7 @@ def _count_indexes(job: Object, count: JobProgress) -> None:
     below = spec.get("completions") or 0
     count.done = read_indexes(status.get("completedIndexes"), below)
     count.done |= {index for pod in count.succeeded_pods if (index := index_of(pod)) is not None and index < below}
+    # Not pods: an index that succeeded twice, after a controller's restart, is one success.
     count.succeeded = len(count.done)
     count.failed_indexes = read_indexes(status.get("failedIndexes"), below) - count.done
     for pod in count.failed_pods:

@@ -44,6 +44,7 @@ def verdict_on(job: Object, pod: Object) -> FailureVerdict:
                 return FailureVerdict(why=matched)
             case "FailIndex" if job["spec"].get("backoffLimitPerIndex") is not None:
                 return FailureVerdict(fails_index=True)
+            # Count: the first rule that matches ends the search, and the limits below decide.
             case _:
                 break
     limit = job["spec"].get("backoffLimitPerIndex")
@@ -68,6 +69,7 @@ def _matched(rule: Object, pod: Object, number: int) -> str:
     who, by = f"{meta['namespace']}/{meta['name']}", f"matching {rule.get('action')} rule at index {number}"
     codes = section(rule, "onExitCodes")
     for name, code in _exit_codes(status) if codes else ():
+        # Exit code 0 never matches, not even `NotIn`: a container that succeeded is no failure.
         if codes.get("containerName") in (None, name) and code and _holds(codes, code):
             return f"Container {name} for pod {who} failed with exit code {code} {by}"
     for wanted in rule.get("onPodConditions") or ():
@@ -96,7 +98,9 @@ def past_limit(job: Object, failed: int, pods: Sequence[Object]) -> bool:
         return True
     if section(section(job["spec"], "template"), "spec").get("restartPolicy") != "OnFailure":
         return False
+    # Restarts in place replace no pod, so failed pods alone would never reach the limit.
     restarts = sum(each.get("restartCount") or 0 for pod in pods for each in _containers(pod))
+    # Kubernetes' own asymmetry (`pastBackoffLimitOnFailure`): with a limit of 0 the first restart is one too many.
     return restarts > 0 if limit == 0 else restarts >= limit
 
 
@@ -133,6 +137,7 @@ def again_at(failed: Iterable[Object], succeeded: Iterable[Object]) -> float:
     the last success, at most ten minutes.
     """
     since = max([ended_at(pod) for pod in succeeded], default=0.0)
+    # Only failures after the last success: a success resets the back-off.
     times = sorted(at for at in map(ended_at, failed) if at > since)
     if not times:
         return 0.0

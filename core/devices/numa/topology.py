@@ -64,7 +64,7 @@ def read_topology(obj: Object) -> Topology:
     return Topology(places, reserved, cpu_policy, policy, allocatable, _assigned(spec.get("podAllocations")))
 
 
-def _assigned(said: Any) -> frozenset[str]:
+def _assigned(said: object) -> frozenset[str]:
     found: set[str] = set()
     items: list[Any] = said if isinstance(said, list) else []  # pyright: ignore[reportUnknownVariableType]
     for each in items:

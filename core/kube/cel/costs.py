@@ -92,14 +92,14 @@ def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None
             _pay_value(value, spend, _times(operation, value))
 
 
-def _times(operation: str, value: Any) -> int:
+def _times(operation: str, value: object) -> int:
     """Return how many steps each value of a list costs: Python compares most texts and whole numbers itself."""
     if operation in _COMPARING or (operation in _ORDERING and is_list(value) and value and _is_slow(value[0])):
         return _OF_COMPARING
     return 1
 
 
-def _is_slow(value: Any) -> bool:
+def _is_slow(value: object) -> bool:
     return isinstance(value, float | list | dict)
 
 
@@ -110,7 +110,7 @@ def pay_result(value: Sized, names: Mapping[str, Any]) -> None:
         spend(len(value) // _LETTERS)
 
 
-def _pay_value(value: Any, spend: Callable[[int], None], times: int = 1) -> None:
+def _pay_value(value: object, spend: Callable[[int], None], times: int = 1) -> None:
     """Pay for looking at all parts of a value, and at a shared part each time that it occurs."""
     if isinstance(value, str | bytes):
         spend(len(value) // _LETTERS)

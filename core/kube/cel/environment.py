@@ -36,7 +36,7 @@ def _valid(read: Function) -> Function:
 
 
 def _comparing(*found: int) -> Function:
-    def holds(left: Any, right: Any) -> bool:
+    def holds(left: object, right: object) -> bool:
         return compare(left, right) in found
 
     return holds
@@ -49,7 +49,7 @@ def _counting(unit: int) -> Function:
     return counted
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: object) -> Any:
     return value
 
 
@@ -60,7 +60,7 @@ def _part(place: int) -> Function:
     return number
 
 
-def _constant(value: Any) -> Function:
+def _constant(value: object) -> Function:
     def constant(*_: Any) -> Any:
         return value
 

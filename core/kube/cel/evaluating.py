@@ -89,7 +89,7 @@ def _map(tree: CelNode, names: Mapping[str, Any]) -> dict[Any, Any]:
     return found
 
 
-def _put(found: dict[Any, Any], key: Any, value: Any) -> None:
+def _put(found: dict[Any, Any], key: object, value: object) -> None:
     if has_key(found, key):
         raise ExpressionError(f"Failed with repeated key: {shown(key)}")
     try:
@@ -108,7 +108,7 @@ def _field(name: str) -> str:
     return _MARK.sub(lambda match: _MARKS.get(match[1], match[1]), name) if "__" in name else name
 
 
-def _selected(owner: Any, key: str) -> Any:
+def _selected(owner: object, key: str) -> Any:
     """Return a field, or a key of a map. Raises ExpressionError."""
     if isinstance(owner, OptionalValue):
         return _optional(owner, key, _selected)
@@ -121,7 +121,7 @@ def _selected(owner: Any, key: str) -> Any:
     raise ExpressionError(f"no such key: {key[:80]}" if owner is None else "no such overload: member of a value")
 
 
-def _at(owner: Any, key: Any) -> Any:
+def _at(owner: object, key: object) -> Any:
     """Return what an index stands for. Raises ExpressionError."""
     if isinstance(owner, OptionalValue):
         return _optional(owner, key, _at)
@@ -143,7 +143,7 @@ def _at(owner: Any, key: Any) -> Any:
     raise ExpressionError(f"no such key: {key[:80] if isinstance(key, str) else shown(key)}")
 
 
-def _optional(owner: Any, key: Any, look_up: Callable[[Any, Any], Any]) -> OptionalValue:
+def _optional(owner: object, key: object, look_up: Callable[[Any, Any], Any]) -> OptionalValue:
     """Return a key of what may be absent, also of what has no keys at all, such as null."""
     if isinstance(owner, OptionalValue):
         if not owner.there:
@@ -287,7 +287,7 @@ def _attempted(name: str, work: Callable[[], Any]) -> Any:
         raise ExpressionError(f"{name}: {error}") from error
 
 
-def _mapped_optional(name: str, tree: CelNode, owner: Any, names: Mapping[str, Any]) -> Any:
+def _mapped_optional(name: str, tree: CelNode, owner: object, names: Mapping[str, Any]) -> Any:
     if not isinstance(owner, OptionalValue):
         raise ExpressionError(f"no such overload: {name} of {kind_of(owner)}")
     if not owner.there:
@@ -296,7 +296,7 @@ def _mapped_optional(name: str, tree: CelNode, owner: Any, names: Mapping[str, A
     return OptionalValue(value) if name == "optMap" else value
 
 
-def _scopes(owner: Any, tree: CelNode, variables: int, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _scopes(owner: object, tree: CelNode, variables: int, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the names in each round: values of a list or keys of a map; place or key and value for two variables."""
     if not is_collection(owner):
         raise ExpressionError(f"no such overload: {cast('tuple[str, int]', tree.value)[0]}")
@@ -320,7 +320,7 @@ def _read(tree: CelNode, names: Mapping[str, Any]) -> Any:
     return _attempted("conversion", lambda: _converted(evaluate(tree.parts[0], names), kind, names))
 
 
-def _converted(value: Any, kind: CelType, names: Mapping[str, Any]) -> Any:
+def _converted(value: object, kind: CelType, names: Mapping[str, Any]) -> Any:
     if isinstance(value, OptionalValue):
         return OptionalValue(_converted(value.value, kind, names)) if value.there else value
     if kind.reading == "double" and isinstance(value, int) and not isinstance(value, bool):

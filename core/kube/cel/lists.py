@@ -53,7 +53,7 @@ def is_sorted(values: list[Any]) -> bool:
     return all(_sign(one, other) != 1 for one, other in itertools.pairwise(values))
 
 
-def _sign(one: Any, other: Any) -> int:
+def _sign(one: object, other: object) -> int:
     """Compare two values; NaN, which has no order, neither comes first nor last."""
     try:
         return compare(one, other)
@@ -98,12 +98,12 @@ def _extreme(values: list[Any], name: str, worse: int) -> Any:
     return found
 
 
-def index_of(values: list[Any], wanted: Any) -> int:
+def index_of(values: list[Any], wanted: object) -> int:
     """Return where a value stands first, -1 if nowhere."""
     return next((place for place, each in enumerate(values) if equal(each, wanted)), -1)
 
 
-def last_index_of(values: list[Any], wanted: Any) -> int:
+def last_index_of(values: list[Any], wanted: object) -> int:
     """Return where a value stands last, -1 if nowhere."""
     return next((place for place in reversed(range(len(values))) if equal(values[place], wanted)), -1)
 
@@ -192,7 +192,7 @@ def is_in(wanted: Any, values: Any) -> bool:
     return has_key(values, wanted) if is_map(values) else contains(values, wanted)
 
 
-def of_non_zero(value: Any) -> OptionalValue:
+def of_non_zero(value: object) -> OptionalValue:
     """Return a value that is not the zero of its type, none otherwise."""
     return NONE if is_zero(value) else OptionalValue(value)
 
@@ -214,7 +214,7 @@ def either(one: OptionalValue, other: OptionalValue) -> OptionalValue:
     return one if one.there else other
 
 
-def either_value(one: OptionalValue, other: Any) -> Any:
+def either_value(one: OptionalValue, other: object) -> Any:
     """Return the value that is there, or another one."""
     return one.value if one.there else other
 

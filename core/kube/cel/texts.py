@@ -148,7 +148,7 @@ def contains(text: str, part: str) -> bool:
     return part in text
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a value as `string(value)` has it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -211,7 +211,7 @@ def _precision(template: str, start: int) -> tuple[int, int]:
     return int(digits), end
 
 
-def _written(clause: tuple[str, int], value: Any) -> str:
+def _written(clause: tuple[str, int], value: object) -> str:
     """Return a value as a clause of a format requests it."""
     kinds, why, write = VERBS[clause[0]]
     if kind_of(value) not in kinds:
@@ -219,7 +219,7 @@ def _written(clause: tuple[str, int], value: Any) -> str:
     return write(value, clause[1])
 
 
-def _shown(value: Any, _: int = 0) -> str:
+def _shown(value: object, _: int = 0) -> str:
     if is_list(value):
         return "[" + ", ".join(map(_inner, value)) + "]"
     if is_map(value):
@@ -228,7 +228,7 @@ def _shown(value: Any, _: int = 0) -> str:
     return "null" if value is None else text_of(value)
 
 
-def _inner(value: Any) -> str:
+def _inner(value: object) -> str:
     """Return a value inside a list or map: as a literal of CEL."""
     if isinstance(value, str):
         return _go_quoted(value)
@@ -266,12 +266,12 @@ def _special(number: float) -> str:
     return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
 
 
-def _fixed(value: Any, digits: int) -> str:
+def _fixed(value: object, digits: int) -> str:
     number = _number_of(value)
     return f"{number:,.{digits}f}" if math.isfinite(number) else _special(number)
 
 
-def _scientific(value: Any, digits: int) -> str:
+def _scientific(value: object, digits: int) -> str:
     number = _number_of(value)
     if not math.isfinite(number):
         return _special(number)

@@ -167,7 +167,7 @@ def _zone(name: str) -> tzinfo | timedelta:
     if ":" in name:
         match = _OFFSET.fullmatch(name)
         if match is None or not 0 <= int(match[2]) <= 59 or abs(int(match[1])) > _MOST_HOURS:
-            raise TimeError(f"{name[:80]!r} is no offset such as +02:00")
+            raise TimeError(f"{name[:80]!r} is not an offset such as +02:00")
         minutes = int(match[2]) * (-1 if name.startswith("-") else 1)
         return timedelta(hours=int(match[1]), minutes=minutes)
     if name in ("", "UTC", "Local"):

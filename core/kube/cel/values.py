@@ -67,7 +67,7 @@ class ListMap(list[Any]):
 
     keys: tuple[str, ...] = ()
 
-    def key_of(self, element: Any) -> tuple[Any, ...]:
+    def key_of(self, element: object) -> tuple[Any, ...]:
         """Return what an element is known by."""
         return tuple(repr(element.get(key)) for key in self.keys) if is_map(element) else (repr(element),)
 
@@ -133,7 +133,7 @@ QUICK: Final = frozenset({str, int, Uint, bool})
 """Classes whose values, among themselves, are compared by Python as CEL does."""
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: object, right: object) -> bool:
     """Return whether two values are equal: numbers of different types may be, other values may not."""
     one, other = left.__class__, right.__class__
     if one in _NUMBERS:
@@ -155,7 +155,7 @@ def one_class(values: list[Any]) -> type | None:
     return classes.pop() if len(classes) == 1 else None
 
 
-def unequal(left: Any, right: Any) -> bool:
+def unequal(left: object, right: object) -> bool:
     """Return whether two values are not equal."""
     return not equal(left, right)
 
@@ -179,7 +179,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     return len(left) == len(right) and all(has_key(right, key) and equal(left[key], right[key]) for key in left)
 
 
-def contains(values: list[Any], wanted: Any) -> bool:
+def contains(values: list[Any], wanted: object) -> bool:
     """Return whether one of the values is equal to it."""
     if wanted.__class__ in QUICK:  # Python looks faster, and takes more values for equal
         try:
@@ -191,7 +191,7 @@ def contains(values: list[Any], wanted: Any) -> bool:
     return any(equal(each, wanted) for each in values)
 
 
-def has_key(owner: dict[Any, Any], key: Any) -> bool:
+def has_key(owner: dict[Any, Any], key: object) -> bool:
     """Return whether a map has a key. Python takes True for 1, CEL does not."""
     try:
         if key not in owner:
@@ -233,7 +233,7 @@ def truth(value: object) -> bool:
     return value
 
 
-def is_zero(value: Any) -> bool:
+def is_zero(value: object) -> bool:
     """Return whether a value is the zero of its type: empty, 0, false or null."""
     if isinstance(value, OptionalValue):
         return not value.there or is_zero(value.value)

@@ -241,7 +241,7 @@ def _name(value: object) -> str:
     return _NAMES.get(type(value), "object")
 
 
-def _checked(value: Any, shape: ReplyShape, field: str) -> Any:
+def _checked(value: object, shape: ReplyShape, field: str) -> Any:
     kind = shape.fields[field]
     misplaced = isinstance(value, bool) and kind != "bool"
     if misplaced or not isinstance(value, _TAKES[kind]):
@@ -254,7 +254,7 @@ def _checked(value: Any, shape: ReplyShape, field: str) -> Any:
     return value
 
 
-def _score(value: Any, shape: ReplyShape, field: str) -> float:
+def _score(value: object, shape: ReplyShape, field: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(value, shape, field, "float64")
     try:

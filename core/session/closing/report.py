@@ -101,6 +101,7 @@ def gauges_of(tellers: Iterable[QueueTeller], apart: bool) -> tuple[QueueTables,
     """
     tables = _said(teller.gauges() for teller in tellers)
     alike = all(each.queues == tables[0].queues for each in tables)
+    # Volcano's gauges are global (metrics/queue.go), so what one plugin sets another overwrites.
     return tables if apart or len(tables) < 2 or not alike else (reduce(QueueTables.then, tables),)
 
 
@@ -121,6 +122,7 @@ def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
 
 def _tellers_later(session: Session) -> Callable[[], Tellers]:
     tellers = session.tellers
+    # A spared session has not opened the plugins that would answer; they are opened for the first reader.
     return session.later or (lambda: tellers)
 
 
@@ -151,6 +153,7 @@ def task_at_open(session: Session, task: Task) -> TaskAtOpen:
         return _task_at_open(session, task)
     finally:
         if not asked_before:
+            # Undone: a cycle with a reader must decide what a cycle without one decides.
             session.pre_filtered.discard(task.row)
         session.counted.pop(task.row, None)
         if counted is not None:
@@ -162,6 +165,7 @@ def _task_at_open(session: Session, task: Task) -> TaskAtOpen:
         search = session.search_for(task, room=False)
     except FitFailure as failure:
         return TaskAtOpen(pre_predicate=str(failure))
+    # Without the error cache: a reader wants each node's own reason, not the one remembered for its role.
     search.refresh(ErrorCache(enabled=False))
     names = session.nodes.names
     rejected: dict[str, str] = {}

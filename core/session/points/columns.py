@@ -35,7 +35,7 @@ At = int | Rows
 class Readable(Protocol[V_co]):
     """A column as a rule reads it: `cells[at]` is a number, or a new or borrowed array [len(rows)]."""
 
-    def __getitem__(self, at: Any, /) -> V_co: ...
+    def __getitem__(self, at: object, /) -> V_co: ...
 
 
 class RowReader(Generic[V]):

@@ -94,7 +94,7 @@ FORMS: Final[dict[str, tuple[type, str]]] = {
 class Answered:
     """An earlier form's answers, as a function over rows."""
 
-    def __init__(self, given: Any, ask: str) -> None:
+    def __init__(self, given: object, ask: str) -> None:
         self._given, self._ask = given, ask
 
     def __call__(self, rows: Rows, /) -> Any:

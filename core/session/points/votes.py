@@ -109,9 +109,12 @@ class Ballot(Point[Callable[[S], Vote]], Generic[S]):
             for plugin, ask in tier:
                 answer = ask(subject)
                 if heard is not None:
+                    # Recorded before the verdict: a reader also wants the votes of the plugins that permitted.
                     heard.votes.append((self.tier_numbers[place], plugin, WORDS[sign(answer)]))
                 if answer < 0:
                     return plugin
+                # Only at the end of the tier: a later plugin of the same tier may still reject (session_plugins.go,
+                # JobEnqueueable).
                 permitted = permitted or answer > 0
             if permitted:
                 return None
@@ -151,6 +154,7 @@ class AdmissionBallot(Ballot["Job"]):
         Those of the first tier decide: they permit a task that none of them rejects. A permit that charges must be the
         last one, since it stands although a later plugin rejects the job.
         """
+        # The first tier alone: when all of its plugins permit or reject, later tiers are never asked.
         names = [name for name, _ in self.tiers[0]] if self.tiers else []
         found = tuple([self._refusals[name] for name in names if name in self._refusals])
         asked_last = not any(refusals.charges for refusals in found[:-1])

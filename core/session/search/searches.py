@@ -212,7 +212,7 @@ class Searches:
         search.task = task
         return search
 
-    def _renew(self, kind: Any, search: NodeSearch) -> NodeSearch:
+    def _renew(self, kind: object, search: NodeSearch) -> NodeSearch:
         """Drop the search that was used longest ago."""
         self._kept.pop(kind, None)
         self._kept[kind] = search

@@ -98,12 +98,12 @@ class Elections:
         self._trail = trail
         self.held: list[Election] = []
 
-    def hear(self, point: str, subject: Any, candidates: Sequence[Task]) -> Hearing | None:
+    def hear(self, point: str, subject: object, candidates: Sequence[Task]) -> Hearing | None:
         """Begin a choice among candidates on one node; None without candidates or without a reader."""
         election = self._begin(point, subject, candidates) if candidates else None
         return None if election is None else Hearing(election)
 
-    def hear_many(self, point: str, subject: Any, batch: TaskBatch) -> HearingOfMany | None:
+    def hear_many(self, point: str, subject: object, batch: TaskBatch) -> HearingOfMany | None:
         """Begin a choice among candidates on many nodes; None without candidates or without a reader."""
         found: dict[int, Election] = {}
         for place, here in enumerate(batch.by_node()):
@@ -112,7 +112,7 @@ class Elections:
                 found[place] = election
         return HearingOfMany(found, batch) if found else None
 
-    def _begin(self, point: str, subject: Any, candidates: Sequence[Task]) -> Election | None:
+    def _begin(self, point: str, subject: object, candidates: Sequence[Task]) -> Election | None:
         trail = self._trail
         preemptor, job = _who(subject)
         if trail.brief:

@@ -66,12 +66,12 @@ def compare_outcome(expected: Mapping[str, Any], found: Mapping[str, Any], where
     return differences
 
 
-def compare_value(group: Group, expected: Any, found: Any, path: str) -> list[Difference]:
+def compare_value(group: Group, expected: object, found: object, path: str) -> list[Difference]:
     """Return differences of two plain values, as deep as both are mappings. Numbers are compared as float64."""
     return [Difference(group, *parts) for parts in _walk(expected, found, path)]
 
 
-def _walk(expected: Any, found: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def _walk(expected: object, found: object, path: str) -> Iterator[tuple[str, Any, Any]]:
     if is_mapping(expected):
         right = found if is_mapping(found) else {}
         for key in sorted({*expected, *right}):
@@ -86,11 +86,11 @@ def _equal(expected: Any, found: Any) -> bool:
     return bool(expected == found)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if is_list(value) and value and all(is_mapping(one) for one in value):
         return "; ".join(_condition(one) for one in value)
     return repr(value)

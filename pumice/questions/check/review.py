@@ -46,7 +46,7 @@ def _policies(obj: Object) -> Iterator[Object]:
             yield from _mappings(part.get("policies"))
 
 
-def _mappings(said: Any) -> Iterator[Object]:
+def _mappings(said: object) -> Iterator[Object]:
     """Yield the mappings of a list; the API reports other items."""
     yield from (each for each in said if is_mapping(each)) if is_list(said) else ()
 

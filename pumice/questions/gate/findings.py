@@ -128,7 +128,7 @@ def _demand(obj: Object) -> Demand | None:
     return None
 
 
-def _of(obj: Object, queue: Any, priority: Any, pods: list[tuple[int, Object]], minimum: int) -> Demand:
+def _of(obj: Object, queue: object, priority: object, pods: list[tuple[int, Object]], minimum: int) -> Demand:
     meta = obj["metadata"]
     named = text_map(section(pods[0][1], "metadata").get("annotations")).get(QUEUE_NAME) if pods else None
     return Demand(

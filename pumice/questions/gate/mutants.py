@@ -123,7 +123,7 @@ def _of_plugin(head: Side, document: Any, number: int, place: int, plugin: Any) 
         yield from _with_config(f"plugin {name} loses its arguments", head, bare)
 
 
-def _with_config(change: str, head: Side, document: Any) -> Iterator[Mutant]:
+def _with_config(change: str, head: Side, document: object) -> Iterator[Mutant]:
     text = dump_yaml(document)
     try:
         settings, config = parse_or_built_in(text, source=head.source, lenient=True)
@@ -174,11 +174,11 @@ def _swapped(
     yield f"{kind} {names} change places", replace(head, name=HEAD, objects=tuple(objects))
 
 
-def _with_value(obj: Object, value: Any) -> Object:
+def _with_value(obj: Object, value: object) -> Object:
     return {**obj, "value": value}
 
 
-def _with_weight(obj: Object, value: Any) -> Object:
+def _with_weight(obj: Object, value: object) -> Object:
     return {**obj, "spec": {**section(obj, "spec"), "weight": value}}
 
 

@@ -290,7 +290,7 @@ def _with_pods(obj: Object, pods: int) -> Object:
     return made
 
 
-def _round_durations(value: Any) -> Any:
+def _round_durations(value: object) -> Any:
     if is_list(value):
         return [_round_durations(one) for one in value]
     if not is_mapping(value):
@@ -298,7 +298,7 @@ def _round_durations(value: Any) -> Any:
     return {key: _rounded(one) if key == DURATION else _round_durations(one) for key, one in value.items()}
 
 
-def _rounded(said: Any) -> Any:
+def _rounded(said: object) -> Any:
     seconds = duration_s(said) if isinstance(said, str) else None
     return said if not seconds else duration_text(float(max(1, round(seconds / 10) * 10)))
 

@@ -90,7 +90,7 @@ def _as_stated(node: Object, own: Mapping[Any, Object]) -> Object:
     return merged if taints is None else {**merged, "spec": {**section(node, "spec"), "taints": taints}}
 
 
-def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
+def _renamed(value: object, renamed: Mapping[str, str]) -> Any:
     if not renamed:
         return value
     if is_list(value):
@@ -143,7 +143,7 @@ def arriving_at(obj: Object, at_s: float) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
-def _stretched(value: Any, factor: float) -> Any:
+def _stretched(value: object, factor: float) -> Any:
     if is_list(value):
         return [_stretched(one, factor) for one in value]
     if not is_mapping(value):
@@ -151,7 +151,7 @@ def _stretched(value: Any, factor: float) -> Any:
     return {key: _longer(one, factor) if key == DURATION else _stretched(one, factor) for key, one in value.items()}
 
 
-def _longer(said: Any, factor: float) -> Any:
+def _longer(said: object, factor: float) -> Any:
     seconds = duration_s(said) if isinstance(said, str) else None
     return said if not seconds else duration_text(max(0.001, seconds * factor))
 

@@ -98,7 +98,7 @@ CHUNK: Final = 10_000
 class TableWriter(Protocol):
     """Takes rows one by one."""
 
-    def write(self, row: Any) -> None:
+    def write(self, row: object) -> None:
         """Write one more row."""
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class CsvWriter:
         self._csv = csv.writer(file, lineterminator="\n")
         self._csv.writerow(self._names)
 
-    def write(self, row: Any) -> None:
+    def write(self, row: object) -> None:
         """Write one more row."""
         self._csv.writerow([_cell(getattr(row, name)) for name in self._names])
 
@@ -137,7 +137,7 @@ class ParquetWriter:
         self._arrow, self._rows = arrow, list[Any]()
         self._file = arrow.parquet.ParquetWriter(str(path), self._schema)
 
-    def write(self, row: Any) -> None:
+    def write(self, row: object) -> None:
         """Write one more row."""
         self._rows.append(row)
         if len(self._rows) >= CHUNK:
@@ -163,7 +163,7 @@ def to_arrow(rows: Sequence[Any], row_type: type[Any]) -> Any:
     return arrow.table([[getattr(row, name) for row in rows] for name in schema.names], schema=schema)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     return "" if value is None else f"{value:.12g}" if isinstance(value, float) else value
 
 

@@ -112,5 +112,5 @@ def _name(what: Any) -> str:
     return f"{namespace}/{what.name}" if namespace else str(what.name)
 
 
-def _plain(what: Any) -> Any:
+def _plain(what: object) -> Any:
     return None if what is None else msgspec.to_builtins(what)

@@ -80,7 +80,7 @@ class _NeedlessError(Exception):
     """An earlier share differs already."""
 
 
-def _begin(progress: Any, differs: Any, plugins: Path | None) -> None:
+def _begin(progress: object, differs: object, plugins: Path | None) -> None:
     _Told.progress, _Told.differs = progress, differs
     install_plugins(plugins)
 

@@ -184,12 +184,12 @@ class Reconfigured(Result, kw_only=True, tag="replay/1"):
     supposed: list[str]
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any], nothing: Any) -> ChangedFigures:
+def _changes(before: dict[str, Any], after: dict[str, Any], nothing: object) -> ChangedFigures:
     found = {name: changes(before.get(name, nothing), after.get(name, nothing)) for name in sorted({*before, *after})}
     return {name: changed for name, changed in found.items() if changed}
 
 
-def changes(before: Any, after: Any) -> dict[str, FigureSides]:
+def changes(before: object, after: object) -> dict[str, FigureSides]:
     """Return figure -> before and after, of the figures that differ; `moved`: the pods that went to different nodes."""
     was, now = _flat(before), _flat(after)
     for one, other in ((was, now), (now, was)):

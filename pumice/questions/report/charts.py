@@ -38,7 +38,7 @@ CONFIG: Final[Spec] = {
 WIDTH: Final = 860
 
 
-def plot(rows: list[Row], mark: Any, encoding: Spec, title: str, height: int = 200) -> Spec | None:
+def plot(rows: list[Row], mark: object, encoding: Spec, title: str, height: int = 200) -> Spec | None:
     """Return a whole specification; None without data."""
     if not rows:
         return None

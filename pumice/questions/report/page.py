@@ -276,7 +276,7 @@ def _framed(head: Sequence[str], lines: str, right: Sequence[bool]) -> str:
     return f"<div class=wide><table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "<td class=n>–</td>"
     if isinstance(value, int | float):

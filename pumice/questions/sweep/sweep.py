@@ -116,7 +116,7 @@ def _result(path: Path) -> dict[str, Any]:
         raise InputError("not the result of a run: remove it, and the run is run again", source=str(path)) from error
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value if value is None or isinstance(value, str | int | float) else msgspec.json.encode(value).decode()
 
 

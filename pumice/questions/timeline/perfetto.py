@@ -107,6 +107,6 @@ class PerfettoWriter:
         self._write(packet)
         return int(descriptor.uuid)
 
-    def _write(self, packet: Any) -> None:
+    def _write(self, packet: object) -> None:
         """Write a packet as a trace of one: traces may be joined end to end."""
         self._file.write(self._protos.Trace(packet=[packet]).SerializeToString())

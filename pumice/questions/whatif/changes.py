@@ -70,7 +70,7 @@ class Assignment:
             place[where] = {} if following.key else []
         return place[where]
 
-    def _put(self, place: Any, step: Step) -> None:
+    def _put(self, place: object, step: Step) -> None:
         if step.index >= 0 and is_list(place) and step.index == len(place) and self.value is not None:
             place.append(self.value)
             return
@@ -82,7 +82,7 @@ class Assignment:
         else:
             there.pop(where, None)
 
-    def _where(self, place: Any, step: Step) -> str | int:
+    def _where(self, place: object, step: Step) -> str | int:
         if step.key:
             if not is_mapping(place):
                 raise self._lost(f"{step.key!r} is asked of what has no fields")

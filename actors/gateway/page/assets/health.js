@@ -105,9 +105,9 @@ function mailboxes(found) {
     table(["actor", ...columns.map((name) => h("th", { class: "n" }, name))], [...actors].sort(([one], [other]) => (one < other ? -1 : 1)).map(([actor, values]) => [named(actor), ...columns.map((name) => right(values[name] === undefined ? "" : short(values[name])))])));
 }
 
-/** Faults by kind, most frequent first; `rows` is undefined where nobody makes any. */
+/** Faults by kind, most frequent first; `rows` is undefined in a run without faults. */
 function struck(rows) {
-  if (!rows) return h("p", { class: "soft" }, "Nobody makes faults in this run (", h("code", null, "pumice run --faults"), " does).");
+  if (!rows) return h("p", { class: "soft" }, "This run has no faults (", h("code", null, "pumice run --faults"), " does).");
   const all = rows.reduce((sum, [, number]) => sum + number, 0);
   const listed = [...rows].sort(([, one], [, other]) => other - one);
   const most = Math.max(1, ...rows.map(([, number]) => number));

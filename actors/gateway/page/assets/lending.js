@@ -5,11 +5,11 @@ import { COLOURS } from "./plots.js";
 
 const GAP = 10;
 const LEAST = 22;
-const NOBODY = "of nobody";
+const NOBODY = "of no queue";
 
-/** `loans`: [[lender, borrower, amount]…]; a lender without a name is nobody. */
+/** `loans`: [[lender, borrower, amount]…]; a lender without a name is no queue. */
 export function ribbons(loans, resource) {
-  if (!loans.length) return h("p", { class: "soft" }, `Nobody has more ${resource} than deserved.`);
+  if (!loans.length) return h("p", { class: "soft" }, `No queue has more ${resource} than deserved.`);
   const narrow = innerWidth <= 640;
   const [width, letters] = narrow ? [340, 11] : [720, 26];
   const [left, right] = [width * 0.33, width * 0.67];
@@ -23,7 +23,7 @@ export function ribbons(loans, resource) {
     const [from, to, thick] = [taken(sides[0].get(lender), value * scale), taken(sides[1].get(borrower), value * scale), value * scale];
     const middle = (left + right) / 2;
     return s("path", { d: `M${left},${from}C${middle},${from} ${middle},${to} ${right},${to}l0,${thick}C${middle},${to + thick} ${middle},${from + thick} ${left},${from + thick}Z`, fill: colours.get(lender), "fill-opacity": 0.45 },
-      s("title", null, `${borrower} has ${figure(resource, value)} of ${lender || "what nobody deserves"}`));
+      s("title", null, `${borrower} has ${figure(resource, value)} of ${lender || "the part that no queue deserves"}`));
   });
   const label = (listed, x, anchor) => [...listed].map(([name, each]) => s("text", { x, y: each.top + each.value * scale / 2 + 4, "text-anchor": anchor, class: "strong" }, `${shown(name, letters)}  ${figure(resource, each.value)}`, s("title", null, name || NOBODY)));
   return h("div", null, h("div", { class: "fits" }, s("svg", { viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": "Lenders on the left, borrowers on the right" }, drawn, label(sides[0], left - 6, "end"), label(sides[1], right + 6, "start"))),

@@ -11,7 +11,7 @@ const GAP = 10;
 const FINE = 16;
 
 export class NodeMap {
-  /** `choose(row)` is called for the node that somebody clicks on. */
+  /** `choose(row)` is called for the clicked node. */
   constructor(place, choose) {
     this.canvas = h("canvas", { tabindex: "0", role: "img", "aria-label": "Nodes" });
     this.tip = h("div", { class: "tip", hidden: true });

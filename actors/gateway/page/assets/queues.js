@@ -107,7 +107,7 @@ function withRoot(listed) {
   return Object.fromEntries(Object.entries(listed).map(([name, queue]) => [name, { ...queue, allocated: allocated[name] || queue.allocated }]));
 }
 
-/** The same over time: `values` of a queue that nobody recorded anything of are the sums of those below it. */
+/** The same over time: `values` of a queue without records are the sums of those below it. */
 function rolledUp(series, parents) {
   const own = Object.fromEntries(series.map((each) => [each.queue, Object.fromEntries(each.values.map((value, place) => [place, value]))]));
   const longest = Math.max(0, ...series.map((each) => each.values.length));

@@ -1,4 +1,4 @@
-// Time, for a journal that nobody runs: one stop a cycle.
+// Time, for a journal without a running process: one stop a cycle.
 
 import { advise, lookAt, state } from "./source.js";
 import { h, moment } from "./dom.js";

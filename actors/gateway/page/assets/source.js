@@ -174,7 +174,7 @@ export function follow() {
   };
 }
 
-/** A journal that nobody runs, at one of its cycles, whose board is asked for; `end`: when the journal ends, if it is the
+/** A journal without a running process, at one of its cycles, whose board is asked for; `end`: when the journal ends, if it is the
  *  last one. */
 export async function lookAt(asked, end) {
   const board = await asked;

@@ -128,7 +128,7 @@ class ClaimBooks:
                 yield "claims-come-back", f"volume {name} is kept for claim {key}, which has {found.volume or 'none'}"
 
 
-def _put(table: dict[str, Any], key: str, value: Any) -> None:
+def _put(table: dict[str, Any], key: str, value: object) -> None:
     if value is None:
         table.pop(key, None)
     else:

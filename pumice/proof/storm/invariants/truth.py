@@ -43,7 +43,7 @@ class History:
 
     values: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
 
-    def add(self, revision: int, value: Any) -> None:
+    def add(self, revision: int, value: object) -> None:
         """Add the value in force from this revision on."""
         if not self.values or self.values[-1][1] != value:
             self.values.append((revision, value))
@@ -128,7 +128,7 @@ class StormTruth:
         before, self._specs[key] = self._specs.get(key), spec
         return spec is None or spec is not before
 
-    def _note(self, table: dict[str, History], name: str, value: Any) -> None:
+    def _note(self, table: dict[str, History], name: str, value: object) -> None:
         table.setdefault(name, History()).add(self.revision, value)
 
     def _group(self, job: str, value: tuple[int, str] | None) -> None:

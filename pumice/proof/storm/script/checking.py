@@ -78,7 +78,7 @@ class StormAmount:
 AMOUNT: Final = StormAmount()
 
 
-def read_amount(kind: type, found: Any) -> StormAmount:
+def read_amount(kind: type, found: object) -> StormAmount:
     """Read a quantity from 0 on. Raises ValueError for another text."""
     assert kind is StormAmount
     with suppress(QuantityError):

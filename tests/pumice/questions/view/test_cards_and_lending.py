@@ -75,7 +75,7 @@ def test_ribbons_go_from_the_nearest_lender_to_who_borrows(tmp_path: Path) -> No
         assert ribbons.all_text_contents() == ["speech has 2 of infra", "speech has 2 of vision"]
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.get_by_role("button", name="memory").click()
-        expect(page.get_by_text("Nobody has more memory than deserved.")).to_be_visible()
+        expect(page.get_by_text("No queue has more memory than deserved.")).to_be_visible()
         assert wrong == []
 
 
