@@ -103,7 +103,7 @@ class _PlacedBuilder(ValueBuilder):
             self._places[id(top.value)][top.key] = (begin, event)
         super()._entry(top, value, event)
 
-    def _merge(self, top: OpenValue, value: object, event: object) -> None:
+    def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         inside = self._places.get(id(value), {})
         if value.__class__ is list:
             for index in range(len(value) - 1, -1, -1):

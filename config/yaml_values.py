@@ -193,7 +193,7 @@ class ValueBuilder:
         if ended.merged_into is not None:
             self._merge(ended.merged_into, ended.value, event)
 
-    def _merge(self, top: OpenValue, value: object, event: object) -> None:
+    def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         """Merge at the key's place: later keys override, earlier ones are overridden, as in yaml.v2."""
         mapping: Any = top.value
         for source in reversed(value if value.__class__ is list else [value]):
@@ -232,7 +232,7 @@ class ValueBuilder:
             raise self._error(self.TOO_MANY.format(self._most_aliased), event)
         return anchored.value
 
-    def _origin(self, event: object) -> Any:
+    def _origin(self, event: Any) -> Any:
         """Return the event that begins the value: of an alias, its anchor's."""
         if event.__class__ is yaml.AliasEvent and event.anchor in self._anchors:
             return self._anchors[event.anchor].event

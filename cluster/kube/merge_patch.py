@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 
-def merge_patch(target: object, patch: object) -> Any:
+def merge_patch(target: Any, patch: Any) -> Any:
     """Return `target` with `patch` merged in: null removes a key, mappings merge, everything else replaces.
 
     Neither argument is changed; unchanged parts of the target are shared with the result.

@@ -126,7 +126,7 @@ def packed(value: object) -> bytes:
         raise ApiError(Refused(422, "Invalid", message, {"causes": causes})) from error
 
 
-def _sort(value: object) -> str:
+def _sort(value: Any) -> str:
     if value is None:
         return "nothing"
     return {list: "a list", str: "a text", bool: "a boolean"}.get(type(value), "a number")  # pyright: ignore[reportUnknownArgumentType]

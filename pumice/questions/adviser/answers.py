@@ -110,7 +110,7 @@ def _change(number: int, said: Plain) -> ForkChange:
     raise InputError(f"{where}: expected {expected}, found {key[:40]!r}")
 
 
-def _submit(where: str, objects: object) -> ForkChange:
+def _submit(where: str, objects: Any) -> ForkChange:
     """Read as a file would be, with all that is checked there."""
     loaded = Loaded()
     load_text(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}).decode(), where, loaded)
