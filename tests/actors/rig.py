@@ -25,6 +25,16 @@ from tests.kit.nodes import node
 
 QUICK = SystemSettings(schedule_period_s=0.005, check_view=True)
 PATIENCE_S = 20.0
+PREEMPTING = """actions: "enqueue, allocate, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: nodeorder
+"""
 
 
 def three_nodes() -> list[Object]:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from pumice.core.objects.metadata import Object
+from tests.actors.rig import PREEMPTING
 from tests.kit import source
 from tests.kit.real_api import RealApi, real_api
 from tests.pumice.cli.terminal import has_cycles, pumice
@@ -20,17 +21,6 @@ GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = {"Content-Type": "application/merge-patch+json"}
-
-PREEMPTING = """actions: "enqueue, allocate, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: predicates
-  - name: nodeorder
-"""
 
 
 def apply(client: httpx.Client, example: str) -> None:

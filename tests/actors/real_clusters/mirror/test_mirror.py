@@ -27,22 +27,12 @@ from tests.actors.real_clusters.mirror.rig import (
     same,
     way_to,
 )
-from tests.actors.rig import idle, started, three_nodes
+from tests.actors.rig import PREEMPTING, idle, started, three_nodes
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.priority_classes import priority_class
 
 pytestmark = pytest.mark.anyio
 ALL = ("Node", "Queue", "PodGroup", "Pod", "Job", "Namespace", "PriorityClass")
-PREEMPTING = """actions: "enqueue, allocate, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: predicates
-  - name: nodeorder
-"""
 TRAIN = vcjob("train", job_task("worker", replicas=3, duration="0"))
 WORKERS = ["train-worker-0", "train-worker-1", "train-worker-2"]
 

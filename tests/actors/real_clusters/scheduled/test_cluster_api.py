@@ -23,7 +23,7 @@ from tests.actors.real_clusters.scheduled.rig import (
     until,
     way_to,
 )
-from tests.actors.rig import journaled, placed, started
+from tests.actors.rig import PREEMPTING, journaled, placed, started
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.pods import pod
 from tests.kit.priority_classes import priority_class
@@ -37,16 +37,6 @@ from tests.kit.storage import (
 )
 
 pytestmark = pytest.mark.anyio
-PREEMPTING = """actions: "enqueue, allocate, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: predicates
-  - name: nodeorder
-"""
 
 DEVICES = """actions: "enqueue, allocate"
 tiers:

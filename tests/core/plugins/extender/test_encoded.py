@@ -7,7 +7,7 @@ clients drop; the moment of `ScheduleStartTimestamp`; and how many nodes have an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -15,13 +15,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from pumice.actors.outside.client import as_json
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, open_session, run_action
 from pumice.core.messages.questions import OutsideAnswer, OutsideQuestion
-from pumice.core.outside import filled
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.oneshot.cycles import fill
+from tests.core.plugins.extender.test_recorded import Extender
 
 Raw = dict[str, Any]
 URL = "http://extender"
@@ -34,21 +33,14 @@ def recorded() -> Raw:
     return msgspec.json.decode(Path(__file__).with_name("encoded.json").read_bytes(), type=dict[str, Any])
 
 
-class ExtenderHeard:
+class ExtenderHeard(Extender):
     """Answers each verb alike, and keeps what it heard."""
 
     def __init__(self, case: Raw) -> None:
-        self._answers = case["answers"]
-        self._pods = {each["metadata"]["uid"]: each for each in case["objects"] if each["kind"] == "Pod"}
-        self.heard: list[tuple[str, Raw]] = []
+        pods = {each["metadata"]["uid"]: each for each in case["objects"] if each["kind"] == "Pod"}
+        super().__init__(case["answers"], pods)
 
-    def __call__(self, questions: Sequence[OutsideQuestion]) -> list[OutsideAnswer]:
-        return [self._one(question) for question in questions]
-
-    def _one(self, question: OutsideQuestion) -> OutsideAnswer:
-        pods = [as_json(self._pods[pod.uid], pod) for pod in question.pods]
-        verb, body = question.url.removeprefix(f"{URL}/"), json.loads(filled(question, pods))
-        self.heard.append((verb, body))
+    def reply(self, verb: str, question: OutsideQuestion, body: Raw) -> OutsideAnswer:
         text = json.dumps(self._answers.get(verb, {}))
         return OutsideAnswer(200, text.replace('"ECHO"', json.dumps(body.get("evictees"))).encode())
 

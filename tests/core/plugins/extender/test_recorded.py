@@ -52,6 +52,9 @@ class Extender:
         pods = [as_json(self._pods[pod.uid], pod) for pod in question.pods]
         verb, body = question.url.removeprefix(f"{URL}/"), json.loads(filled(question, pods))
         self.heard.append((verb, body))
+        return self.reply(verb, question, body)
+
+    def reply(self, verb: str, question: OutsideQuestion, body: Raw) -> OutsideAnswer:
         who, node = _name(body, "task"), _name(body, "node")
         for key in (f"{verb}:{who}:{node}", f"{verb}::{node}", f"{verb}:{who}", verb):
             if key in self._answers:

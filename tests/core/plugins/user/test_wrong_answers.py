@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
 from pumice.core.session.reasons import Code, FitFailure, Reason
+from tests.core.plugins.user.test_user_plugins import always, boom
 from tests.core.plugins.world import configuration, open_world
 from tests.kit import gang, node, queue
 
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 ALL = slice(None)
 OF_NODES = "Predicate", "NodeOrder", "BatchNodeOrder"
 OTHERWISE = *OF_NODES, "PrePredicate"
-
-
-def always(answer: Any) -> Callable[..., Any]:
-    def say(*_: Any) -> Any:
-        return answer
-
-    return say
-
-
-def boom(*_: Any, **__: Any) -> Any:
-    raise ValueError("boom")
 
 
 @pytest.fixture
