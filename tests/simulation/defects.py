@@ -240,7 +240,7 @@ def chooses_from_all(choose: Any) -> Any:
     """What a claim of the same cycle was promised counts as free."""
 
     def patched(self: DynamicResources, row: int, asked: Any) -> Any:
-        here = [device for device in self._known_devices() if device.rows[row]]
+        here = self._devices.get(row, [])
         return Allocator(here, self._in_use).allocate(asked)
 
     return patched
