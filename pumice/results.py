@@ -59,6 +59,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "timeline": ("pumice.cli.timeline:TimelineResult",),
     "view": ("pumice.cli.view:ViewResult",),
     "top": ("pumice.cli.tables.frame:TopResult",),
+    "mcp": ("pumice.cli.mcp:McpResult",),
     "kubeconfig": ("pumice.cli.kubeconfig:KubeconfigResult",),
     "bench": ("pumice.proof.bench.figures:BenchResult",),
     "stress": ("pumice.proof.storm.report:StressResult",),

@@ -30,6 +30,7 @@ ALONE: Final = {
     "actors/scheduling/core_decider.py": {"greenlet"},
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
+    "pumice/agents/server.py": {"mcp", "mcp_types", "uvicorn"},  # `pumice mcp` loads it
     "pumice/pytest_cluster.py": {"pytest"},  # pytest loads it
     "pumice/pytest_gate.py": {"_pytest", "pytest"},
     "storage/sqlite/database.py": {"aiosqlite"},

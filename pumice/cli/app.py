@@ -101,6 +101,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Watch queues, waiting jobs, nodes and cycles on the terminal, of a server or of a journal.",
         "pumice top --server http://127.0.0.1:8080",
     ),
+    "mcp": CommandRow(
+        "Answer agents: read-only tools over a journal, a server or manifests (Model Context Protocol).",
+        "pumice mcp --db pumice.db",
+    ),
     "kubeconfig": CommandRow(
         "Print (or write) a kubeconfig for a running `pumice run --http`.",
         "pumice kubeconfig --http 127.0.0.1:8080 > kubeconfig",

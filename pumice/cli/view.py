@@ -47,11 +47,12 @@ def view(
         terminal.emit(said, lambda console: console.print(f"{file} on {url}"))
         sys.stdout.flush()  # the caller waits for the address
 
-    view_journal(file, None if plugins_dir is None else str(plugins_dir), *_address(http), tell, terminal.warn)
+    view_journal(file, None if plugins_dir is None else str(plugins_dir), *address(http), tell, terminal.warn)
     return Exit.DONE
 
 
-def _address(http: str) -> tuple[str, int]:
+def address(http: str) -> tuple[str, int]:
+    """Return the host and port of `--http`. Raises ConflictError."""
     host, _, port = http.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= MOST_PORT):
         raise ConflictError(f"expected HOST:PORT, was {http!r}", path="--http")

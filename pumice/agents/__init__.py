@@ -1,0 +1,1 @@
+"""Answers for agents: read-only tools over a cluster, each of which is a command of Pumice."""
