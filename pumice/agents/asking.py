@@ -41,11 +41,11 @@ class AgentAnswer:
     told: Plain
 
 
-class QuestionError(InputError):
+class UnansweredError(InputError):
     """A question that was not answered: why, and what to ask instead."""
 
 
-class Desk:
+class ToolDesk:
     """Answers questions about one cluster. `timeout_s`: seconds for each."""
 
     def __init__(self, source: AgentSource, timeout_s: float = TIMEOUT_S) -> None:
@@ -54,7 +54,7 @@ class Desk:
         self._turns = anyio.CapacityLimiter(AT_A_TIME)
 
     async def answer(self, question: AgentTool) -> AgentAnswer:
-        """Return the answer. Raises QuestionError."""
+        """Return the answer. Raises UnansweredError."""
         line = self._line(question)
         words = [line.words[0], "-o", "json", *line.words[1:]]
         shown = shlex.join(["pumice", *words])
@@ -67,12 +67,12 @@ class Desk:
                         done = await _run(words, folder)
             except TimeoutError:
                 problem = f"{shown} took longer than {self._timeout_s:g} s. {question.instead}"
-                raise QuestionError(problem) from None
+                raise UnansweredError(problem) from None
         said = [each for each in done.stderr.decode("utf-8", "replace").splitlines() if each.strip()]
         result = _result(done.stdout)
         if result is None:
             problem = " ".join(said[-3:]).removeprefix("pumice: ") or f"the command ended with {done.returncode}"
-            raise QuestionError(f"{problem}. {question.instead} ({shown})")
+            raise UnansweredError(f"{problem}. {question.instead} ({shown})")
         names = set(_property_names(output_schema(type(question))))
         result, left_out = shortened(result, question.part(), names)
         remarks = [*said[-MOST_REMARKS:], *([SOME_LEFT_OUT] if left_out else [])]
@@ -83,7 +83,7 @@ class Desk:
         try:
             return question.command(self._source)
         except InputError as error:
-            raise QuestionError(f"{error}. {question.instead}") from error
+            raise UnansweredError(f"{error}. {question.instead}") from error
 
 
 async def _run(words: list[str], folder: str) -> subprocess.CompletedProcess[bytes]:

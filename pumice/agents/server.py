@@ -25,7 +25,7 @@ from uvicorn import Config
 from uvicorn import Server as HttpServer
 
 from pumice import __version__
-from pumice.agents.asking import Desk, QuestionError, output_schema
+from pumice.agents.asking import ToolDesk, UnansweredError, output_schema
 from pumice.agents.tools import TOOLS, AgentTool, read_question
 from pumice.errors import InputError
 
@@ -40,7 +40,7 @@ INSTRUCTIONS: Final = (
 READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
-def build_server(desk: Desk, source: str) -> Server[Any]:
+def build_server(desk: ToolDesk, source: str) -> Server[Any]:
     """Return the server of a desk's answers; `source` names the cluster."""
 
     async def list_tools(_context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -49,7 +49,7 @@ def build_server(desk: Desk, source: str) -> Server[Any]:
     async def call_tool(_context: Any, params: CallToolRequestParams) -> CallToolResult:
         try:
             answer = await desk.answer(read_question(params.name, dict(params.arguments or {})))
-        except (QuestionError, InputError) as error:
+        except (UnansweredError, InputError) as error:
             return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
         text = json.dumps(answer.told, ensure_ascii=False)
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer.told)
@@ -68,6 +68,7 @@ def described(tool: type[AgentTool]) -> Tool:
     """Return what clients are told about a tool."""
     schema = msgspec.json.schema(tool)
     definition = schema["$defs"].pop(tool.__name__)
+    del definition["title"]  # the name of a class
     definition |= {"$defs": schema["$defs"]} if schema["$defs"] else {}
     description = " ".join((definition.pop("description", "") or "").split())
     return Tool(

@@ -96,7 +96,7 @@ class AgentTool(msgspec.Struct, forbid_unknown_fields=True):
         return {}
 
 
-class Queues(AgentTool):
+class QueuesTool(AgentTool):
     """Lists the queues (allocated, deserved, capability, share) and the waiting jobs in the order in which the
     scheduler tries them, each with its reason.
     """
@@ -113,7 +113,7 @@ class Queues(AgentTool):
         return CommandLine(["queue", *source.words(), *([] if self.queue is None else ["--", self.queue])])
 
 
-class WhoIsNext(AgentTool):
+class WhoIsNextTool(AgentTool):
     """Says which waiting jobs the scheduler tries next, in their order: position, what each waits for, and which job
     comes before it and why.
     """
@@ -135,7 +135,7 @@ class WhoIsNext(AgentTool):
         return {"waiting": self.first, "queues": 0}
 
 
-class WhyPending(AgentTool):
+class WhyPendingTool(AgentTool):
     """Explains why a job, pod or other workload waits, was placed where it is, or was evicted: a reason with a stable
     code, counts by node and by plugin.
     """
@@ -155,7 +155,7 @@ class WhyPending(AgentTool):
         return CommandLine(["explain", *source.words(), *at, "--budget=0", "--", self.kind, self.object])
 
 
-class WhatWouldHelp(AgentTool):
+class WhatWouldHelpTool(AgentTool):
     """Searches for changes that let a waiting job or pod start, each tried: which pods to end, which node to add, which
     quota to raise, which request to lower.
     """
@@ -175,7 +175,7 @@ class WhatWouldHelp(AgentTool):
         return CommandLine(words)
 
 
-class WhatIf(AgentTool):
+class WhatIfTool(AgentTool):
     """Compares two futures of the cluster on virtual time, as it is and with changes: which jobs start sooner or later,
     what is evicted, how use changes. With `until_starts`, searches for the smallest change that lets that job start.
     """
@@ -213,7 +213,7 @@ class WhatIf(AgentTool):
         return CommandLine([*words, *search], files)
 
 
-class Eta(AgentTool):
+class EtaTool(AgentTool):
     """Estimates when waiting jobs start, as a range over sampled futures, from how long similar pods ran."""
 
     name = "eta"
@@ -231,7 +231,7 @@ class Eta(AgentTool):
         return CommandLine(["eta", *source.words(), *told, *(["--", *self.jobs] if self.jobs else [])])
 
 
-class DryRun(AgentTool):
+class DryRunTool(AgentTool):
     """Tries manifests on the cluster without changing it: whether the API server takes them, where the pods would go in
     the next cycle, what would be evicted, and why pods would wait.
     """
@@ -255,7 +255,7 @@ class DryRun(AgentTool):
         return CommandLine(words, files)
 
 
-class Story(AgentTool):
+class StoryTool(AgentTool):
     """Tells the story of a job or pod, record by record: created, admitted, bound, evicted, ended, each with its time
     and cause.
     """
@@ -273,7 +273,7 @@ class Story(AgentTool):
         return CommandLine(["journal", f"--about={self.object}", "--", file])
 
 
-class CompareConfigurations(AgentTool):
+class CompareConfigurationsTool(AgentTool):
     """Compares the cluster's scheduler configuration with another one: over a journal, the whole record is lived
     through again; over a server or manifests, both futures are. Says which jobs start sooner or later, and what is
     evicted.
@@ -297,7 +297,7 @@ class CompareConfigurations(AgentTool):
         return CommandLine(words, files)
 
 
-class Gate(AgentTool):
+class GateTool(AgentTool):
     """Judges a change of the cluster's policy by the expectations in the policy file: which of them hold before and
     fail after it, and what becomes better or worse.
     """
@@ -322,16 +322,16 @@ class Gate(AgentTool):
 TOOLS: Final[dict[str, type[AgentTool]]] = {
     each.name: each
     for each in (
-        Queues,
-        WhoIsNext,
-        WhyPending,
-        WhatWouldHelp,
-        WhatIf,
-        Eta,
-        DryRun,
-        Story,
-        CompareConfigurations,
-        Gate,
+        QueuesTool,
+        WhoIsNextTool,
+        WhyPendingTool,
+        WhatWouldHelpTool,
+        WhatIfTool,
+        EtaTool,
+        DryRunTool,
+        StoryTool,
+        CompareConfigurationsTool,
+        GateTool,
     )
 }
 """By name, in the order in which they are listed."""

@@ -13,7 +13,7 @@ import typer
 
 from pumice.actors.gateway.front import is_loopback
 from pumice.actors.gateway.settings import listen
-from pumice.agents.asking import TIMEOUT_S, Desk
+from pumice.agents.asking import TIMEOUT_S, ToolDesk
 from pumice.agents.tools import AgentSource
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Config, Manifests, PluginsDir
@@ -69,7 +69,9 @@ def mcp(
     source = _source(db, asked, manifests, config, gate, plugins_dir)
     if asked is not None and asked.token:
         os.environ["PUMICE_TOKEN"] = asked.token  # for the commands that answer, whose words anybody can see
-    made = serving.build_server(Desk(source, timeout_s), str(source.db or source.server or ", ".join(source.manifests)))
+    made = serving.build_server(
+        ToolDesk(source, timeout_s), str(source.db or source.server or ", ".join(source.manifests))
+    )
     if http is None:
         anyio.run(serving.serve_stdio, made)
         return Exit.DONE

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from pumice.agents import asking
-from pumice.agents.asking import Desk, QuestionError, output_schema, shortened
-from pumice.agents.tools import TOOLS, AgentSource, AgentTool, Queues, WhyPending
+from pumice.agents.asking import ToolDesk, UnansweredError, output_schema, shortened
+from pumice.agents.tools import TOOLS, AgentSource, AgentTool, QueuesTool, WhyPendingTool
 from tests.quality.agents import clusters
 
 jsonschema: Final[Any] = import_module("jsonschema")  # it has no types
@@ -25,24 +25,24 @@ def source_of(folder: Path) -> AgentSource:
 
 @pytest.mark.anyio
 async def test_an_answer_has_the_shape_of_its_schema(tmp_path: Path) -> None:
-    answer = await Desk(source_of(tmp_path)).answer(WhyPending(object="lab/narrow"))
-    jsonschema.Draft202012Validator(output_schema(WhyPending)).validate(answer.told)
+    answer = await ToolDesk(source_of(tmp_path)).answer(WhyPendingTool(object="lab/narrow"))
+    jsonschema.Draft202012Validator(output_schema(WhyPendingTool)).validate(answer.told)
     assert answer.told["command"].startswith("pumice explain -o json --filename=")
     assert answer.told["result"]["reason"] == "QueueCapability"
 
 
 @pytest.mark.anyio
 async def test_an_error_says_what_to_ask_instead(tmp_path: Path) -> None:
-    with pytest.raises(QuestionError, match=r"no job 'lab/nobody'.*`who_is_next` lists what waits.*\(pumice explain"):
-        await Desk(source_of(tmp_path)).answer(WhyPending(object="lab/nobody"))
+    with pytest.raises(UnansweredError, match=r"no job 'lab/nobody'.*`who_is_next` lists what waits.*\(pumice explain"):
+        await ToolDesk(source_of(tmp_path)).answer(WhyPendingTool(object="lab/nobody"))
 
 
 @pytest.mark.anyio
 async def test_a_command_that_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_run", _sleep)
     began = time.monotonic()
-    with pytest.raises(QuestionError, match=r"took longer than 0\.2 s\. Without a queue it lists all of them"):
-        await Desk(source_of(tmp_path), timeout_s=0.2).answer(Queues())
+    with pytest.raises(UnansweredError, match=r"took longer than 0\.2 s\. Without a queue it lists all of them"):
+        await ToolDesk(source_of(tmp_path), timeout_s=0.2).answer(QueuesTool())
     assert time.monotonic() - began < 10
 
 

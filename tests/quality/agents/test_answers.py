@@ -13,7 +13,7 @@ pytest.importorskip("mcp")
 
 from mcp.client.client import Client
 
-from pumice.agents.asking import MOST_BYTES, Desk
+from pumice.agents.asking import MOST_BYTES, ToolDesk
 from pumice.agents.server import build_server
 from pumice.agents.tools import AgentSource
 from pumice.questions.history.rewind import newest_cycle
@@ -61,7 +61,7 @@ def test_a_question_gets_its_answer(sources: dict[str, AgentSource], question: Q
 async def asked(source: AgentSource, question: Question) -> list[dict[str, Any]]:
     """Return the results of the calls, remarks among them, which the client has compared with their schemas."""
     results = list[dict[str, Any]]()
-    async with Client(build_server(Desk(source), "a test")) as client:
+    async with Client(build_server(ToolDesk(source), "a test")) as client:
         await client.list_tools()
         for tool, arguments in question.calls:
             answer = await client.call_tool(tool, arguments)
