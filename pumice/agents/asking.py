@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
+from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.errors import InputError
 from pumice.results import Plain, json_schema
 
@@ -175,13 +176,18 @@ def _cut(holder: Any, key: Any, path: str, count: int, left_out: dict[str, int])
 
 def _containers(value: Any, path: str, names: set[str]) -> Iterator[tuple[int, Any, Any, str]]:
     """Yield the lists and mappings that can be cut: size, holder, key there, path."""
-    entries: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in entries:
+    for key, each in _entries(value):
         where = f"{path}.{key}".lstrip(".")
         is_mapping = isinstance(each, dict) and not names.issuperset(cast("dict[str, Any]", each))
         if (isinstance(each, list) or is_mapping) and len(cast("list[Any]", each)) > 1:
             yield _size(each), value, key, where
         yield from _containers(each, where, names)
+
+
+def _entries(value: Any) -> list[tuple[Any, Any]]:
+    if is_mapping(value):
+        return list(value.items())
+    return list(enumerate(value)) if is_list(value) else []
 
 
 def _size(value: Any) -> int:

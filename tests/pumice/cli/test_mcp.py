@@ -6,7 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -64,7 +64,7 @@ def test_a_client_asks_over_stdio(tmp_path: Path) -> None:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path) -> Generator[str]:
     command = [sys.executable, *MCP, "-f", str(clusters.manifests(folder)), "--http", "127.0.0.1:0", "-o", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=source.ROOT) as process:
         try:
