@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking a question: its command, run in a process of its own, bounded in time and size.
 
 A process, because it can be stopped, and its memory is given back, whatever it was at; and because the answer is then

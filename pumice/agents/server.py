@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server of the tools: the Model Context Protocol, over stdio or streamable HTTP, by its official SDK.
 
 The one module that imports the SDK: `pumice mcp` imports this one when it is called.

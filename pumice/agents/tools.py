@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tools: what an agent may ask, and the command that answers it.
 
 A tool is a record of its arguments. Its schema, its reading and its errors follow from the annotations.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pumice mcp`: read-only tools for agents, over the Model Context Protocol."""
 
 from __future__ import annotations
