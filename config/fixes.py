@@ -161,7 +161,7 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "best-effort-victims-count",
         "preempt",
-        "When only pods that ask for nothing were evicted, the preemptor is not nominated for the node.",
+        "When only pods without requests were evicted, the preemptor is not nominated for the node.",
         "It is.",
     ),
     Fix(

@@ -82,7 +82,7 @@ SCENARIOS = [
         },
     ),
     Scenario(
-        "pods that ask for nothing are backfilled even where nothing is left",
+        "pods without requests are backfilled even where nothing is left",
         [
             Q,
             node("n0", cpu="1"),

@@ -37,7 +37,7 @@ class Ending(StrEnum):
     NOT_STARVING = "not starving"
     COMMITTED = "committed"
     PROMISED = "promised room to come"
-    DISCARDED = "not enough of it found room: all was undone"
+    DISCARDED = "too few of its tasks found room, so all were undone"
     NOT_IN_DOMAIN = "not enough of it found room in this HyperNode"
     NO_DOMAIN = "no HyperNode may hold it"
     WOULD_BREAK = "only by breaking gangs would there be room, which allowWholeBundle forbids"
@@ -58,7 +58,7 @@ class Ending(StrEnum):
     ROOM_MADE = "room was made"
     ROOM_TO_COME = "it had room to come without evictions"
     # of a node, for one task
-    TOO_LITTLE = "what could be evicted would not make room enough"
+    TOO_LITTLE = "evictions would not make enough room"
     NO_CANDIDATES_THERE = "no pod there may be asked to go"
     STILL_NO_ROOM = "all victims gone, its queue or the node has no room for it"
 

@@ -143,7 +143,7 @@ CODES: Final[dict[WaitCode, CodeRow]] = {
     WaitCode.NOT_LOOKED_AT: CodeRow(
         WaitClass.ADMISSION,
         "no action of the configuration admits or places it",
-        "add the actions enqueue and allocate (backfill for pods that ask for nothing) to the configuration",
+        "add the actions enqueue and allocate (backfill for pods without requests) to the configuration",
     ),
     WaitCode.NO_SCHEDULER: CodeRow(
         WaitClass.ADMISSION,

@@ -465,7 +465,7 @@ def _tell_votes(account: Account, pod: str, election: Election | None) -> None:
     agreed = [each["plugin"] for each in ballots if (each["tier"], each["vote"]) == (election.tier, "evict")]
     if agreed:
         chosen = f"{len(election.victims)} of {candidates} candidates"
-        account.message += f"; in tier {election.tier} {' and '.join(agreed)} agreed ({chosen} could be had)"
+        account.message += f"; in tier {election.tier} {' and '.join(agreed)} agreed ({chosen} may be evicted)"
 
 
 def _score(account: Account, node: str, look: Look | None) -> None:

@@ -160,13 +160,13 @@ def _tell_unseen(told: ActionSteps, look: JobLook, job: Job) -> None:
     elif look.phase in UNADMITTED and told.action != "enqueue":
         told.stopped = "the job is not admitted"
     elif told.action == "enqueue" and look.phase not in UNADMITTED:
-        told.stopped, told.steps = "", ["the job had been admitted before"]
+        told.stopped, told.steps = "", ["the job was admitted before"]
     elif look.valid:
         told.stopped = f"{Ending.NOT_VALID.value} ({look.valid})"
     elif not look.tasks:
         told.stopped = "the job has no pods"
     elif told.action == "backfill" and not any(task.template.best_effort for task in job.tasks.values()):
-        told.stopped = "it places only pods that ask for nothing"
+        told.stopped = "it places only pods without requests"
 
 
 def _tell_victims(
@@ -183,10 +183,10 @@ def _tell_victims(
     victims = {pod for each in elections for pod in each.victims}
     nodes = {view.tasks.resides[view.tasks.by_key[pod].row] for pod in candidates} - {""}
     said = opinions_of(view, stop.who, elections, watched.gauges)
-    told.steps += [f"pods considered: {len(candidates)}, on nodes: {len(nodes)}, could be had: {len(victims)}", *said]
+    told.steps += [f"pods considered: {len(candidates)}, on nodes: {len(nodes)}, may be evicted: {len(victims)}", *said]
     if not victims:
         against = next((each for each in said if " gave 0 of " in each), "those who gave some did not agree on any")
-        told.stopped = f"none of {len(candidates)} pods that were considered could be had: {against}"
+        told.stopped = f"none of {len(candidates)} considered pods may be evicted: {against}"
 
 
 def _closed_to(watched: Watched, pod: str, action: str) -> dict[str, str]:

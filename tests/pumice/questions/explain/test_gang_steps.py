@@ -75,13 +75,13 @@ STOPPED: dict[str, tuple[str, list[Object], str]] = {
     "too little": (
         "gangpreempt",
         [*NODES, *low(0), *new(3, "4")],
-        "what could be evicted would not make room enough (short of cpu) in the whole cluster",
+        "evictions would not make enough room (short of cpu) in the whole cluster",
     ),
     "it is well": ("gangpreempt", [*NODES, *low(0), *new(2, "3")], ""),
     "in every rack": (
         "gangpreempt",
         [*NODES, *RACKS, *low(0), *hard(new(2, "4"))],
-        "what could be evicted would not make room enough (short of cpu) in 2 HyperNodes",
+        "evictions would not make enough room (short of cpu) in 2 HyperNodes",
     ),
     "the trial": (
         "gangpreempt",
@@ -92,7 +92,7 @@ STOPPED: dict[str, tuple[str, list[Object], str]] = {
         "gangpreempt",
         [*NODES, *critical(low(0)), *new(1, "1")],
         (
-            "none of 8 pods that were considered could be had: tier 1: conformance gave 0 of 8, kept "
+            "none of 8 considered pods may be evicted: tier 1: conformance gave 0 of 8, kept "
             "default/low-0, default/low-1, default/low-2, … (the system needs them)"
         ),
     ),
@@ -131,9 +131,9 @@ def test_a_gang_that_would_break_is_spared_where_that_is_said() -> None:
 def test_every_rack_is_told_of() -> None:
     """In one there is nobody to ask, in the other one there is too little."""
     told = steps("gangpreempt", *NODES, *RACKS, *low(0, ["n0"] * 4), *hard(new(2, "4")))
-    assert "what could be evicted would not make room enough (short of cpu) in HyperNode r0" in told["steps"]
+    assert "evictions would not make enough room (short of cpu) in HyperNode r0" in told["steps"]
     assert "no pod there may be asked to go in HyperNode r1" in told["steps"]
-    assert "pods considered: 4, on nodes: 1, could be had: 4" in told["steps"]
+    assert "pods considered: 4, on nodes: 1, may be evicted: 4" in told["steps"]
 
 
 def test_what_was_promised_is_said() -> None:
@@ -162,7 +162,7 @@ DUE = {"cpu": "2", "memory": "4Gi", "pods": "9"}
 def test_queues_keep_what_they_deserve(keeper: str, deserved: dict[str, str] | None, action: str) -> None:
     told = steps(action, *split(deserved=deserved), plugin=f"{{name: {keeper}}}")
     said = f"tier 1: {keeper} gave 0 of 2, kept default/low-0, default/low-1 (queue others has 2 cpu, "
-    assert told["stopped"].startswith(f"none of 2 pods that were considered could be had: {said}"), told
+    assert told["stopped"].startswith(f"none of 2 considered pods may be evicted: {said}"), told
     assert " and deserves 2 cpu, " in told["stopped"]
 
 
@@ -170,7 +170,7 @@ def test_conformance_keeps_what_the_system_needs() -> None:
     objects = [*NODES, *critical(low(0)), *new(1, "1")]
     told = steps("preempt", *objects)
     assert told["stopped"] == (
-        "none of 8 pods that were considered could be had: tier 1: conformance gave 0 of 8, kept "
+        "none of 8 considered pods may be evicted: tier 1: conformance gave 0 of 8, kept "
         "default/low-0, default/low-1, default/low-2, … (the system needs them)"
     )
 

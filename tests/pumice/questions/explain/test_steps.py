@@ -45,14 +45,14 @@ STOPPED: dict[str, tuple[list[Object], str, str]] = {
         [node("n0", cpu="2"), *running("r", 2, 2, priority_class="low"), *wanting(priority_class="high")],
         "preempt",
         (
-            "none of 2 pods that were considered could be had: tier 1: gang gave 0 of 2, kept default/r-0, default/r-1 "
+            "none of 2 considered pods may be evicted: tier 1: gang gave 0 of 2, kept default/r-0, default/r-1 "
             "(default/r would fall below its minimum 2)"
         ),
     ),
     "priority keeps": (
         [node("n0", cpu="3"), *running("r", 3, 1, priority_class="middle"), *wanting(priority_class="low")],
         "preempt",
-        "default/g-0: what could be evicted would not make room enough on n0",
+        "default/g-0: evictions would not make enough room on n0",
     ),
     "nobody there": (
         [*nodes(5, cpu="4"), *gang("g", pods=8, cpu="3")],
@@ -179,7 +179,7 @@ def test_who_lacks_pods_and_starves_in_no_plugins_eyes_is_said_to() -> None:
 def test_every_plugin_that_was_asked_says_whom_it_kept_and_why() -> None:
     objects, _, _ = STOPPED["priority keeps"]
     said = steps(*objects)["preempt"]["steps"]
-    assert "pods considered: 3, on nodes: 1, could be had: 1" in said
+    assert "pods considered: 3, on nodes: 1, may be evicted: 1" in said
     kept = "kept default/r-0, default/r-1, default/r-2"
     assert f"tier 1: priority gave 0 of 3, {kept} (priority 5 and more, default/g-0 has 1)" in said
     shares = "less would be left to default/r than the share that the job of default/g-0 would have"
@@ -255,7 +255,7 @@ def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_gi
     others = running("r", 2, 2, queue="other")
     told = steps(node("n0", cpu="2"), queue("other"), *others, *wanting(priority_class="high"))["preempt"]
     assert told["stopped"] == "there were no candidates: no pods of other jobs of queue default run"
-    assert told["steps"] == ["not enough of it found room: all was undone"]
+    assert told["steps"] == ["too few of its tasks found room, so all were undone"]
 
 
 def test_room_to_come_without_evictions_is_no_want_of_victims() -> None:
@@ -263,7 +263,7 @@ def test_room_to_come_without_evictions_is_no_want_of_victims() -> None:
     group, *pods = gang("g", pods=3, cpu="1", phase="Inqueue")
     gated = {**pods[-1], "spec": {**pods[-1]["spec"], "schedulingGates": [{"name": "later"}]}}
     told = steps(node("n0", cpu="4"), *running("r", 1, 1), group, *pods[:-1], gated)["preempt"]
-    assert told["stopped"] == "not enough of it found room: all was undone"
+    assert told["stopped"] == "too few of its tasks found room, so all were undone"
     assert "pods that had room to come without evictions: 2" in told["steps"]
 
 
