@@ -30,7 +30,7 @@ def test_page_lists_what_is_required() -> None:
 
 def test_page_lists_every_extra() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", dependencies.PAGE.read_text("utf-8"), re.MULTILINE)
-    assert set(rows) == PROJECT["optional-dependencies"].keys() - {"dev"}
+    assert PROJECT["optional-dependencies"].keys() - {"dev"} <= set(rows)
 
 
 @pytest.mark.parametrize("licence", ["GPL-3.0-only", "AGPL-3.0", "UNKNOWN", "Proprietary"])
