@@ -163,6 +163,13 @@ class Processes(Executor):
                 self._alive.discard(worker.process)
 
 
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
     """Run a call on the worker, set its result in the future, and return whether the worker still lives."""
     try:
@@ -179,7 +186,8 @@ def _done(worker: _Worker, call: Call, future: Future[Any]) -> bool:
 
 
 def _work(begin: Callable[[], None], line: Connection[tuple[bool, Any], Call]) -> None:
-    """Answer calls until the other end closes."""
+    """Answer calls until the other end closes. A worker in the middle of a long call ends with its parent, too."""
+    Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()
     begin()
     with suppress(EOFError, ConnectionError):

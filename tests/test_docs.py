@@ -253,10 +253,13 @@ def test_actors_are_kept_apart() -> None:
 @pytest.mark.parametrize("document", try_commands.DOCUMENTS)
 def test_the_examples_hold_what_is_named(document: str) -> None:
     """The files that a command reads lie in examples/, or a command before it has made them."""
-    made = {"kubeconfig", "pumice.db"}
+    made, folders = {"kubeconfig", "pumice.db"}, tuple[str, ...]()
     for line in (line for block in try_commands.blocks(document) for line in block):
         words = shlex.split(line)
-        named = {part for word in words for part in word.removeprefix("openb:").split(",") if FILE.search(part)}
+        if words[0] == "mkdir":
+            folders += tuple(f"{word}/" for word in words[1:])
+        parts = [part for word in words for part in re.sub("^(openb|journal):", "", word).split(",")]
+        named = {part for part in parts if FILE.search(part) and not part.startswith(folders)}
         makes = ("--db",) if {"run", "mirror"} & {*words} else ("--save", "--backup", "--csv", "-o")
         made |= {file for before, file in pairwise(words) if before in makes}
         missing = {name for name in named - made if not (source.ROOT / "examples" / name).exists()}

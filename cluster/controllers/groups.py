@@ -17,6 +17,7 @@ from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, Upd
 from pumice.core.messages.replies import ApiReply, Refused
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
+from pumice.core.objects.pod import QUEUE_NAME
 from pumice.core.texts import whole_number
 from pumice.storage.codec import repack
 
@@ -24,7 +25,6 @@ PodKey = tuple[str, str]
 
 USER: Final = "pod-group-controller"
 SCHEDULER: Final = "volcano"
-QUEUE: Final = "scheduling.volcano.sh/queue-name"
 MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE: Final = "volcano.sh/network-topology-mode"
 TOPOLOGY_TIER: Final = "volcano.sh/network-topology-highest-tier"
@@ -183,8 +183,8 @@ def pod_group_for(pod: Object, inherited: dict[str, str]) -> Object:
     spec: Object = {"minMember": least, "minResources": pod_min_resources(pod["spec"], least)}
     if pod["spec"].get("priorityClassName"):
         spec["priorityClassName"] = pod["spec"]["priorityClassName"]
-    if QUEUE in annotations:
-        spec["queue"] = annotations[QUEUE]
+    if QUEUE_NAME in annotations:
+        spec["queue"] = annotations[QUEUE_NAME]
     if topology := _topology(annotations):
         spec["networkTopology"] = topology
     kept = {name: value for name, value in inherited.items() if name.startswith(INHERITED)}

@@ -74,6 +74,7 @@ def _claim_names(told: list[dict[str, Any]]) -> tuple[tuple[str, str | None], ..
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"

@@ -22,17 +22,18 @@ from pumice.errors import InputError
 from pumice.executors import Executors, executors
 from pumice.plugins.loader import install_plugins
 from pumice.questions.gate.cases import read_case
-from pumice.questions.gate.defaults import FILTERS
 from pumice.questions.gate.explained import GateReport, explained
-from pumice.questions.gate.filters import refused
 from pumice.questions.gate.first_policy import first_policy
-from pumice.questions.gate.gate import KeptRuns, PolicySides, Trial, found_by_reading, lived, verdict
+from pumice.questions.gate.gate import found_by_reading, lived, verdict
 from pumice.questions.gate.mutants import mutants, mutated
 from pumice.questions.gate.policy import IDLE, GatePolicy, Workload, read_policy
 from pumice.questions.gate.reduce import WORK_LIMIT
-from pumice.questions.gate.sides import Side, files_of, folder_of, read_side
-from pumice.questions.gate.workloads import demand_objects, read_workload
+from pumice.questions.gate.revisions import folder_of
+from pumice.questions.gate.runner import KeptRuns, Runner
+from pumice.questions.gate.sides import PolicySides, Side, files_of, read_side
+from pumice.questions.gate.workloads import Trial, demand_objects, read_workload
 from pumice.questions.gate.written import junit, markdown
+from pumice.questions.sweep.one_run import placed
 
 File = Annotated[
     Path,
@@ -102,19 +103,19 @@ def gate(
     pool = None if workers == 1 and dask is None else executors(workers, dask)
     with TemporaryDirectory() as space:
         if init:
-            return _init(file, init, until, base or head, results, pool, Path(space), terminal)
+            return _init(file, init, until, base or head, results, pool, plugins_dir, Path(space), terminal)
         note_inputs(file)
         policy = read_policy(file)
         _demand_outputs((junit_file, markdown_file), keep, mutate=mutate)
-        kept = _kept(results, file)
+        runner = Runner(_kept(results, file), pool, str(plugins_dir or ""))
         sides = _sides(policy, base, head, Path(space))
         trials = _trials(policy)
         for side in sides:
             for line in side.skipped:
                 terminal.warn(line)
         if mutate:
-            return _mutate(trials, sides.head, policy, kept, pool, plugins_dir, terminal)
-        report = _judge(trials, sides, policy, kept, pool, plugins_dir, terminal, reduce, keep)
+            return _mutate(trials, sides.head, policy, runner, terminal)
+        report = _judge(trials, sides, policy, runner, terminal, reduce, keep)
     if junit_file is not None:
         junit_file.write_text(junit(report, policy), "utf-8")
     if markdown_file is not None:
@@ -158,7 +159,8 @@ def _sides(policy: GatePolicy, base: str | None, head: str | None, space: Path) 
     named = head or policy.head or policy.policy
     if not named:
         raise UsageError("which policy to judge is not said: name it with --head, or `head` or `policy` in the file")
-    return PolicySides(*(_side(each, policy, space) for each in (said, named)))
+    before, after = (_side(each, policy, space) for each in (said, named))
+    return PolicySides(before, replace(after, renamed=policy.renamed))
 
 
 def _side(said: str, policy: GatePolicy, space: Path) -> Side:
@@ -197,38 +199,22 @@ def _judge(
     trials: Sequence[Trial],
     sides: PolicySides,
     policy: GatePolicy,
-    kept: KeptRuns,
-    pool: Executors | None,
-    plugins_dir: Path | None,
+    runner: Runner,
     terminal: Terminal,
     reduce: int,
     keep: Path | None,
 ) -> GateReport:
-    read = found_by_reading(trials, sides, policy)
+    read = found_by_reading(trials, sides)
     runs = sum(2 * (1 if trial.is_case else policy.noise.draws) for trial in trials)
     with terminal.progress("runs", runs) as advance:
-        found = lived(trials, sides, policy, kept, pool, lambda: advance(1), str(plugins_dir or ""))
-    more = [
-        refused(trial, sides, policy, found.pairs[trial.name][0])
-        for trial in trials
-        if not trial.is_case and FILTERS not in policy.defaults.off
-    ]
-    result = verdict(sides, policy, read, trials, found, more)
-    failures = list(explained(result, trials, found, sides, policy, reduce, keep))
-    return GateReport.of(result, failures)
+        pairs = lived(trials, sides, policy, runner, lambda: advance(1))
+    result = verdict(sides, policy, read, trials, pairs)
+    return GateReport.of(result, list(explained(result, trials, pairs, sides, policy, reduce, keep)))
 
 
-def _mutate(
-    trials: Sequence[Trial],
-    head: Side,
-    policy: GatePolicy,
-    kept: KeptRuns,
-    pool: Executors | None,
-    plugins_dir: Path | None,
-    terminal: Terminal,
-) -> int:
+def _mutate(trials: Sequence[Trial], head: Side, policy: GatePolicy, runner: Runner, terminal: Terminal) -> int:
     with terminal.progress("mutants", len(mutants(head))) as advance:
-        found = mutated(trials, head, policy, kept, pool, lambda: advance(1), str(plugins_dir or ""))
+        found = mutated(trials, head, policy, runner, lambda: advance(1))
     terminal.emit(found, lambda console: show_mutants(console, found))
     return Exit.DONE
 
@@ -240,6 +226,7 @@ def _init(
     side: str | None,
     results: Path | None,
     pool: Executors | None,
+    plugins_dir: Path | None,
     space: Path,
     terminal: Terminal,
 ) -> int:
@@ -252,14 +239,21 @@ def _init(
     if seconds is None and until != IDLE:
         raise UsageError(f"expected a duration such as 24h, or idle; was {until!r}", path="--until")
     demand_output(file)
-    folder, shown = folder_of(side, "", file.parent, space)
-    workload = Workload(Path(inputs[0].partition(":")[2] or inputs[0]).stem, tuple(inputs), until_s=seconds)
+    folder, shown = folder_of(side, "", Path(), space)
+    inside = [_beside(placed(each, Path.cwd()), file) for each in inputs]
+    workload = Workload(Path(inputs[0].partition(":")[2] or inputs[0]).stem, tuple(inside), until_s=seconds)
     trial = Trial(workload, read_workload(workload, file.parent), ())
     demand_objects(trial.objects, workload.name)
-    kept = _kept(results, file)
-    text, chosen = first_policy(inputs, side, read_side(side, folder, shown), trial, kept, pool)
+    runner = Runner(_kept(results, file), pool, str(plugins_dir or ""))
+    policy = _beside(str(folder.resolve()), file)
+    text, chosen = first_policy(inside, policy, read_side(side, folder, shown), trial, runner)
     file.write_text(text, "utf-8")
     for line in chosen:
         terminal.say(f"chosen: {line}")
     terminal.say(f"{file} is written: `pumice gate {file} --base REF` judges a change of {side}")
     return Exit.DONE
+
+
+def _beside(said: str, file: Path) -> str:
+    """Return a text with absolute paths below the folder of a file as the file names them: relative to that folder."""
+    return said.replace(f"{file.parent.resolve()}/", "")

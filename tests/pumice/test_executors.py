@@ -6,8 +6,11 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -79,6 +82,46 @@ def test_who_leaves_does_not_wait() -> None:
     assert time.monotonic() - began < 60
     assert futures[2].cancelled()
     assert multiprocessing.active_children() == []
+
+
+PARENT = """
+import sys
+from pumice.executors import Processes
+from tests.pumice.test_executors import sleeping
+if __name__ == "__main__":
+    Processes(1).submit(sleeping, sys.argv[1]).result()
+"""
+
+
+def sleeping(pid_file: str) -> None:
+    Path(pid_file).write_text(str(os.getpid()))
+    time.sleep(120)
+
+
+def test_a_worker_ends_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    pid_file = tmp_path / "pid"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    parent = subprocess.Popen([sys.executable, tmp_path / "parent.py", pid_file], env=environment, cwd=ROOT)
+    _until(lambda: pid_file.exists() and pid_file.read_text() != "")
+    parent.kill()
+    parent.wait()
+    worker = int(pid_file.read_text())
+    _until(lambda: not _is_alive(worker))
+
+
+def _until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_shutdown_ends_what_was_handed_in() -> None:

@@ -10,8 +10,7 @@ from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import annotations_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing
 from pumice.core.objects.metadata import Object
-
-QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+from pumice.core.objects.pod import QUEUE_NAME
 
 
 def default(pod_group: Object, lookup: Lookup) -> None:
@@ -21,7 +20,7 @@ def default(pod_group: Object, lookup: Lookup) -> None:
         spec["queue"] = "default"
     if spec["queue"] == "default":
         namespace = lookup.get("Namespace", "", pod_group["metadata"]["namespace"]) or {}
-        spec["queue"] = annotations_of(namespace).get(QUEUE_ANNOTATION, "default")
+        spec["queue"] = annotations_of(namespace).get(QUEUE_NAME, "default")
     if spec.get("minResources"):
         settle_amounts(spec["minResources"])
     status: dict[str, Any] = pod_group.setdefault("status", {})

@@ -9,11 +9,12 @@ from typing import Final
 
 from pumice.questions.gate.cases import GoldenCase
 from pumice.questions.gate.differing import why_waits
-from pumice.questions.gate.gate import BASE, PolicySides, Trial, tasks_of
+from pumice.questions.gate.gate import base_task
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import RunTask, run
-from pumice.questions.gate.sides import Side, read_side
+from pumice.questions.gate.sides import PolicySides, Side, read_side
+from pumice.questions.gate.workloads import Trial
 from pumice.questions.gate.written import number
 
 CASES: Final = 8
@@ -44,4 +45,4 @@ def _lived(task: RunTask) -> RunRecord:
 
 def _task(case: GoldenCase, side: Side) -> RunTask:
     trial = Trial(case.workload, case.objects, case.expect, is_case=True)
-    return tasks_of(trial, PolicySides(side, side), GatePolicy())[trial.name, BASE, 0]
+    return base_task(trial, PolicySides(side, side), GatePolicy())

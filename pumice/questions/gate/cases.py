@@ -32,9 +32,17 @@ from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
 from pumice.load.source import read_text
-from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
-from pumice.questions.gate.policy import IDLE, Workload, WrittenExpectation, demand_duration, demand_time
-from pumice.questions.gate.workloads import arrival_s, objects_in, read_workload
+from pumice.questions.gate.demands import objects_in
+from pumice.questions.gate.expectations import Expectation
+from pumice.questions.gate.policy import (
+    IDLE,
+    Workload,
+    WrittenExpectation,
+    demand_duration,
+    demand_time,
+    read_expectation,
+)
+from pumice.questions.gate.workloads import arrival_s, read_workload
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.yaml_text import dump_yaml
 
@@ -160,17 +168,10 @@ def read_case(path: Path) -> GoldenCase:
         *_objects(written.given, place.at("given"), path.parent),
         *_objects(written.when, place.at("when"), path.parent),
     ]
-    expect = tuple(_expected(one, place.at("then").at(number)) for number, one in enumerate(written.then))
+    expect = tuple(read_expectation(one, place.at("then").at(number)) for number, one in enumerate(written.then))
     if not expect:
         raise place.at("then").error(ConfigError, "expected at least one expectation")
     return GoldenCase(workload, tuple(objects), expect, written.policy)
-
-
-def _expected(written: WrittenExpectation, place: ValuePlace) -> Expectation:
-    try:
-        return expectation_of(written.name or written.words, written.measure, written.op, written.value)
-    except MeasureError as error:
-        raise place.at(error.key).error(ConfigError, str(error)) from error
 
 
 def _objects(given: Sequence[Mapping[str, Any]], place: ValuePlace, folder: Path) -> Iterator[Object]:

@@ -54,11 +54,12 @@ WORDS: Final[Mapping[str, str]] = {
 
 def _judged(name: str, workload: str, pair: Pair, rule: Callable[[RunRecord], Found]) -> Judged:
     base, head = rule(pair.base), rule(pair.head)
-    return told(name, workload, base, head, is_open=bool(pair.head.stopped) and not head)
+    is_open = bool(pair.head.stopped) if not head else bool(pair.base.stopped) and not base
+    return told(name, workload, base, head, is_open=is_open)
 
 
 def told(name: str, workload: str, base: Found, head: Found, *, is_open: bool = False) -> Judged:
-    """Return the judgement of a default by what breaks it on either side; `is_open`: head ended too early to say."""
+    """Return the judgement of a default by what breaks it on either side; `is_open`: a run ended too early to say."""
     if is_open:
         verdict = Judgement.BASE_FAILS if base else Judgement.UNDECIDED
     elif head:
@@ -129,4 +130,4 @@ def _unstarted(workload: str, pair: Pair) -> Judged:
             name for name, at in one.items() if at is not None and at <= horizon - margin and other.get(name) is None
         )
 
-    return told(UNSTARTED, workload, lost(head, base), lost(base, head), is_open=bool(pair.head.stopped))
+    return told(UNSTARTED, workload, lost(head, base), lost(base, head), is_open=not pair.is_whole)

@@ -16,12 +16,13 @@ from pumice.executors import in_thread
 from pumice.questions.gate.cases import case_text
 from pumice.questions.gate.differing import FirstDifference, first_difference
 from pumice.questions.gate.expectations import Expectation
-from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, LivedPairs, PolicySides, Trial, tasks_of
-from pumice.questions.gate.judging import Judgement, Pair
+from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, base_task, head_task
+from pumice.questions.gate.judging import Judgement, Pair, Pairs, judge_draw
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.run import RunTask, fork_of, run
-from pumice.questions.gate.workloads import drawn
+from pumice.questions.gate.sides import PolicySides
+from pumice.questions.gate.workloads import Trial, drawn
 from pumice.questions.whatif.saving import save
 
 AFTER_S: Final = 1.0
@@ -61,7 +62,7 @@ class GateReport(GateVerdict, kw_only=True, tag="gate/1"):
 def explained(
     result: GateVerdict,
     trials: Sequence[Trial],
-    found: LivedPairs,
+    found: Pairs,
     sides: PolicySides,
     policy: GatePolicy,
     limit: float,
@@ -78,17 +79,10 @@ def explained(
         if failing is None:
             continue
         expectation = next(each for each in trial.expect if (each.name, each.text) == (failing.name, failing.text))
-        pairs = found.pairs[trial.name]
-        draw = next((draw for draw, pair in enumerate(pairs) if _tells(expectation, pair)), 0)
+        pairs = found[trial.name]
+        draw = next((draw for draw, pair in enumerate(pairs) if judge_draw(expectation, pair).tells), 0)
         shown = replace(trial, objects=drawn(trial.objects, policy.noise, draw), is_case=True)
         yield _explained(shown, expectation, pairs[draw], sides, policy, limit, folder)
-
-
-def _tells(expectation: Expectation, pair: Pair) -> bool:
-    """Return whether base holds in this draw what head breaks."""
-    base = expectation.value(pair.base, pair.base.horizon_s)
-    head = expectation.value(pair.head, pair.horizon_s)
-    return expectation.is_met(base, base) and not expectation.is_met(head, base)
 
 
 def _explained(
@@ -103,9 +97,10 @@ def _explained(
     smaller = None if limit <= 0 else reduced(trial, expectation, pair, sides, policy, limit)
     least = trial if smaller is None else smaller.trial
     kept = expectation if smaller is None else smaller.expectation
-    tasks = tasks_of(least, sides, policy)
-    base, head = tasks[least.name, BASE, 0], tasks[least.name, HEAD, 0]
-    shown = pair if smaller is None else Pair(run(base), run(head))
+    base = base_task(least, sides, policy)
+    shown_base = pair.base if smaller is None else run(base)
+    head = head_task(least, sides, policy, shown_base)
+    shown = pair if smaller is None else Pair(shown_base, run(head))
     name = f"{trial.name}: {expectation.name}"
     text = case_text(name, least.objects, [kept], least.workload.until_s)
     files, commands = _kept(name, text, (base, head), shown, folder)
@@ -144,13 +139,17 @@ def _kept(
             save, fork_of(task), record.horizon_s + (AFTER_S if task.until_s is None else 0.0), task.seed, journal
         )
         files.append(str(journal))
-    waiting = (
-        next((job.job for job in pair.head.jobs if job.started is None), None)
-        or max(pair.head.jobs, key=lambda job: job.wait_s(pair.horizon_s)).job
+    return tuple(files), tuple(_commands(files[-1], pair))
+
+
+def _commands(journal: str, pair: Pair) -> Iterator[str]:
+    """Yield commands that open head's journal, on the job that waits longest."""
+    waiting = max(
+        pair.head.jobs, key=lambda job: (job.started is None, job.wait_s(pair.head.horizon_s), job.job), default=None
     )
-    head = files[-1]
-    return tuple(files), (
-        f"pumice explain --db {head} job {waiting}",
-        f"pumice view {head}",
-        f'python -c \'import pumice; print(pumice.Cluster.of_journal("{head}").explain("{waiting}").message)\'',
-    )
+    if waiting is not None:
+        yield f"pumice explain --db {journal} job {waiting.job}"
+    yield f"pumice view {journal}"
+    if waiting is not None:
+        said = f'pumice.Cluster.of_journal("{journal}").explain("{waiting.job}").message'
+        yield f"python -c 'import pumice; print({said})'"

@@ -5,7 +5,7 @@ the cluster, so that only what the policies say of nodes counts and not who else
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -19,11 +19,10 @@ from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.check.words import listens
 from pumice.questions.gate.defaults import FILTERS, told
-from pumice.questions.gate.gate import PolicySides, Trial
+from pumice.questions.gate.demands import demands
 from pumice.questions.gate.judging import Judged, Pair
-from pumice.questions.gate.policy import GatePolicy
-from pumice.questions.gate.sides import NODE, Side
-from pumice.questions.gate.workloads import joined, objects_in
+from pumice.questions.gate.sides import NODE, PolicySides, Side
+from pumice.questions.gate.workloads import Trial, joined
 from pumice.questions.oneshot.cycles import fill
 
 POINTS: Final = ("Predicate", "PrePredicate")
@@ -33,15 +32,13 @@ STATED: Final = (NODE, "Queue", "HyperNode", "PriorityClass")
 """Kinds that filters read."""
 
 
-def refused(trial: Trial, sides: PolicySides, policy: GatePolicy, pair: Pair) -> Judged:
+def refused(trial: Trial, sides: PolicySides, pair: Pair) -> Judged:
     """Judge the default: pods that head puts on a node that base's filters refuse and head's do not."""
-    base = joined(trial.objects, sides.base, sides.stated(), {})
-    head = joined(trial.objects, sides.head, sides.stated(), policy.renamed)
+    base, head = (joined(trial.objects, side, sides.stated()) for side in sides)
     if _says(sides.base, base) == _says(sides.head, head):
         return told(FILTERS, trial.name, [], [])
-    kinds = _kinds(trial.objects)
-    on_base = _refusals(sides.base.settings, base, kinds, pair.base.horizon_s)
-    on_head = _refusals(sides.head.settings, head, kinds, pair.base.horizon_s)
+    on_base = _refusals(sides.base.settings, base, kinds := _kinds(base), pair.base.horizon_s)
+    on_head = _refusals(sides.head.settings, head, _kinds(head), pair.base.horizon_s)
     found = [
         f"{bind.pod} on {bind.node}: {on_base[kind][bind.node]}"
         for bind in pair.head.binds
@@ -83,32 +80,21 @@ Kind = tuple[str, str]
 
 
 def _kinds(objects: Sequence[Object]) -> dict[Kind, Object]:
-    """Return the pods' templates by job and role, those that are alike being one object."""
-    alike, found = dict[bytes, Object](), dict[Kind, Object]()
-    for obj in objects:
-        meta = obj["metadata"]
-        job = f"{meta.get('namespace') or 'default'}/{meta.get('name')}"
-        for role, queue, template in _templates(obj):
-            content = {"queue": queue, "spec": section(template, "spec"), "metadata": _told(template)}
-            if len(alike) < MOST or msgspec.json.encode(content, order="sorted") in alike:
-                found[job, role] = alike.setdefault(msgspec.json.encode(content, order="sorted"), content)
-    return found
+    """Return the pods by job and role, those that are alike being one object; roles whose pods differ are left out."""
+    alike, found, mixed = dict[bytes, Object](), dict[Kind, Object](), set[Kind]()
+    for job in demands(objects):
+        for role in job.roles:
+            shown = {"queue": job.queue, "spec": section(role.template, "spec"), "metadata": _told(role.template)}
+            content, kind = msgspec.json.encode(shown, order="sorted"), (job.name, role.name)
+            if len(alike) < MOST or content in alike:
+                same = alike.setdefault(content, shown)
+                mixed |= {kind} if found.setdefault(kind, same) is not same else set()
+    return {kind: shown for kind, shown in found.items() if kind not in mixed}
 
 
 def _told(template: Object) -> Object:
     meta = section(template, "metadata")
     return {"labels": text_map(meta.get("labels")), "annotations": text_map(meta.get("annotations"))}
-
-
-def _templates(obj: Object) -> Iterator[tuple[str, str, Object]]:
-    spec = section(obj, "spec")
-    if obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
-        for task in objects_in(spec, "tasks"):
-            yield str(task.get("name") or ""), str(spec.get("queue") or "default"), section(task, "template")
-    elif obj["kind"] == "Pod":
-        yield "", "default", obj
-    elif section(spec, "template"):
-        yield "", "default", section(spec, "template")
 
 
 def _kind_of(job: str, task: str, kinds: Mapping[Kind, Object]) -> Kind | None:

@@ -19,44 +19,38 @@ from pumice.core.plugins.nodegroup import STRICT
 from pumice.core.resources import Resource
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.questions.check.review import review
+from pumice.questions.gate.demands import Amounts, Demand, demands
 from pumice.questions.gate.sides import Side
-from pumice.questions.gate.workloads import QUEUE_NAME, objects_in
-from pumice.questions.measures.amounts import request_of
 from pumice.units import amount
 
-Amounts = Mapping[str, float]
 QUOTA_PLUGINS: Final = ("proportion", "capacity")
 DESERVED_PLUGIN: Final = "capacity"
 TOPOLOGY: Final = "network-topology-aware"
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 REQUESTS: Final = "requests."
+CHECK: Final = "check"
+"""The rule of what `pumice check` says."""
 _JOINING: Final = frozenset(("and", "or", "make", "makes", "is", "are"))
 """Words by which a sentence about two differs from one about one of them."""
 _TIER: Final = re.compile(r"tiers\[\d+\]|\W+")
 
 
-class Demand(NamedTuple):
-    """A job of the workload: what one pod of each role asks for, and how many there are; `minimum`: pods that must
-    start together.
+class PolicyFinding(NamedTuple):
+    """Something in a policy that is not what it seems: a `sentence` for people, and the `rule`, the `subject` (a queue,
+    a namespace) and the `jobs` that it is about. The subject of what `check` says is its sentence.
     """
 
-    name: str
-    namespace: str
-    queue: str
-    priority_class: str
-    pods: tuple[tuple[int, Amounts], ...]
-    minimum: int
-    topology: Object
+    sentence: str
+    rule: str
+    subject: str
+    jobs: frozenset[str] = frozenset()
 
-    def least(self) -> dict[str, float]:
-        """Return what as many pods as must start together ask for at least."""
-        left, total = self.minimum, dict[str, float]()
-        for count, amounts in sorted(self.pods, key=lambda one: sum(one[1].values())):
-            taken = min(left, count)
-            left -= taken
-            for name, asked in amounts.items():
-                total[name] = total.get(name, 0.0) + taken * asked
-        return total
+    def is_said_by(self, others: Sequence[PolicyFinding]) -> bool:
+        """Return whether another side says as much: of no fewer jobs, whatever the numbers in the sentence are."""
+        alike = [each for each in others if each.rule == self.rule]
+        if self.rule == CHECK:
+            return any(_words(self.subject) <= _words(each.subject) for each in alike)
+        return any(self.subject == each.subject and self.jobs <= each.jobs for each in alike)
 
 
 class PolicyScene(NamedTuple):
@@ -70,150 +64,107 @@ class PolicyScene(NamedTuple):
         """Return the objects of a kind."""
         return [obj for obj in self.objects if obj["kind"] == kind]
 
+    def found(self, sentence: str, rule: str, subject: str = "", jobs: Sequence[str] = ()) -> PolicyFinding:
+        """Return a finding; its subject is called as the workload calls it."""
+        return PolicyFinding(sentence, rule, self.side.called(subject), frozenset(jobs))
+
     def has(self, *plugins: str) -> bool:
         """Return whether one of these plugins is listed."""
         return any(self.side.settings.plugin(name) is not None for name in plugins)
 
 
-def findings(side: Side, objects: Sequence[Object]) -> list[str]:
-    """Return a sentence for each thing in a policy that is not what it seems, for this workload."""
-    scene = PolicyScene(side, objects, tuple(_demands(objects)))
-    found = [side.problem] if side.problem else []
-    found += review(side.settings, objects).warnings
+def findings(side: Side, objects: Sequence[Object]) -> list[PolicyFinding]:
+    """Return each thing in a policy that is not what it seems, for this workload."""
+    scene = PolicyScene(side, objects, demands(objects))
+    said = [side.problem] if side.problem else []
+    said += review(side.settings, objects).warnings
+    found = [PolicyFinding(each, CHECK, side.called(each)) for each in said]
     for rule in RULES:
         found += rule(scene)
     return list(dict.fromkeys(found))
 
 
-def new_in_head(base: Sequence[str], head: Sequence[str]) -> list[str]:
-    """Return head's findings that base has not: in whatever order base names things, and if it names more of them."""
-    known = [_words(each) for each in base]
-    return [each for each in head if not any(_words(each) <= one for one in known)]
+def new_in(found: Sequence[PolicyFinding], known: Sequence[PolicyFinding]) -> list[str]:
+    """Return the sentences of what one side has found and the other does not know."""
+    return [each.sentence for each in found if not each.is_said_by(known)]
 
 
 def _words(finding: str) -> frozenset[str]:
     return frozenset(filter(None, _TIER.split(finding))) - _JOINING
 
 
-# --- The workload's jobs
-
-
-def _demands(objects: Sequence[Object]) -> Iterator[Demand]:
-    for obj in objects:
-        try:
-            found = _demand(obj)
-        except (QuantityError, TypeError, ValueError, AttributeError):
-            continue  # the API refuses it, which is a finding of its own
-        if found is not None:
-            yield found
-
-
-def _demand(obj: Object) -> Demand | None:
-    spec = section(obj, "spec")
-    if obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/"):
-        tasks = [(int(task.get("replicas", 1)), section(task, "template")) for task in objects_in(spec, "tasks")]
-        minimum = int(spec.get("minAvailable") or sum(count for count, _ in tasks))
-        return _of(obj, spec.get("queue"), spec.get("priorityClassName"), tasks, minimum)
-    if obj["kind"] == "Pod":
-        return _of(obj, None, spec.get("priorityClassName"), [(1, obj)], 1)
-    if "template" in spec and "selector" in spec:
-        count = int(spec.get("replicas", 1))
-        return _of(
-            obj,
-            None,
-            section(section(spec, "template"), "spec").get("priorityClassName"),
-            [(count, spec["template"])],
-            1,
-        )
-    return None
-
-
-def _of(obj: Object, queue: object, priority: object, pods: list[tuple[int, Object]], minimum: int) -> Demand:
-    meta = obj["metadata"]
-    named = text_map(section(pods[0][1], "metadata").get("annotations")).get(QUEUE_NAME) if pods else None
-    return Demand(
-        f"{meta.get('namespace') or 'default'}/{meta.get('name')}",
-        str(meta.get("namespace") or "default"),
-        str(queue or named or DEFAULT_QUEUE),
-        str(priority or ""),
-        tuple((count, request_of(section(template, "spec"))) for count, template in pods),
-        minimum,
-        section(section(obj, "spec"), "networkTopology"),
-    )
-
-
 # --- Rules
 
 
-def _missing_queues(scene: PolicyScene) -> Iterator[str]:
+def _missing_queues(scene: PolicyScene) -> Iterator[PolicyFinding]:
     there = {obj["metadata"].get("name") for obj in scene.of_kind("Queue")} | {DEFAULT_QUEUE, "root"}
     for name in sorted({each.queue for each in scene.demands} - there):
         jobs = [each.name for each in scene.demands if each.queue == name]
-        yield f"queue {name} does not exist: it is the queue of {_several(jobs)}"
+        said = f"queue {name} does not exist: it is the queue of {_several(jobs)}"
+        yield scene.found(said, "missing queue", name, jobs)
 
 
-def _missing_classes(scene: PolicyScene) -> Iterator[str]:
+def _missing_classes(scene: PolicyScene) -> Iterator[PolicyFinding]:
     there = {obj["metadata"].get("name") for obj in scene.of_kind("PriorityClass")}
     there |= {"system-cluster-critical", "system-node-critical", ""}
     for name in sorted({each.priority_class for each in scene.demands} - there):
         jobs = [each.name for each in scene.demands if each.priority_class == name]
-        yield f"PriorityClass {name} does not exist: it is the class of {_several(jobs)}"
+        said = f"PriorityClass {name} does not exist: it is the class of {_several(jobs)}"
+        yield scene.found(said, "missing class", name, jobs)
 
 
-def _limits(scene: PolicyScene) -> Iterator[str]:
+def _limits(scene: PolicyScene) -> Iterator[PolicyFinding]:
     """Yield jobs that are larger than all that their queue may ever have."""
     if not scene.has(*QUOTA_PLUGINS):
         return
     for queue in scene.of_kind("Queue"):
-        limit = _amounts(section(queue, "spec").get("capability"))
-        name = queue["metadata"].get("name")
-        yield from _too_large(
-            [each for each in scene.demands if each.queue == name], limit, f"capability of queue {name}"
-        )
+        limit, name = _amounts(section(queue, "spec").get("capability")), str(queue["metadata"].get("name"))
+        inside = [each for each in scene.demands if each.queue == name]
+        yield from _too_large(scene, inside, limit, f"capability of queue {name}", name)
 
 
-def _quotas(scene: PolicyScene) -> Iterator[str]:
+def _quotas(scene: PolicyScene) -> Iterator[PolicyFinding]:
     for quota in scene.of_kind("ResourceQuota"):
         meta = quota["metadata"]
         hard = section(section(quota, "spec"), "hard")
         amounts = {str(key).removeprefix(REQUESTS): value for key, value in hard.items()}
-        inside = [each for each in scene.demands if each.namespace == (meta.get("namespace") or "default")]
-        yield from _too_large(inside, _amounts(amounts), f"ResourceQuota {meta.get('name')}")
+        namespace = meta.get("namespace") or "default"
+        inside = [each for each in scene.demands if each.namespace == namespace]
+        yield from _too_large(scene, inside, _amounts(amounts), f"ResourceQuota {meta.get('name')}", namespace)
 
 
-def _too_large(demands: Sequence[Demand], limit: Amounts, whose: str) -> Iterator[str]:
+def _too_large(
+    scene: PolicyScene, demands: Sequence[Demand], limit: Amounts, whose: str, subject: str
+) -> Iterator[PolicyFinding]:
     for resource, most in sorted(limit.items()):
-        larger = [each for each in demands if each.least().get(resource, 0.0) > most]
+        larger = [each for each in demands if each.least(resource) > most]
         if larger:
-            largest = max(larger, key=lambda each: each.least()[resource])
-            asked = _text(resource, largest.least()[resource])
+            largest = max(larger, key=lambda each: each.least(resource))
+            asked = _text(resource, largest.least(resource))
             others = f" (so do {len(larger) - 1} others)" if len(larger) > 1 else ""
-            yield f"{whose} is {_text(resource, most)}: {largest.name} needs {asked} to start{others}, and never will"
+            said = f"{whose} is {_text(resource, most)}: {largest.name} needs {asked} to start{others}, and never will"
+            yield scene.found(said, f"too small: {resource}", subject, [each.name for each in larger])
 
 
-def _cuts(scene: PolicyScene) -> Iterator[str]:
+def _cuts(scene: PolicyScene) -> Iterator[PolicyFinding]:
     """Yield shares that reclaim passes back and forth, since a pod is larger than the rest of the share."""
     if not scene.has(DESERVED_PLUGIN) or not any(action in scene.side.settings.actions for action in RECLAIMING):
         return
     for queue in scene.of_kind("Queue"):
-        name, deserved = queue["metadata"].get("name"), _amounts(section(queue, "spec").get("deserved"))
+        name, deserved = str(queue["metadata"].get("name")), _amounts(section(queue, "spec").get("deserved"))
+        inside = [each for each in scene.demands if each.queue == name]
         for resource, share in sorted(deserved.items()):
-            sizes = {
-                amounts[resource]
-                for each in scene.demands
-                if each.queue == name
-                for _, amounts in each.pods
-                if amounts.get(resource)
-            }
+            sizes = {role.amounts[resource] for each in inside for role in each.roles if role.amounts.get(resource)}
             if len(sizes) == 1 and resource != MEMORY and share % (size := min(sizes)):
-                yield (
+                said = (
                     f"deserved of queue {name} cuts a pod: {_text(resource, share)} is not a multiple of the "
                     f"{_text(resource, size)} that each of its pods asks for; two such queues may take a place from "
                     "each other for ever"
                 )
+                yield scene.found(said, f"cuts a pod: {resource}", name, [each.name for each in inside])
 
 
-def _unread(scene: PolicyScene) -> Iterator[str]:
+def _unread(scene: PolicyScene) -> Iterator[PolicyFinding]:
     """Yield settings of queues that no listed plugin reads."""
     reads = {
         "deserved": (DESERVED_PLUGIN,),
@@ -222,28 +173,28 @@ def _unread(scene: PolicyScene) -> Iterator[str]:
         "affinity": (NODE_GROUPS,),
     }
     for queue in scene.of_kind("Queue"):
+        name = str(queue["metadata"].get("name"))
         for key, plugins in reads.items():
             if section(queue, "spec").get(key) and not scene.has(*plugins):
-                yield (
-                    f"{key} of queue {queue['metadata'].get('name')} is without effect without plugin "
-                    f"{' or '.join(plugins)}"
-                )
+                said = f"{key} of queue {name} is without effect without plugin {' or '.join(plugins)}"
+                yield scene.found(said, f"not read: {key}", name)
 
 
-def _node_groups(scene: PolicyScene) -> Iterator[str]:
+def _node_groups(scene: PolicyScene) -> Iterator[PolicyFinding]:
     """Queues that may use no node. nodegroup is strict by default: without an affinity a queue gets no node at all."""
     option = scene.side.settings.plugin(NODE_GROUPS)
     if option is None:
         return
     groups = {text_map(node["metadata"].get("labels")).get(NODE_GROUP_LABEL) for node in scene.of_kind("Node")}
     if groups <= {None}:
-        yield f"plugin {NODE_GROUPS}: no node has the label {NODE_GROUP_LABEL}"
+        yield scene.found(f"plugin {NODE_GROUPS}: no node has the label {NODE_GROUP_LABEL}", "no node group")
     strict = STRICT.of(option.arguments)
     inherits = option.is_enabled("Hierarchy")
     queues = {obj["metadata"].get("name"): section(obj, "spec") for obj in scene.of_kind("Queue")}
     for name in sorted({each.queue for each in scene.demands}):
         if not _affinity(name, queues, inherits=inherits) and (strict or None not in groups):
-            yield f"plugin {NODE_GROUPS}: queue {name} has no affinity, so its pods may use no node (strict is on)"
+            said = f"plugin {NODE_GROUPS}: queue {name} has no affinity, so its pods may use no node (strict is on)"
+            yield scene.found(said, "no affinity", name)
 
 
 def _affinity(queue: str, queues: Mapping[Any, Object], *, inherits: bool) -> Object:
@@ -258,23 +209,28 @@ def _affinity(queue: str, queues: Mapping[Any, Object], *, inherits: bool) -> Ob
     return {}
 
 
-def _tiers(scene: PolicyScene) -> Iterator[str]:
-    """Tiers of network topologies that jobs name and no HyperNode has."""
+def _tiers(scene: PolicyScene) -> Iterator[PolicyFinding]:
+    """Yield tiers of network topologies that jobs name and no HyperNode has."""
     tiers = {section(obj, "spec").get("tier") for obj in scene.of_kind("HyperNode")}
     names = {section(obj, "spec").get("tierName") for obj in scene.of_kind("HyperNode")}
     asking = [each for each in scene.demands if each.topology]
     if asking and not scene.has(TOPOLOGY):
-        named = _several([each.name for each in asking])
-        yield f"networkTopology of {named} is without effect without plugin {TOPOLOGY}"
+        jobs = [each.name for each in asking]
+        said = f"networkTopology of {_several(jobs)} is without effect without plugin {TOPOLOGY}"
+        yield scene.found(said, "topology not read", "", jobs)
         return
     for each in asking:
         if each.topology.get("mode", "hard") != "hard":
             continue
         tier, name = each.topology.get("highestTierAllowed"), each.topology.get("highestTierName")
         if isinstance(tier, int) and not any(isinstance(known, int) and known <= tier for known in tiers):
-            yield f"{each.name} may span HyperNodes up to tier {tier}, and no HyperNode has such a tier: never placed"
+            yield scene.found(_no_tier(each, f"{tier}"), "no such tier", each.name)
         if name and name not in names:
-            yield f"{each.name} may span HyperNodes up to tier {name!r}, and no HyperNode has such a tier: never placed"
+            yield scene.found(_no_tier(each, f"{name!r}"), "no such tier", each.name)
+
+
+def _no_tier(demand: Demand, tier: str) -> str:
+    return f"{demand.name} may span HyperNodes up to tier {tier}, and no HyperNode has such a tier: never placed"
 
 
 def _amounts(said: Any) -> Amounts:
@@ -300,7 +256,7 @@ def _others(count: int) -> str:
     return "" if count < 1 else f" and {count} more"
 
 
-RULES: Final[tuple[Callable[[PolicyScene], Iterator[str]], ...]] = (
+RULES: Final[tuple[Callable[[PolicyScene], Iterator[PolicyFinding]], ...]] = (
     _missing_queues,
     _missing_classes,
     _limits,

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Any, Final
 
-from pumice.executors import Executors
 from pumice.questions.gate.cases import written_out
 from pumice.questions.gate.expectations import Expectation, expectation_of
-from pumice.questions.gate.gate import BASE, KeptRuns, PolicySides, Trial, live_through, tasks_of
+from pumice.questions.gate.gate import base_task
 from pumice.questions.gate.judging import WAITED_S
 from pumice.questions.gate.policy import GatePolicy, Noise, Workload
 from pumice.questions.gate.record import RunRecord
-from pumice.questions.gate.sides import Side
+from pumice.questions.gate.runner import Runner
+from pumice.questions.gate.sides import PolicySides, Side
+from pumice.questions.gate.workloads import Trial
 from pumice.yaml_text import dump_yaml
 
 DRAWS: Final = 6
@@ -23,6 +24,9 @@ SLACK: Final = 0.1
 """Part that is allowed beyond the worst draw."""
 MOST_QUEUES: Final = 3
 """Number of queues with an expectation, those with the most jobs that waited."""
+MOST_CLASSES: Final = 2
+"""Number of priority classes with one, the highest: in the mean of a queue a few urgent jobs are not seen."""
+CLASS: Final = "PriorityClass"
 HEADER: Final = """\
 # The first policy of this cluster: what its present policy keeps to over {draws} draws of the workload (arrivals moved
 # by up to {arrivals}), and {slack:.0%} more. Change what your teams were promised, and try
@@ -30,16 +34,13 @@ HEADER: Final = """\
 """
 
 
-def first_policy(
-    inputs: Sequence[str], folder: str, side: Side, trial: Trial, kept: KeptRuns, executors: Executors | None
-) -> tuple[str, list[str]]:
+def first_policy(inputs: Sequence[str], folder: str, side: Side, trial: Trial, runner: Runner) -> tuple[str, list[str]]:
     """Return a policy file's text, and what was chosen and why, a line each."""
     noise = Noise(draws=DRAWS)
     policy = GatePolicy(noise=noise)
-    tasks = {key: task for key, task in tasks_of(trial, PolicySides(side, side), policy).items() if key[1] == BASE}
-    found = live_through(tasks, kept, executors)
-    records = [found[trial.name, BASE, draw] for draw in range(DRAWS)]
-    chosen = list(_chosen(records))
+    sides = PolicySides(side, side)
+    records = runner.records([base_task(trial, sides, policy, draw) for draw in range(DRAWS)])
+    chosen = list(_chosen(records, side))
     content: dict[str, Any] = {
         "policy": folder,
         "workloads": [_written(trial.workload, inputs)],
@@ -59,16 +60,36 @@ def _written(workload: Workload, inputs: Sequence[str]) -> dict[str, Any]:
     return written
 
 
-def _chosen(records: Sequence[RunRecord]) -> Iterator[tuple[Expectation, str]]:
-    queues = dict[str, int]()
-    for job in records[0].jobs:
-        queues[job.queue] = queues.get(job.queue, 0) + (job.wait_s(records[0].horizon_s) > WAITED_S)
-    waited = sorted((name for name, count in queues.items() if count), key=lambda name: (-queues[name], name))
-    for name in waited[:MOST_QUEUES]:
-        yield _bounded(records, f"wait.mean[queue={name}]", f"the mean wait of {name}", "s", 1.0)
+def _chosen(records: Sequence[RunRecord], side: Side) -> Iterator[tuple[Expectation, str]]:
+    queues = _waiting(records[0])
+    for name in _classes(records[0], side):
+        yield _bounded(records, f"wait.mean[class={name}]", f"the mean wait of class {name}", "s", 1.0)
+    for name in queues:
+        yield _bounded(records, f"wait.mean[queue={name}]", f"the mean wait of queue {name}", "s", 1.0)
     yield _bounded(records, "unstarted", "jobs that never start", "", 0.0)
     yield _bounded(records, "evictions", "evictions", "", 0.0)
     yield _bounded(records, "lostcpu", "work lost to evictions", "", 1.0)
+
+
+def _waiting(record: RunRecord) -> list[str]:
+    """Return the queues with the most jobs that waited."""
+    queues = dict[str, int]()
+    for job in record.jobs:
+        queues[job.queue] = queues.get(job.queue, 0) + (job.wait_s(record.horizon_s) > WAITED_S)
+    waited = sorted((name for name, count in queues.items() if count), key=lambda name: (-queues[name], name))
+    return waited[:MOST_QUEUES]
+
+
+def _classes(record: RunRecord, side: Side) -> list[str]:
+    """Return the highest classes of jobs that waited or had others evicted, where there is more than one class."""
+    values = {obj["metadata"].get("name"): obj.get("value") or 0 for obj in side.objects if obj["kind"] == CLASS}
+    used = {job.priority_class for job in record.jobs if job.priority_class in values}
+    evicting = {each.by for each in record.evictions}
+    moved = {
+        job.priority_class for job in record.jobs if job.job in evicting or job.wait_s(record.horizon_s) > WAITED_S
+    }
+    ranked = sorted(used & moved, key=lambda name: (-int(values[name]), name))
+    return ranked[:MOST_CLASSES] if len(used) > 1 else []
 
 
 def _bounded(records: Sequence[RunRecord], measure: str, what: str, unit: str, least: float) -> tuple[Expectation, str]:

@@ -3,66 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from pumice import __version__
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.config.durations import duration_s
-from pumice.config.rules import VERSION
-from pumice.core.objects.metadata import Object, parse_time
-from pumice.executors import Executors, as_ended
-from pumice.questions.gate.defaults import defaults
-from pumice.questions.gate.expectations import Expectation
-from pumice.questions.gate.findings import findings, new_in_head
-from pumice.questions.gate.judging import Judged, Judgement, Pair, is_final, judge
+from pumice.core.objects.metadata import parse_time
+from pumice.questions.gate.defaults import FILTERS, LOOPS, defaults
+from pumice.questions.gate.demands import demands
+from pumice.questions.gate.expectations import Expectation, limit_of
+from pumice.questions.gate.filters import refused
+from pumice.questions.gate.findings import findings, new_in
+from pumice.questions.gate.judging import Judged, Judgement, Pairs, judge
 from pumice.questions.gate.moved import Moved, moved
-from pumice.questions.gate.policy import GatePolicy, Workload
-from pumice.questions.gate.record import RecordedEviction, RecordedJob, RunRecord
-from pumice.questions.gate.run import LOOP, RunTask, WantedFacts, run
-from pumice.questions.gate.sides import Side
-from pumice.questions.gate.workloads import drawn, joined
+from pumice.questions.gate.policy import GatePolicy
+from pumice.questions.gate.record import RunRecord
+from pumice.questions.gate.run import RunTask, WantedFacts, WorkloadNames
+from pumice.questions.gate.runner import PairTask, Runner
+from pumice.questions.gate.sides import PolicySides, Side
+from pumice.questions.gate.workloads import Trial, drawn, joined
 from pumice.results import Result
 from pumice.storage import codec
 
 BASE, HEAD = "base", "head"
-NOT_RENAMED: Final[Mapping[str, str]] = {}
-FORM: Final = 1
-"""Form of a kept record; another one is not read."""
-RunKey = tuple[str, str, int]
-"""Workload, side, draw."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A workload with its objects and what is expected of it. `is_case`: a golden case, without the defaults."""
-
-    workload: Workload
-    objects: Sequence[Object]
-    expect: tuple[Expectation, ...]
-    is_case: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return the name of the workload."""
-        return self.workload.name
-
-
-class PolicySides(NamedTuple):
-    """Both policies."""
-
-    base: Side
-    head: Side
-
-    def stated(self) -> frozenset[str]:
-        """Return the kinds that either states: those objects of a workload are left out."""
-        return self.base.kinds() | self.head.kinds()
 
 
 class GateVerdict(Result, kw_only=True):
@@ -83,44 +48,53 @@ class GateVerdict(Result, kw_only=True):
     stopped: dict[str, str]
 
 
-class LivedPairs(NamedTuple):
-    """All pairs of runs by workload, in the order of their draws; and how many of the runs were kept from before."""
-
-    pairs: Mapping[str, Sequence[Pair]]
-    fresh: int
-    kept: int
-
-
 # --- Tasks
 
 
-def tasks_of(trial: Trial, sides: PolicySides, policy: GatePolicy, *, plugins_dir: str = "") -> dict[RunKey, RunTask]:
-    """Return the runs of a trial: both sides of every draw."""
-    found = dict[RunKey, RunTask]()
-    limits = tuple(each for each in trial.expect if is_final(each))
-    wanted = wanted_by(trial.expect)
-    start = _start(trial.workload)
-    for draw in range(1 if trial.is_case else policy.noise.draws):
-        objects = drawn(trial.objects, policy.noise, draw)
-        for name, side in ((BASE, sides.base), (HEAD, sides.head)):
-            renamed = policy.renamed if name == HEAD else NOT_RENAMED
-            found[trial.name, name, draw] = RunTask(
-                codec.pack(joined(objects, side, sides.stated(), renamed)),
-                side.config,
-                side.source,
-                start,
-                trial.workload.until_s,
-                duration_s(trial.workload.default_duration) or 0.0,
-                wanted=wanted,
-                limits=limits if name == HEAD else (),
-                stops_at_loops=True,
-                plugins_dir=plugins_dir,
-            )
-    return found
+def base_task(trial: Trial, sides: PolicySides, policy: GatePolicy, draw: int = 0) -> RunTask:
+    """Return the run of base in a draw. A loop ends it only where nothing else would."""
+    return _task(trial, sides.base, sides, policy, draw)
 
 
-def _start(workload: Workload) -> float:
-    return parse_time(workload.start) if workload.start else VirtualClock.start
+def head_task(
+    trial: Trial, sides: PolicySides, policy: GatePolicy, base: RunRecord | None = None, draw: int = 0
+) -> RunTask:
+    """Return the run of head in a draw. `base`: that of base, where the run may end as soon as it is certain that head
+    breaks what base keeps.
+    """
+    task = _task(trial, sides.head, sides, policy, draw)
+    if base is None:
+        return task
+    kept = (each for each in trial.expect if each.bound.of_base or each.is_met(each.value(base, base.horizon_s), 0.0))
+    limits = tuple(limit for each in kept if (limit := limit_of(each, base)) is not None)
+    loops_count = not trial.is_case and LOOPS not in policy.defaults.off and not base.loops
+    return msgspec.structs.replace(task, limits=limits, stops_at_loops=task.stops_at_loops or loops_count)
+
+
+def _task(trial: Trial, side: Side, sides: PolicySides, policy: GatePolicy, draw: int) -> RunTask:
+    workload = trial.workload
+    return RunTask(
+        codec.pack(joined(drawn(trial.objects, policy.noise, draw), side, sides.stated())),
+        side.config,
+        side.source,
+        parse_time(workload.start) if workload.start else VirtualClock.start,
+        workload.until_s,
+        duration_s(workload.default_duration) or 0.0,
+        wanted=wanted_by(trial.expect),
+        stops_at_loops=workload.until_s is None,
+        names=_names(trial, side.renamed),
+    )
+
+
+def _names(trial: Trial, renamed: Mapping[str, str]) -> WorkloadNames:
+    """Return the workload's own names of what a side renames: two queues may have become one."""
+    if not renamed:
+        return WorkloadNames()
+    jobs = demands(trial.objects)
+    return WorkloadNames(
+        tuple((job.name, job.queue) for job in jobs if job.queue in renamed),
+        tuple((job.name, job.priority_class) for job in jobs if job.priority_class in renamed),
+    )
 
 
 def wanted_by(expect: Sequence[Expectation]) -> WantedFacts:
@@ -137,196 +111,87 @@ def wanted_by(expect: Sequence[Expectation]) -> WantedFacts:
 # --- Living through them
 
 
-class KeptRuns:
-    """Records of runs by their content, in a folder (None: nowhere)."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self.kept = 0
-
-    def get(self, task: RunTask) -> RunRecord | None:
-        """Return the record of an equal run, None without one that can be read."""
-        path = self._path(task)
-        if path is None or not path.is_file():
-            return None
-        try:
-            form, record = msgspec.msgpack.decode(path.read_bytes(), type=tuple[int, RunRecord])
-        except msgspec.DecodeError:
-            return None
-        self.kept += form == FORM
-        return record if form == FORM else None
-
-    def put(self, task: RunTask, record: RunRecord) -> None:
-        """Keep a record; it is there as a whole or not at all."""
-        path = self._path(task)
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            part.write(msgspec.msgpack.encode((FORM, record)))
-        Path(part.name).rename(path)
-
-    def _path(self, task: RunTask) -> Path | None:
-        return None if self._folder is None else self._folder / f"{key_of(task)}.run"
-
-
-def key_of(task: RunTask) -> str:
-    """Return the key of a run: a hash of all that it depends on."""
-    content = msgspec.msgpack.encode([__version__, VERSION, FORM, task], order="sorted")
-    return blake2b(content, digest_size=16).hexdigest()
-
-
-def live_through(
-    tasks: Mapping[RunKey, RunTask],
-    kept: KeptRuns,
-    executors: Executors | None,
-    ended: Callable[[], None] = lambda: None,
-) -> dict[RunKey, RunRecord]:
-    """Return the record of each run; equal ones are run once. `executors` None: in this process."""
-    found = dict[RunKey, RunRecord]()
-    left = dict[bytes, tuple[RunTask]]()
-    keys = dict[bytes, list[RunKey]]()
-    for key, task in tasks.items():
-        content = msgspec.msgpack.encode(task)
-        keys.setdefault(content, []).append(key)
-        if len(keys[content]) == 1 and (record := kept.get(task)) is not None:
-            found[key] = record
-            ended()
-        elif len(keys[content]) == 1:
-            left[content] = (task,)
-        else:
-            ended()
-    for content, record in _run_all(left, executors):
-        kept.put(left[content][0], record)
-        found[keys[content][0]] = record
-        ended()
-    for same in keys.values():
-        for key in same[1:]:
-            found[key] = found[same[0]]
-    return found
-
-
-def _run_all(left: Mapping[bytes, tuple[RunTask]], executors: Executors | None) -> Iterator[tuple[bytes, RunRecord]]:
-    if executors is None or len(left) < 2:
-        for content, (task,) in left.items():
-            yield content, run(task)
-        return
-    with executors() as executor:
-        for content, future in as_ended(run, left, executor):
-            yield content, future.result()
-
-
 def lived(
     trials: Sequence[Trial],
     sides: PolicySides,
     policy: GatePolicy,
-    kept: KeptRuns,
-    executors: Executors | None,
+    runner: Runner,
     ended: Callable[[], None] = lambda: None,
-    plugins_dir: str = "",
-) -> LivedPairs:
-    """Live through both futures of all workloads. A head that ended early for what base breaks too goes on."""
-    tasks = dict[RunKey, RunTask]()
-    for trial in trials:
-        tasks |= tasks_of(trial, sides, policy, plugins_dir=plugins_dir)
-    found = live_through(tasks, kept, executors, ended)
-    again = {key: task for key, task in ((key, _again(key, tasks, found)) for key in tasks) if task is not None}
-    while again:
-        tasks |= again
-        found |= live_through(again, kept, executors)
-        again = {key: task for key, task in ((key, _again(key, tasks, found)) for key in again) if task is not None}
-    back = {new: old for old, new in policy.renamed.items()}
-    pairs = {
-        trial.name: [
-            Pair(found[trial.name, BASE, draw], _named_back(found[trial.name, HEAD, draw], back))
-            for draw in range(1 if trial.is_case else policy.noise.draws)
-        ]
+) -> Pairs:
+    """Live through both futures of all workloads. A single draw of head ends as soon as its verdict is certain, which
+    base's run is needed for; with more draws the mean of all decides, so each is lived to its end.
+    """
+    tasks = {
+        (trial.name, draw): _pair_task(trial, sides, policy, draw, draws)
         for trial in trials
+        for draws in [1 if trial.is_case else policy.noise.draws]
+        for draw in range(draws)
     }
-    return LivedPairs(pairs, len(tasks) - kept.kept, kept.kept)
+    found = runner.pairs(tasks, ended)
+    return {trial.name: [pair for (name, _), pair in found.items() if name == trial.name] for trial in trials}
 
 
-def _again(key: RunKey, tasks: Mapping[RunKey, RunTask], found: Mapping[RunKey, RunRecord]) -> RunTask | None:
-    """Return the run of a head without the limits that base breaks, where it ended early for one of them."""
-    name, side, draw = key
-    head, base = found[key], found[name, BASE, draw]
-    if side != HEAD or not head.stopped or head.stopped == LOOP:
-        return None
-    limits = tuple(each for each in tasks[key].limits if each.is_met(each.value(base, base.horizon_s), 0.0))
-    return msgspec.structs.replace(tasks[key], limits=limits) if len(limits) < len(tasks[key].limits) else None
+def _pair_task(trial: Trial, sides: PolicySides, policy: GatePolicy, draw: int, draws: int) -> PairTask:
+    def head(base: RunRecord) -> RunTask:
+        return head_task(trial, sides, policy, base if draws == 1 else None, draw)
 
-
-def _named_back(record: RunRecord, back: Mapping[str, str]) -> RunRecord:
-    """Return a record of head with the names that queues and classes have in the workload."""
-    if not back:
-        return record
-
-    def job(each: RecordedJob) -> RecordedJob:
-        return msgspec.structs.replace(
-            each,
-            queue=back.get(each.queue, each.queue),
-            priority_class=back.get(each.priority_class, each.priority_class),
-        )
-
-    def eviction(each: RecordedEviction) -> RecordedEviction:
-        return msgspec.structs.replace(
-            each, queue=back.get(each.queue, each.queue), by_queue=back.get(each.by_queue, each.by_queue)
-        )
-
-    return msgspec.structs.replace(
-        record, jobs=tuple(map(job, record.jobs)), evictions=tuple(map(eviction, record.evictions))
-    )
+    return PairTask(base_task(trial, sides, policy, draw), head_task(trial, sides, policy, draw=draw), head)
 
 
 # --- The verdict
 
 
-def found_by_reading(trials: Sequence[Trial], sides: PolicySides, policy: GatePolicy) -> tuple[list[str], list[str]]:
+class ReadFindings(NamedTuple):
+    """What reading alone finds: sentences that are `new` in head, and those of base that are `mended` there."""
+
+    new: list[str]
+    mended: list[str]
+
+
+def found_by_reading(trials: Sequence[Trial], sides: PolicySides) -> ReadFindings:
     """Return what is new in head and what was in base alone, without living through anything."""
-    base, head = list[str](), list[str]()
+    new, mended = list[str](), list[str]()
     for trial in trials:
-        base += findings(sides.base, joined(trial.objects, sides.base, sides.stated(), {}))
-        head += findings(sides.head, joined(trial.objects, sides.head, sides.stated(), policy.renamed))
-    base, head = list(dict.fromkeys(base)), list(dict.fromkeys(head))
-    return new_in_head(base, head), new_in_head(head, base)
+        base, head = (findings(side, joined(trial.objects, side, sides.stated())) for side in sides)
+        new += new_in(head, base)
+        mended += new_in(base, head)
+    return ReadFindings(list(dict.fromkeys(new)), list(dict.fromkeys(mended)))
 
 
-def judged(trials: Sequence[Trial], found: LivedPairs, policy: GatePolicy) -> tuple[list[Judged], list[Judged]]:
+def judged(
+    trials: Sequence[Trial], pairs: Pairs, sides: PolicySides, policy: GatePolicy
+) -> tuple[list[Judged], list[Judged]]:
     """Return what came of every expectation, and of every default, on each workload."""
     expectations, standing = list[Judged](), list[Judged]()
     for trial in trials:
-        pairs = found.pairs[trial.name]
-        expectations += [judge(each, trial.name, pairs) for each in trial.expect]
+        drawn_pairs = pairs[trial.name]
+        expectations += [judge(each, trial.name, drawn_pairs) for each in trial.expect]
         if not trial.is_case:
-            standing += defaults(policy.defaults, trial.name, pairs[0])
+            standing += defaults(policy.defaults, trial.name, drawn_pairs[0])
+            if FILTERS not in policy.defaults.off:
+                standing.append(refused(trial, sides, drawn_pairs[0]))
     return expectations, standing
 
 
 def verdict(
-    sides: PolicySides,
-    policy: GatePolicy,
-    read: tuple[list[str], list[str]],
-    trials: Sequence[Trial],
-    found: LivedPairs,
-    more: Sequence[Judged] = (),
+    sides: PolicySides, policy: GatePolicy, read: ReadFindings, trials: Sequence[Trial], pairs: Pairs
 ) -> GateVerdict:
-    """Return the whole. `more`: defaults that were judged otherwise than by the records."""
-    expectations, standing = judged(trials, found, policy)
-    standing += more
+    """Return the whole."""
+    expectations, standing = judged(trials, pairs, sides, policy)
     counts = {each.value: sum(one.verdict is each for one in expectations) for each in Judgement}
     return GateVerdict(
-        passes=not read[0]
+        passes=not read.new
         and not any(is_failure(each, policy) for each in expectations)
         and not any(each.verdict is Judgement.FAILS for each in standing),
         base=sides.base.name,
         head=sides.head.name,
-        findings=read[0],
-        mended=read[1],
+        findings=read.new,
+        mended=read.mended,
         expectations=expectations,
         defaults=standing,
-        moved=[moved(trial.name, found.pairs[trial.name][0]) for trial in trials if not trial.is_case],
+        moved=[moved(trial.name, pairs[trial.name][0]) for trial in trials if not trial.is_case],
         counts={name: count for name, count in counts.items() if count},
-        stopped={name: pairs[0].head.stopped for name, pairs in found.pairs.items() if pairs[0].head.stopped},
+        stopped={name: found[0].head.stopped for name, found in pairs.items() if found[0].head.stopped},
     )
 
 

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import sqrt
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from pumice.questions.gate.expectations import MEASURES, OPERATORS, UPPER, Expectation
+from pumice.questions.gate.expectations import Expectation, limit_of
+from pumice.questions.gate.measures import MEASURES
 from pumice.questions.gate.record import RunRecord
+from pumice.questions.gate.scopes import OPERATORS
 
 WAITED_S: Final = 2.0
 """A job waited that has not started after so long; less is the time that two cycles take."""
@@ -36,7 +38,7 @@ class Judgement(StrEnum):
 
 class Stakes(Struct, frozen=True):
     """The numbers behind a verdict: jobs in scope, those that waited, evictions of or for them, pods of them that were
-    placed; the greater of both sides."""
+    placed; the greatest of both sides and all draws."""
 
     jobs: int = 0
     waited: int = 0
@@ -45,7 +47,7 @@ class Stakes(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """One expectation on one workload. `base`, `head`: the measure of the first draw; None: it is not known.
+    """One expectation on one workload. `base`, `head`: the measure of the first draw; None: a run ended too early.
     `failed`: draws of either side in which it does not hold, of so many `draws`.
     """
 
@@ -64,41 +66,60 @@ class Judged(Struct, frozen=True):
 
 
 class Pair(NamedTuple):
-    """One draw of a workload under both policies, and the horizon at which both are measured."""
+    """One draw of a workload under both policies."""
 
     base: RunRecord
     head: RunRecord
 
     @property
+    def is_whole(self) -> bool:
+        """Return whether both runs came to their ends."""
+        return not (self.base.stopped or self.head.stopped)
+
+    @property
     def horizon_s(self) -> float:
-        """Return the horizon of both: of runs until nothing more happens the later one."""
-        if self.head.stopped:
-            return self.head.horizon_s
-        return max(self.base.horizon_s, self.head.horizon_s)
+        """Return the moment at which both can be compared: of runs until nothing more happens the later end."""
+        both = self.base.horizon_s, self.head.horizon_s
+        return max(both) if self.is_whole else min(both)
+
+    def value(self, expectation: Expectation, record: RunRecord) -> float:
+        """Return the measure of one of both at its own end: where both are whole, that is the same moment."""
+        return expectation.value(record, self.horizon_s if self.is_whole else record.horizon_s)
+
+
+Pairs = Mapping[str, Sequence[Pair]]
+"""The pairs of each workload by its name, in the order of their draws."""
+
+
+class JudgedDraw(NamedTuple):
+    """Measures of both sides in one draw, and whether they are as expected; None: a run ended too early to say."""
+
+    base: float
+    head: float
+    base_met: bool | None
+    head_met: bool | None
+
+    @property
+    def tells(self) -> bool:
+        """Return whether base holds what head breaks."""
+        return self.base_met is True and self.head_met is False
 
 
 def judge(expectation: Expectation, workload: str, pairs: Sequence[Pair]) -> Judged:
     """Judge an expectation by all draws of a workload."""
-    base = [expectation.value(pair.base, max(pair.base.horizon_s, _common(pair))) for pair in pairs]
-    head = [expectation.value(pair.head, pair.horizon_s) for pair in pairs]
-    unknown = any(_is_open(expectation, pair, value) for pair, value in zip(pairs, head, strict=True))
-    met = [
-        (expectation.is_met(one, one), expectation.is_met(other, one)) for one, other in zip(base, head, strict=True)
-    ]
-    base_failed, head_failed = sum(not one for one, _ in met), sum(not other for _, other in met)
-    stakes = stakes_of(expectation, pairs[0])
-    verdict = _verdict(expectation, base, head, base_failed, head_failed)
-    if unknown:
-        verdict = Judgement.BASE_FAILS if base_failed * 2 > len(pairs) else Judgement.UNDECIDED
-    elif verdict is Judgement.OK and not _is_at_stake(expectation, stakes):
+    draws = [judge_draw(expectation, pair) for pair in pairs]
+    base_failed, head_failed = sum(one.base_met is False for one in draws), sum(one.head_met is False for one in draws)
+    stakes = stakes_of(expectation, pairs)
+    verdict = _verdict(expectation, draws, base_failed, head_failed)
+    if verdict is Judgement.OK and not _is_at_stake(expectation, stakes):
         verdict = Judgement.EMPTY
     return Judged(
         expectation.name,
         workload,
         expectation.text,
         verdict,
-        base[0],
-        None if unknown else head[0],
+        None if draws[0].base_met is None else draws[0].base,
+        None if draws[0].head_met is None else draws[0].head,
         MEASURES[expectation.what].unit,
         stakes,
         len(pairs),
@@ -107,46 +128,49 @@ def judge(expectation: Expectation, workload: str, pairs: Sequence[Pair]) -> Jud
     )
 
 
-def _common(pair: Pair) -> float:
-    return pair.base.horizon_s if pair.head.stopped else pair.head.horizon_s
+def judge_draw(expectation: Expectation, pair: Pair) -> JudgedDraw:
+    """Judge an expectation by one draw."""
+    base, head = (pair.value(expectation, record) for record in pair)
+    limit = limit_of(expectation, pair.base)
+
+    def met(record: RunRecord, value: float) -> bool | None:
+        if not record.stopped:
+            return expectation.is_met(value, base)
+        return False if limit is not None and limit.is_broken_for_good(record, record.horizon_s) else None
+
+    if expectation.bound.of_base:  # base is the measure here: it has no verdict of its own
+        return JudgedDraw(base, head, True, None if pair.base.stopped else met(pair.head, head))
+    return JudgedDraw(base, head, met(pair.base, base), met(pair.head, head))
 
 
-def _is_open(expectation: Expectation, pair: Pair, value: float) -> bool:
-    """Return whether a run that ended early leaves it open."""
-    if not pair.head.stopped:
-        return False
-    return not (is_final(expectation) and not OPERATORS[expectation.op](value, expectation.bound.value))
-
-
-def is_final(expectation: Expectation) -> bool:
-    """Return whether an expectation that a part of a run breaks stays broken, however the run goes on."""
-    grows = MEASURES[expectation.what].grows or (expectation.what, expectation.how) == ("wait", "max")
-    return grows and expectation.op in UPPER and not expectation.bound.of_base
-
-
-def _verdict(
-    expectation: Expectation, base: Sequence[float], head: Sequence[float], base_failed: int, head_failed: int
-) -> Judgement:
-    draws = len(base)
-    if expectation.bound.of_base and draws > 1 and expectation.op in ("<=", "<", ">=", ">"):
-        return Judgement.FAILS if _differs(expectation, base, head) else Judgement.OK
-    if (head_failed - base_failed) * 2 > draws:
+def _verdict(expectation: Expectation, draws: Sequence[JudgedDraw], base_failed: int, head_failed: int) -> Judgement:
+    count = len(draws)
+    is_open = any(one.head_met is None or (one.base_met is None and not one.head_met) for one in draws)
+    if is_open:
+        return Judgement.BASE_FAILS if base_failed * 2 > count else Judgement.UNDECIDED
+    if expectation.bound.of_base and count > 1 and OPERATORS[expectation.op].direction:
+        return Judgement.FAILS if _differs(expectation, draws) else Judgement.OK
+    if (head_failed - base_failed) * 2 > count:
         return Judgement.FAILS
-    if (base_failed - head_failed) * 2 > draws:
+    if (base_failed - head_failed) * 2 > count:
         return Judgement.FIXED
-    if head_failed * 2 > draws and base_failed * 2 > draws:
+    if head_failed * 2 > count and base_failed * 2 > count:
         return Judgement.BOTH
-    if head_failed * 2 > draws or base_failed * 2 > draws:
+    if head_failed * 2 > count or base_failed * 2 > count:
         return Judgement.UNDECIDED  # both sides break it in about half of the draws: it is within the noise
     return Judgement.OK
 
 
-def _differs(expectation: Expectation, base: Sequence[float], head: Sequence[float]) -> bool:
-    """Return whether head is beyond the bound of base, by the mean of the pairs and its spread."""
-    sign = 1.0 if expectation.op in ("<=", "<") else -1.0
-    beyond = [sign * (other - expectation.bound.at(one)) for one, other in zip(base, head, strict=True)]
+def _differs(expectation: Expectation, draws: Sequence[JudgedDraw]) -> bool:
+    """Return whether head is beyond the bound of base, by the mean of the pairs and its spread. A strict bound asks for
+    a difference: it is broken unless the mean is within.
+    """
+    op = OPERATORS[expectation.op]
+    beyond = [op.direction * (one.head - expectation.bound.at(one.base)) for one in draws]
     count = len(beyond)
     mean = sum(beyond) / count
+    if op.is_strict:
+        return mean >= 0
     spread = sqrt(sum((each - mean) ** 2 for each in beyond) / (count - 1) / count)
     factor = ONE_SIDED[count - 2] if count - 2 < len(ONE_SIDED) else MANY
     return mean - factor * spread > 0
@@ -155,14 +179,14 @@ def _differs(expectation: Expectation, base: Sequence[float], head: Sequence[flo
 # --- What was at stake
 
 
-def stakes_of(expectation: Expectation, pair: Pair) -> Stakes:
-    """Return what was at stake for an expectation: the greater count of both sides."""
-    one, other = (_stakes(expectation, record, pair.horizon_s) for record in pair)
+def stakes_of(expectation: Expectation, pairs: Sequence[Pair]) -> Stakes:
+    """Return what was at stake for an expectation: the greatest counts of either side in any draw."""
+    found = [_stakes(expectation, record, pair.horizon_s) for pair in pairs for record in pair]
     return Stakes(
-        max(one.jobs, other.jobs),
-        max(one.waited, other.waited),
-        max(one.evictions, other.evictions),
-        max(one.placed, other.placed),
+        max(each.jobs for each in found),
+        max(each.waited for each in found),
+        max(each.evictions for each in found),
+        max(each.placed for each in found),
     )
 
 

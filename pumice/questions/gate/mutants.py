@@ -15,12 +15,13 @@ from pumice.config.errors import ConfigError
 from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_or_built_in
 from pumice.core.objects.metadata import Object, section
-from pumice.executors import Executors
-from pumice.questions.gate.gate import HEAD, KeptRuns, PolicySides, Trial, found_by_reading, lived, verdict
+from pumice.questions.gate.demands import objects_in
+from pumice.questions.gate.gate import HEAD, found_by_reading, lived, verdict
 from pumice.questions.gate.judging import Judgement
 from pumice.questions.gate.policy import GatePolicy
-from pumice.questions.gate.sides import Side
-from pumice.questions.gate.workloads import objects_in
+from pumice.questions.gate.runner import Runner
+from pumice.questions.gate.sides import PolicySides, Side
+from pumice.questions.gate.workloads import Trial
 from pumice.results import Result
 from pumice.yaml_text import dump_yaml
 
@@ -53,22 +54,18 @@ def mutated(
     trials: Sequence[Trial],
     head: Side,
     policy: GatePolicy,
-    kept: KeptRuns,
-    executors: Executors | None,
+    runner: Runner,
     ended: Callable[[], None] = lambda: None,
-    plugins_dir: str = "",
 ) -> MutationResult:
     """Judge every bad change to head, with head as it is for the base."""
     found = list[JudgedMutant]()
     for change, side in mutants(head):
         sides = PolicySides(head, side)
-        read = found_by_reading(trials, sides, policy)
-        result = verdict(
-            sides, policy, read, trials, lived(trials, sides, policy, kept, executors, plugins_dir=plugins_dir)
-        )
+        read = found_by_reading(trials, sides)
+        result = verdict(sides, policy, read, trials, lived(trials, sides, policy, runner))
         named = [each.name for each in (*result.expectations, *result.defaults) if each.verdict is Judgement.FAILS]
         silent = all(each.is_nothing for each in result.moved)
-        found.append(JudgedMutant(change, tuple(dict.fromkeys([*named, *read[0]])), silent))
+        found.append(JudgedMutant(change, tuple(dict.fromkeys([*named, *read.new])), silent))
         ended()
     missed = [each.change for each in found if not each.noticed_by]
     unmoved = sum(each.is_silent for each in found if not each.noticed_by)

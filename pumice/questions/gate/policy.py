@@ -31,7 +31,8 @@ from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
 from pumice.config.scalars import resolve_true_false
 from pumice.core.objects.metadata import parse_time
 from pumice.load.source import read_text
-from pumice.questions.gate.expectations import Expectation, MeasureError, expectation_of
+from pumice.questions.gate.expectations import Expectation, expectation_of
+from pumice.questions.gate.scopes import MeasureError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -187,7 +188,7 @@ def read_policy(path: Path) -> GatePolicy:
         written.head,
         tuple(_workload(one, place.at("workloads").at(number)) for number, one in enumerate(written.workloads)),
         tuple(_listed(written.cases)),
-        tuple(_expectation(one, at.at(number)) for number, one in enumerate(expected)),
+        tuple(read_expectation(one, at.at(number)) for number, one in enumerate(expected)),
         written.renamed,
         written.noise,
         written.defaults,
@@ -255,7 +256,8 @@ def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
     return Workload(name, tuple(paths), written.generate, written.start, until_s, written.default_duration)
 
 
-def _expectation(written: WrittenExpectation, place: ValuePlace) -> Expectation:
+def read_expectation(written: WrittenExpectation, place: ValuePlace) -> Expectation:
+    """Return an expectation of a file. Raises ConfigError at the place."""
     try:
         return expectation_of(written.name or written.words, written.measure, written.op, written.value)
     except MeasureError as error:

@@ -98,7 +98,8 @@ class RecordedUse(Struct, frozen=True, gc=False):
 class RunRecord(Struct, frozen=True):
     """One run of `horizon_s` seconds. `stopped`: why it ended before its horizon, "" if it did not; `idle`: nothing
     more would have happened. `pending`: job -> code of the reason why it waits at the end. `refused`: objects that the
-    API does not take, each with its words. `cycles`: cycles in which the scheduler decided something.
+    API does not take, each with its words. `cycles`: cycles in which the scheduler decided something. `foreseen`: every
+    job stood in the workload and was taken, so that another policy has as many of them.
     """
 
     horizon_s: float
@@ -113,6 +114,7 @@ class RunRecord(Struct, frozen=True):
     idle: bool = False
     stopped: str = ""
     cycles: int = 0
+    foreseen: bool = False
 
     @property
     def makespan_s(self) -> float:

@@ -11,24 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import ceil, inf
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from pumice.cluster.api.fields import is_list, is_mapping
-from pumice.cluster.kubelets.pod_runs import DURATION
-from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, object_key, section
+from pumice.questions.gate.demands import objects_in
 from pumice.questions.gate.expectations import Expectation, expectation_of
-from pumice.questions.gate.gate import BASE, HEAD, PolicySides, Trial, tasks_of
-from pumice.questions.gate.judging import Pair
+from pumice.questions.gate.gate import base_task, head_task
+from pumice.questions.gate.judging import Pair, judge_draw
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RecordedJob, RunRecord
 from pumice.questions.gate.run import RunTask, run
-from pumice.questions.gate.sides import NODE, WORK
-from pumice.questions.gate.workloads import arrival_s, arriving_at, objects_in
+from pumice.questions.gate.sides import NODE, WORK, PolicySides
+from pumice.questions.gate.workloads import Trial, arrival_s, arriving_at, with_durations
 from pumice.reduction import leave_out_pieces
-from pumice.runtime.arrivals import duration_text
 
 WORK_LIMIT: Final = 100_000
 """Work at most: a cycle of a cluster without anything is one, and a hundred objects make it two."""
@@ -86,23 +83,20 @@ class _Search:
         return True
 
     def _fails(self, trial: Trial) -> bool:
-        tasks = tasks_of(trial, self._sides, self._policy)
-        base = self._run(trial, tasks[trial.name, BASE, 0])
+        base = self._run(trial, base_task(trial, self._sides, self._policy))
         wanted = trial.expect[0]
         own = wanted.value(base, base.horizon_s)
-        if not self._is_met(wanted, base, base.horizon_s, own):
+        # of a bound of base, base is the measure and not judged
+        if not wanted.scope.jobs(base) or not (wanted.bound.of_base or wanted.is_met(own, own)):
             return False
-        head = self._run(trial, tasks[trial.name, HEAD, 0])
-        horizon_s = Pair(base, head).horizon_s
-        return base.refused == head.refused and not self._is_met(wanted, head, horizon_s, own)
+        head = self._run(trial, head_task(trial, self._sides, self._policy, base))
+        is_alike = base.refused == head.refused and bool(wanted.scope.jobs(head))
+        return is_alike and judge_draw(wanted, Pair(base, head)).tells
 
     def _run(self, trial: Trial, task: RunTask) -> RunRecord:
         record = run(msgspec.structs.replace(task, patience=0))
         self._left -= record.cycles * (1 + len(trial.objects) / 100)
         return record
-
-    def _is_met(self, wanted: Expectation, record: RunRecord, horizon_s: float, base: float) -> bool:
-        return bool(wanted.scope.jobs(record)) and wanted.is_met(wanted.value(record, horizon_s), base)
 
 
 def reduced(
@@ -128,6 +122,7 @@ def reduced(
     _make_smaller(search)
     _leave_out_pieces(search, lambda obj: obj["kind"] in WORK)
     _leave_out_pieces(search, lambda obj: obj["kind"] not in WORK)
+    _begin_at_once(search)
     return Reduced(search.trial, search.tries, search.exhausted)
 
 
@@ -276,7 +271,7 @@ def _simpler(obj: Object) -> Iterator[Object]:
     if at:
         yield arriving_at(obj, float(round(at / 10) * 10))
         yield arriving_at(obj, float(round(at)))
-    yield _round_durations(deepcopy(obj))
+    yield with_durations(obj, _rounded)
 
 
 def _with_pods(obj: Object, pods: int) -> Object:
@@ -290,17 +285,8 @@ def _with_pods(obj: Object, pods: int) -> Object:
     return made
 
 
-def _round_durations(value: object) -> Any:
-    if is_list(value):
-        return [_round_durations(one) for one in value]
-    if not is_mapping(value):
-        return value
-    return {key: _rounded(one) if key == DURATION else _round_durations(one) for key, one in value.items()}
-
-
-def _rounded(said: object) -> Any:
-    seconds = duration_s(said) if isinstance(said, str) else None
-    return said if not seconds else duration_text(float(max(1, round(seconds / 10) * 10)))
+def _rounded(seconds: float) -> float:
+    return float(max(1, round(seconds / 10) * 10))
 
 
 def counted(objects: Sequence[Object]) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.objects.hyper_node import read_hyper_node
-from pumice.core.objects.metadata import Object, object_key, text_map
+from pumice.core.objects.metadata import Object, object_key, section, text_map
 from pumice.core.objects.pod import Task
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
@@ -32,7 +32,8 @@ from pumice.load.manifests import still_running
 from pumice.plugins.loader import install_plugins
 from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from pumice.questions.explain.scene import Scene
-from pumice.questions.gate.expectations import OPERATORS, Expectation
+from pumice.questions.gate.demands import is_volcano_job
+from pumice.questions.gate.expectations import RunLimit
 from pumice.questions.gate.record import (
     RecordedBind,
     RecordedEviction,
@@ -42,6 +43,7 @@ from pumice.questions.gate.record import (
     RecordedUse,
     RunRecord,
 )
+from pumice.questions.gate.sides import WORK
 from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Listener, Lives, PodLife
 from pumice.questions.measures.over_time import Grid
@@ -75,10 +77,21 @@ class WantedFacts(Struct, frozen=True):
     pending: bool = False
 
 
+class WorkloadNames(Struct, frozen=True):
+    """Queues and classes by job, as the workload calls them; jobs that a policy does not rename are not among them."""
+
+    queues: tuple[tuple[str, str], ...] = ()
+    classes: tuple[tuple[str, str], ...] = ()
+
+
+NO_NAMES: Final = WorkloadNames()
+
+
 class RunTask(Struct, frozen=True):
     """A run: packed objects that may say when they come, the text of a scheduler.conf, the horizon in seconds (None:
     until nothing more happens) and what ends it early: `limits` that are broken for good, or a loop, once there were
-    `patience` cycles.
+    `patience` cycles. `names`: what the workload calls queues and classes of jobs that a policy renames; `plugins`:
+    users' plugins by name, each with what tells its version from others.
     """
 
     objects: bytes
@@ -89,9 +102,11 @@ class RunTask(Struct, frozen=True):
     default_duration_s: float
     seed: int = 0
     wanted: WantedFacts = WantedFacts()
-    limits: tuple[Expectation, ...] = ()
+    limits: tuple[RunLimit, ...] = ()
     stops_at_loops: bool = False
     patience: int = PATIENCE
+    names: WorkloadNames = NO_NAMES
+    plugins: tuple[tuple[str, str], ...] = ()
     plugins_dir: str = ""
 
 
@@ -138,6 +153,9 @@ class _Run(Listener):
         self._config, self._began = fork.config, round(fork.now, 3)
         given = (*fork.objects, *(obj for _, obj in fork.later))
         self._labels = {object_key(obj): text_map(obj["metadata"].get("labels")) for obj in given}
+        self._foreseen = not any(obj["kind"] in WORK and not _is_one_job(obj) for obj in given)
+        self._sizes: dict[str, int] = {}
+        self._queues, self._classes = dict(task.names.queues), dict(task.names.classes)
         self._rows: list[JobRow] = []
         self._jobs = Jobs(self._rows.append)
         self._jobs.began = self._began
@@ -150,8 +168,11 @@ class _Run(Listener):
         self._life = Life(fork, task.seed, self._hear, self._decide)
 
     def job(self, name: str, job: Object | None, at: float) -> None:
-        """Keep the labels of a Job that a controller made."""
-        if job is not None and name not in self._labels:
+        """Keep the size of a Volcano Job, which may have no pods yet, and the labels of one that a controller made."""
+        if job is None:
+            return
+        self._sizes[name] = sum(int(task.get("replicas", 1)) for task in section(job, "spec").get("tasks") or ())
+        if name not in self._labels:
             self._labels[name] = text_map(job["metadata"].get("labels"))
 
     def pod_bound(self, pod: PodLife) -> None:
@@ -264,8 +285,8 @@ class _Run(Listener):
         if task.limits:
             record = self._recorded(round(elapsed, 3), idle=False, partial=True)
             for limit in task.limits:
-                if not OPERATORS[limit.op](limit.value(record, elapsed), limit.bound.value):
-                    self._stopped = limit.text
+                if limit.is_broken_for_good(record, elapsed):
+                    self._stopped = limit.expectation.text
                     return True
         return False
 
@@ -289,6 +310,7 @@ class _Run(Listener):
             idle,
             self._stopped,
             self._cycles,
+            self._foreseen and not self._life.refused,
         )
 
     def _finished(self) -> tuple[RecordedJob, ...]:
@@ -306,10 +328,10 @@ class _Run(Listener):
 
         return RecordedJob(
             row.job,
-            row.queue,
-            row.priority_class,
+            self._queues.get(row.job, row.queue),
+            self._classes.get(row.job, row.priority_class),
             self._labels.get(row.job, {}),
-            row.pods,
+            max(row.pods, self._sizes.get(row.job, 0)),
             round(row.submitted - began, 3),
             since(row.started),
             since(row.ended),
@@ -400,6 +422,11 @@ class _Run(Listener):
         clock = CycleClock(kernel.cycle + 1, self._life.now, self._task.seed)
         scene = Scene(kernel.view, self._config, clock, Carry.from_dict(kernel.carry.to_dict()))
         return {each.name: each.wait.code.value for each in waiting_jobs_of(scene).waiting}
+
+
+def _is_one_job(obj: Object) -> bool:
+    """Return whether an object is one job under every policy; other kinds make jobs as they go."""
+    return obj["kind"] in ("Pod", "PodGroup") or is_volcano_job(obj)
 
 
 _Shares = dict[str, tuple[dict[str, float], dict[str, float]]]

@@ -8,13 +8,11 @@ the workload's nodes of the same names get.
 
 from __future__ import annotations
 
-import io
-import subprocess
-import tarfile
-import tempfile
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -38,14 +36,13 @@ CONFIGURATION: Final = frozenset(("actions", "tiers"))
 OF_THE_GATE: Final = frozenset(("workloads", "cases", "then"))
 """Keys of policy files of the gate and of golden cases."""
 WORK: Final = frozenset(("Pod", "PodGroup", *(KINDS[key].kind for key in MAKERS)))
-GIT_S: Final = 30.0
-"""Timeout of git for a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """One policy: the text of its configuration and where that stands, the configuration as Volcano reads it, and the
-    other objects. `problem`: why a strict reader refuses the configuration, "" if it does not.
+    other objects. `problem`: why a strict reader refuses the configuration, "" if it does not. `renamed`: queues and
+    classes by their names in the workloads, where this policy calls them otherwise.
     """
 
     name: str
@@ -55,10 +52,28 @@ class Side:
     objects: tuple[Object, ...] = ()
     problem: str = ""
     skipped: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def called(self, text: str) -> str:
+        """Return a text in which queues and classes have the names that the workloads give them."""
+        for old, new in self.renamed.items():
+            text = re.sub(rf"(?<![\w-]){re.escape(new)}(?![\w-])", old, text)
+        return text
 
     def kinds(self) -> frozenset[str]:
         """Return the kinds that the policy states; of nodes it states labels and taints only."""
         return frozenset(obj["kind"] for obj in self.objects if obj["kind"] != NODE)
+
+
+class PolicySides(NamedTuple):
+    """Both policies of a comparison."""
+
+    base: Side
+    head: Side
+
+    def stated(self) -> frozenset[str]:
+        """Return the kinds that either states: those objects of a workload are left out."""
+        return self.base.kinds() | self.head.kinds()
 
 
 @dataclass(slots=True)
@@ -143,45 +158,3 @@ def _settings(text: str, source: str) -> tuple[SchedulerConfig, str, str]:
         lenient, config = parse_or_built_in(text, source=source, lenient=True)
         return lenient, config, str(error)
     return settings, text, ""
-
-
-# --- Git
-
-
-def folder_of(said: str, policy: str, beside: Path, into: Path) -> tuple[Path, str]:
-    """Return the folder of a side and what to call it: a path, or the policy's folder as a git revision has it, which
-    is written below `into`. Raises InputError.
-    """
-    for path in (beside / said, Path(said)):
-        if path.is_dir():
-            return path, said
-    shown = f"{said}:{policy or '.'}"
-    try:
-        archive = _git(beside, "archive", "--format=tar", f"{_revision(beside, said)}:./{policy}".rstrip("/"))
-    except subprocess.CalledProcessError as error:
-        raise InputError("this revision has no such folder; `policy` in the file names it", source=shown) from error
-    target = Path(tempfile.mkdtemp(dir=into))
-    try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(target, filter="data")
-    except (tarfile.TarError, OSError) as error:  # a link that leads out of the folder
-        raise InputError(f"cannot be taken from git: {error}", source=shown) from error
-    return target, shown
-
-
-def _revision(beside: Path, said: str) -> str:
-    """Return the name of a commit. Raises InputError for what is neither a folder nor a revision."""
-    try:
-        found = _git(beside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{said}^{{commit}}")
-    except (subprocess.CalledProcessError, FileNotFoundError) as error:
-        raise InputError("no such folder, and no such git revision", source=said) from error
-    return found.decode().strip()
-
-
-def _git(beside: Path, *words: str) -> bytes:
-    command = ["git", "-C", str(beside), *words]
-    try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_S)
-    except subprocess.TimeoutExpired as error:
-        raise InputError(f"git took longer than {GIT_S:.0f} s", source=" ".join(command)) from error
-    return done.stdout

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,17 +18,18 @@ from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.objects.metadata import Object, section, text_map
-from pumice.core.objects.pod import GROUP_NAME
+from pumice.core.objects.pod import GROUP_NAME, QUEUE_NAME
 from pumice.errors import InputError
 from pumice.lab.builders import gang, nodes
 from pumice.load.manifests import load
+from pumice.questions.gate.expectations import Expectation
 from pumice.questions.gate.policy import GeneratedJobs, Noise, Workload
-from pumice.questions.gate.sides import NODE, Side
+from pumice.questions.gate.sides import NODE, WORK, Side
 from pumice.questions.sweep.one_run import placed
 from pumice.runtime.arrivals import ARRIVAL, duration_text
 
-QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 QUEUE, CLASS = "queue", "priorityClassName"
+OF_USERS: Final = ("labels", "matchLabels", "selector", "nodeSelector")
 LONGEST_NAME: Final = 50
 """Length of a name within that of a copy: names of Jobs have 63 letters at most."""
 WORDS: Final = frozenset(("Event", "Lease"))
@@ -67,16 +69,29 @@ def generated(asked: GeneratedJobs) -> Iterator[Object]:
 # --- Under a policy
 
 
-def joined(workload: Sequence[Object], side: Side, stated: frozenset[str], renamed: Mapping[str, str]) -> list[Object]:
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A workload with its objects and what is expected of it. `is_case`: a golden case, without the defaults."""
+
+    workload: Workload
+    objects: Sequence[Object]
+    expect: tuple[Expectation, ...]
+    is_case: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name of the workload."""
+        return self.workload.name
+
+
+def joined(workload: Sequence[Object], side: Side, stated: frozenset[str]) -> list[Object]:
     """Return the workload under a policy. `stated`: kinds that either policy states: those of the workload are left
-    out. `renamed`: queues and classes by their names in the workload, where this policy calls them otherwise.
+    out. Of the policy's nodes only labels and taints count: which nodes there are is the workload's matter.
     """
     own = {obj["metadata"].get("name"): obj for obj in side.objects if obj["kind"] == NODE}
-    found = [obj for obj in workload if obj["kind"] not in stated]
-    there = {obj["metadata"].get("name") for obj in found if obj["kind"] == NODE}
-    found = [_as_stated(obj, own) if obj["kind"] == NODE else _renamed(obj, renamed) for obj in found]
-    added = [obj for obj in side.objects if obj["kind"] != NODE or obj["metadata"].get("name") not in there]
-    return [*added, *found]
+    kept = [obj for obj in workload if obj["kind"] not in stated]
+    found = [_as_stated(obj, own) if obj["kind"] == NODE else _renamed(obj, side.renamed) for obj in kept]
+    return [*(obj for obj in side.objects if obj["kind"] != NODE), *found]
 
 
 def _as_stated(node: Object, own: Mapping[Any, Object]) -> Object:
@@ -97,12 +112,18 @@ def _renamed(value: object, renamed: Mapping[str, str]) -> Any:
         return [_renamed(one, renamed) for one in value]
     if not is_mapping(value):
         return value
-    return {
-        key: renamed.get(one, one)
-        if key in (QUEUE, CLASS, QUEUE_NAME) and isinstance(one, str)
-        else _renamed(one, renamed)
-        for key, one in value.items()
-    }
+    return {key: _renamed_at(key, one, renamed) for key, one in value.items()}
+
+
+def _renamed_at(key: str, value: object, renamed: Mapping[str, str]) -> Any:
+    """Rename what a key names; the keys of labels, of annotations and in selectors are words of the users' own."""
+    if key in OF_USERS:
+        return value
+    if key == "annotations" and is_mapping(value):
+        return {at: renamed.get(one, one) if at == QUEUE_NAME else one for at, one in value.items()}
+    if key in (QUEUE, CLASS) and isinstance(value, str):
+        return renamed.get(value, value)
+    return _renamed(value, renamed)
 
 
 # --- Draws
@@ -127,7 +148,7 @@ def _moved(obj: Object, shift_s: float, noise: Noise, draw: int) -> Object:
     if not noise.durations:
         return moved
     factor = 1.0 + chance.uniform(-noise.durations, noise.durations)
-    stretched: Object = _stretched(moved, factor)
+    stretched: Object = with_durations(moved, lambda seconds: max(0.001, seconds * factor))
     return stretched
 
 
@@ -143,17 +164,20 @@ def arriving_at(obj: Object, at_s: float) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
-def _stretched(value: object, factor: float) -> Any:
+def with_durations(value: object, change: Callable[[float], float]) -> Any:
+    """Return an object whose pods run otherwise: each run time that it states, in seconds, as `change` has it."""
     if is_list(value):
-        return [_stretched(one, factor) for one in value]
+        return [with_durations(one, change) for one in value]
     if not is_mapping(value):
         return value
-    return {key: _longer(one, factor) if key == DURATION else _stretched(one, factor) for key, one in value.items()}
+    return {
+        key: _changed(one, change) if key == DURATION else with_durations(one, change) for key, one in value.items()
+    }
 
 
-def _longer(said: object, factor: float) -> Any:
+def _changed(said: object, change: Callable[[float], float]) -> Any:
     seconds = duration_s(said) if isinstance(said, str) else None
-    return said if not seconds else duration_text(max(0.001, seconds * factor))
+    return said if not seconds else duration_text(change(seconds))
 
 
 def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> list[Object]:
@@ -185,13 +209,9 @@ def _copied(obj: Object, suffix: str) -> Object:
     return copied
 
 
-def objects_in(section_: Object, key: str) -> list[Object]:
-    """Return the list of mappings under a key, empty where it is not a list."""
-    found = section_.get(key)
-    return [each for each in found if is_mapping(each)] if is_list(found) else []
-
-
 def demand_objects(objects: Sequence[Object], name: str) -> None:
-    """InputError for a workload without anything to schedule."""
-    if not any(obj["kind"] not in (NODE, "Queue", "PriorityClass") for obj in objects):
-        raise InputError("there is nothing to schedule in this workload", source=name)
+    """InputError for a workload without anything to schedule, or without a node."""
+    if not any(obj["kind"] in WORK for obj in objects):
+        raise InputError("there is nothing to schedule in this workload: no job, no pod", source=name)
+    if not any(obj["kind"] == NODE for obj in objects):
+        raise InputError("there is no node in this workload; add the cluster's nodes to its `input`", source=name)

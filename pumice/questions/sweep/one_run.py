@@ -20,6 +20,7 @@ from pumice.errors import InputError
 from pumice.lab.cluster import Cluster, read
 from pumice.load.source import find_files, read_text
 from pumice.load.traces.read import FORMATS
+from pumice.plugins.loader import identities, install_plugins
 from pumice.questions.sweep.spec import ARGUMENTS, Settings, inputs_of
 from pumice.yaml_text import dump_yaml
 
@@ -28,9 +29,10 @@ WALL: Final = "wall_s"
 
 
 def key_of(run: Settings, folder: Path) -> str:
-    """Return the key of this run's result: a hash of its settings, the content of its files, and the version of
-    Pumice."""
-    digest = hashlib.blake2b(msgspec.json.encode([__version__, VERSION, run], order="sorted"), digest_size=16)
+    """Return the key of this run's result: a hash of its settings, the content of its files, the version of Pumice and
+    those of users' plugins."""
+    content = msgspec.json.encode([__version__, VERSION, identities(), run], order="sorted")
+    digest = hashlib.blake2b(content, digest_size=16)
     for file in files_of(run, folder):
         digest.update(read_bytes(file))
     return digest.hexdigest()
@@ -71,6 +73,7 @@ def placed(said: str, folder: Path) -> str:
 
 def lived(run: Settings, folder: str) -> dict[str, Any]:
     """Return the figures of one run (`pumice.questions.measures`), flat: resources as `RESOURCE FIGURE`."""
+    install_plugins()
     began = time.perf_counter()
     at = Path(folder)
     objects = read(*(placed(said, at) for said in inputs_of(run)))

@@ -14,6 +14,7 @@ import msgspec
 
 from pumice.errors import InputError, demand
 from pumice.executors import Executors, as_ended, died
+from pumice.plugins.loader import install_plugins
 from pumice.questions.sweep.one_run import WALL, key_of, lived
 from pumice.questions.sweep.spec import Settings, SweepSpec
 
@@ -64,6 +65,7 @@ def sweep(
 
     Raises InputError for input that a run cannot use, and WorkerDiedError when workers keep dying over one.
     """
+    install_plugins()
     keys = [key_of(run, spec.folder) for run in spec.runs]
     results.mkdir(parents=True, exist_ok=True)
     left = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
 from tests.kit.source import ROOT
 from tests.pumice.cli.terminal import pumice
@@ -48,11 +51,26 @@ def test_no_change_passes_twice_with_equal_bytes(place: Path) -> None:
     assert len({each.out for each in said}) == 1
 
 
+def test_the_workflow_judges_a_pull_request_by_its_revision(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = yaml.safe_load((ROOT / "examples/gate/workflow.yaml").read_text())["jobs"]["gate"]["steps"]
+    (command,) = (step["run"] for step in steps if step.get("run", "").startswith("pumice gate"))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+        said = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *said, *words], cwd=place, check=True, capture_output=True)
+    monkeypatch.chdir(place)
+    asked = shlex.split(command.replace("origin/${{ github.base_ref }}", "HEAD"))[1:]
+    assert pumice(*asked, "--workers", 1).code == 0
+    shutil.copy("proposed/scheduler.conf", "cluster/scheduler.conf")
+    assert pumice(*asked, "--workers", 1, "--reduce", 0).code == 1
+    assert "❌ The policy fails" in Path("gate.md").read_text()
+    assert "<failure" in Path("gate.xml").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ((), "which policy to compare with is not said"),
-        (("--base", "v9"), "v9: no such folder, and no such git revision"),
+        (("--base", "v9"), "v9: no such folder, and no git revision"),
         (("--base", BARE, "--junit", "."), ".: is a folder; name a file to write to"),
         (("--base", BARE, "--keep", __file__), "cannot be written"),
         (("--base", BARE, "--results", __file__), "cannot be written"),

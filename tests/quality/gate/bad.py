@@ -78,12 +78,13 @@ def _equals(first: int, second: int) -> tuple[Object, Object]:
 
 
 def _boundary() -> list[Object]:
-    jobs = [
-        gang(f"{name}-{number}", 1, cpu=4, duration="15m", queue=name, arrival=f"{number * 10 + place + 1}s")
-        for place, name in enumerate(("q1", "q2"))
-        for number in range(2)
+    """Two nodes of the size of a pod: a-0 comes back to the place that it lost for b-1, and loses it again."""
+    return [
+        *nodes(2, cpu=4),
+        gang("a-0", 1, cpu=4, duration="10m", queue="q1"),
+        gang("b-0", 1, cpu=1, duration="30m", queue="q2", arrival="1s"),
+        gang("b-1", 1, cpu=4, duration="10m", queue="q2", arrival="30s"),
     ]
-    return [*nodes(1, cpu=8), *jobs]
 
 
 OVERCOMMIT = {"name": "overcommit", "arguments": {"overcommit-factor": 3.0}}
@@ -154,7 +155,7 @@ BAD = (
         policy(RECLAIM, *_equals(3, 5)),
         _boundary(),
         [("evictions.max", "<=", 3)],
-        400,
+        120,
     ),
     Change(
         "gang-dropped",

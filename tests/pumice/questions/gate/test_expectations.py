@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.questions.gate.expectations import MeasureError, expectation_of
+from pumice.questions.gate.expectations import RunLimit, expectation_of, limit_of
 from pumice.questions.gate.record import (
     RecordedBind,
     RecordedEviction,
@@ -18,6 +19,7 @@ from pumice.questions.gate.record import (
     RecordedUse,
     RunRecord,
 )
+from pumice.questions.gate.scopes import MeasureError
 
 RECORD = RunRecord(
     100.0,
@@ -157,3 +159,50 @@ def test_a_job_that_never_starts_waits_to_the_horizon(starts: list[float]) -> No
     )
     worst = expectation_of("", "wait.max", "<=", 0).value(RunRecord(500.0, jobs), 500.0)
     assert worst == (500.0 if any(at >= 500 for at in starts) else round(max(starts), 3))
+
+
+@given(st.lists(st.tuples(st.floats(0, 300), st.floats(0, 300)), min_size=1, max_size=15), st.floats(0, 500))
+@pytest.mark.parametrize("how", ["mean", "max", "p95", "p50", "min"])
+def test_a_part_of_a_run_never_says_more_than_the_whole(how: str, spans: list[tuple[float, float]], at: float) -> None:
+    jobs = [RecordedJob(f"d/{n}", submitted=came, started=came + waited) for n, (came, waited) in enumerate(spans)]
+    expected = expectation_of("", f"wait.{how}", "<=", 0)
+    whole = expected.value(RunRecord(600.0, tuple(jobs)), 600.0)
+    part = RunRecord(
+        at,
+        tuple(
+            RecordedJob(job.job, submitted=job.submitted, started=job.started if (job.started or 0) <= at else None)
+            for job in jobs
+            if job.submitted <= at
+        ),
+    )
+    assert not RunLimit(expected, whole + 0.001, len(jobs)).is_broken_for_good(part, at)
+    assert RunLimit(expected, whole - 0.001, len(jobs)).is_broken_for_good(RunRecord(600.0, tuple(jobs)), 600.0)
+
+
+@pytest.mark.parametrize(
+    ("measure", "op", "value", "base", "limited"),
+    [
+        ("wait.mean", "<=", "base", {"foreseen": True}, True),
+        ("wait.mean", "<=", "base", {"idle": True, "foreseen": True}, False),
+        ("wait.mean", "<=", "base", {"stopped": "loop"}, False),
+        ("wait.max", "<=", 10, {"stopped": "loop"}, True),
+        ("wait.max", ">=", 10, {}, False),
+        ("wait.max", "!=", 10, {}, False),
+        ("unstarted", "==", 0, {}, False),
+        ("slowdown", "<=", 2, {}, False),
+        ("evictions", "==", 0, {}, True),
+    ],
+)
+def test_a_limit_is_what_a_part_of_a_run_can_break(
+    measure: str, op: str, value: float | str, base: dict[str, Any], limited: bool
+) -> None:
+    waiting = RunRecord(100.0, (RecordedJob("d/j"),), **base)
+    assert (limit_of(expectation_of("", measure, op, value), waiting) is not None) is limited
+
+
+def test_a_mean_is_final_only_where_the_number_of_jobs_is_known() -> None:
+    late = RunRecord(90.0, (RecordedJob("d/j"),))
+    mean = expectation_of("", "wait.mean", "<=", 10)
+    assert RunLimit(mean, 10.0, 2).is_broken_for_good(late, 90.0)
+    assert not RunLimit(mean, 10.0, 20).is_broken_for_good(late, 90.0)
+    assert not RunLimit(mean, 10.0, None).is_broken_for_good(late, 90.0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from pumice.questions.gate.defaults import AGAIN, EQUAL, LOOPS, REFUSED, SYSTEM_PODS, UNSTARTED, defaults
-from pumice.questions.gate.expectations import expectation_of
+from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.judging import Judgement, Pair, judge
 from pumice.questions.gate.policy import DefaultLimits
 from pumice.questions.gate.record import RecordedEviction, RecordedJob, RecordedLoop, RunRecord
@@ -56,11 +57,62 @@ def test_a_bound_of_base_is_judged_in_pairs(differences: list[float], verdict: J
     assert judge(NO_WORSE, "w", pairs).verdict is verdict
 
 
-def test_a_run_that_ended_early_decides_what_is_broken_for_good() -> None:
-    pair = Pair(run(5), run(20, stopped="loop", idle=False))
-    assert judge(LIMIT, "w", [pair]).verdict is Judgement.FAILS
-    assert judge(NO_WORSE, "w", [pair]).verdict is Judgement.UNDECIDED
-    assert judge(LIMIT, "w", [Pair(run(20), run(5, stopped="loop"))]).verdict is Judgement.BASE_FAILS
+def test_a_bound_of_base_does_not_judge_base() -> None:
+    better = expectation_of("better", "wait.mean", "<", "base - 50%")
+    found = judge(better, "w", [Pair(run(40), run(30))])
+    assert (found.verdict, found.base_failed) == (Judgement.FAILS, 0)
+    assert judge(better, "w", [Pair(run(40), run(10))]).verdict is Judgement.OK
+
+
+@pytest.mark.parametrize(
+    ("op", "differences", "verdict"),
+    [
+        ("<", [0, 0, 0], Judgement.FAILS),
+        ("<", [-9, 2, -9], Judgement.OK),
+        (">", [0, 0, 0], Judgement.FAILS),
+        (">", [9, -2, 9], Judgement.OK),
+        (">=", [-9, -9, -8], Judgement.FAILS),
+        (">=", [-9, 9, -1], Judgement.OK),
+    ],
+)
+def test_a_strict_bound_of_base_asks_for_a_difference(op: str, differences: list[float], verdict: Judgement) -> None:
+    pairs = [Pair(run(40), run(40 + each)) for each in differences]
+    assert judge(expectation_of("", "wait.mean", op, "base"), "w", pairs).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("expectation", "base", "head", "verdict"),
+    [
+        (LIMIT, run(5), run(20, stopped="loop"), Judgement.FAILS),
+        (LIMIT, run(5), run(5, stopped="loop"), Judgement.UNDECIDED),
+        (LIMIT, run(20), run(20, stopped="loop"), Judgement.BOTH),
+        (LIMIT, run(20), run(5, stopped="loop"), Judgement.BASE_FAILS),
+        (LIMIT, run(20, stopped="loop"), run(5), Judgement.FIXED),
+        (LIMIT, run(5, stopped="loop"), run(6), Judgement.OK),
+        (LIMIT, run(5, stopped="loop"), run(20), Judgement.UNDECIDED),
+        (LIMIT, run(20, stopped="loop"), run(20), Judgement.BOTH),
+        (NO_WORSE, run(5, foreseen=True), run(20, stopped="limit"), Judgement.FAILS),
+        (NO_WORSE, run(5), run(20, stopped="limit"), Judgement.UNDECIDED),
+        (NO_WORSE, run(5, foreseen=True, stopped="loop"), run(20), Judgement.UNDECIDED),
+    ],
+)
+def test_a_run_that_ended_early_decides_what_is_broken_for_good(
+    expectation: Expectation, base: RunRecord, head: RunRecord, verdict: Judgement
+) -> None:
+    assert judge(expectation, "w", [Pair(base, head)]).verdict is verdict
+
+
+@pytest.mark.parametrize(("op", "verdict"), [("==", Judgement.UNDECIDED), ("<=", Judgement.UNDECIDED)])
+def test_a_count_that_may_still_come_is_not_broken(op: str, verdict: Judgement) -> None:
+    few = tuple(msgspec.structs.replace(eviction(at), job="default/j") for at in range(100))
+    expected = expectation_of("", "evictions", op, 400)
+    pair = Pair(run(1, evictions=few * 4), run(1, evictions=few, stopped="loop"))
+    assert judge(expected, "w", [pair]).verdict is verdict
+
+
+def test_stakes_are_those_of_all_draws() -> None:
+    found = judge(LIMIT, "w", [Pair(run(1), run(1)), Pair(run(1), run(9))])
+    assert (found.verdict, found.stakes.waited) == (Judgement.OK, 1)
 
 
 def test_a_scope_without_jobs_is_empty() -> None:

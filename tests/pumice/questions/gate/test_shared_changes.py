@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from pumice.questions.gate.expectations import Expectation, expectation_of
-from pumice.questions.gate.gate import GateVerdict, KeptRuns, PolicySides, Trial, found_by_reading, lived, verdict
+from pumice.questions.gate.gate import GateVerdict, found_by_reading, lived, verdict
 from pumice.questions.gate.judging import Judgement, Pair
 from pumice.questions.gate.policy import GatePolicy, Workload
 from pumice.questions.gate.reduce import counted, reduced
-from pumice.questions.gate.sides import read_side
-from pumice.questions.gate.workloads import read_workload
+from pumice.questions.gate.runner import KeptRuns, Runner
+from pumice.questions.gate.sides import PolicySides, read_side
+from pumice.questions.gate.workloads import Trial, read_workload
 from tests.kit.source import SHARED
 
 FOLDER = SHARED / "gate"
@@ -52,9 +53,9 @@ def judged(folder: Path) -> tuple[GateVerdict, Trial, Pair, PolicySides, GatePol
     policy = GatePolicy(folder, expect=expect)
     sides = PolicySides(read_side("base", folder / "base"), read_side("head", folder / "head"))
     trial = Trial(workload, read_workload(workload, folder), expect)
-    found = lived([trial], sides, policy, KeptRuns(None), None)
-    told = verdict(sides, policy, found_by_reading([trial], sides, policy), [trial], found)
-    return told, trial, found.pairs["w"][0], sides, policy
+    found = lived([trial], sides, policy, Runner(KeptRuns(None)))
+    told = verdict(sides, policy, found_by_reading([trial], sides), [trial], found)
+    return told, trial, found["w"][0], sides, policy
 
 
 @needs_shared

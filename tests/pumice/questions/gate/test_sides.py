@@ -1,4 +1,4 @@
-"""Sides and workloads: folders, git, draws, and findings that are new."""
+"""PolicySides and workloads: folders, git, draws, and findings that are new."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ import pytest
 
 from pumice.errors import InputError
 from pumice.lab.builders import gang, nodes, queue
-from pumice.questions.gate.findings import findings, new_in_head
+from pumice.questions.gate.findings import findings, new_in
 from pumice.questions.gate.policy import Noise
-from pumice.questions.gate.sides import folder_of, read_side
+from pumice.questions.gate.revisions import folder_of
+from pumice.questions.gate.sides import read_side
 from pumice.questions.gate.workloads import arrival_s, drawn
 from pumice.yaml_text import dump_yaml
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]\n"
+
+
+def git(at: Path, *words: str) -> None:
+    said = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *said, *words], cwd=at, check=True, capture_output=True)
 
 
 def folder(at: Path, **files: str) -> Path:
@@ -67,14 +73,10 @@ def test_a_configuration_in_a_config_map_is_the_same(tmp_path: Path) -> None:
 
 
 def test_a_git_revision_is_the_folder_as_it_was(tmp_path: Path) -> None:
-    def git(*words: str) -> None:
-        said = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *said, *words], cwd=tmp_path, check=True, capture_output=True)
-
-    git("init", "-q")
+    git(tmp_path, "init", "-q")
     folder(tmp_path / "cluster", scheduler_conf=CONF)
-    git("add", "-A")
-    git("commit", "-qm", "one")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "one")
     folder(tmp_path / "cluster", scheduler_conf=CONF + "# changed\n")
     into = tmp_path / "space"
     into.mkdir()
@@ -85,6 +87,29 @@ def test_a_git_revision_is_the_folder_as_it_was(tmp_path: Path) -> None:
         folder_of("HEAD", "nope", tmp_path, into)
     with pytest.raises(InputError, match="v9: no such folder, and no such git revision"):
         folder_of("v9", "cluster", tmp_path, into)
+
+
+@pytest.mark.parametrize(
+    ("beside", "policy"), [("", "a/b/cluster"), ("a", "b/cluster"), ("a/b", "cluster/"), ("a/b/cluster", "")]
+)
+def test_a_git_revision_is_read_from_any_folder(beside: str, policy: str, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a/b/cluster/queues").mkdir(parents=True)
+    folder(tmp_path / "a/b/cluster", scheduler_conf=CONF)
+    folder(tmp_path / "a/b/cluster/queues", a_yaml=dump_yaml(queue("a")))
+    folder(tmp_path, other_conf=CONF)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "one")
+    into = tmp_path / "space"
+    into.mkdir()
+    found, shown = folder_of("HEAD", policy, tmp_path / beside, into)
+    side = read_side("HEAD", found, shown)
+    assert (side.config, [obj["metadata"]["name"] for obj in side.objects]) == (CONF, ["a"])
+
+
+def test_a_revision_outside_of_git_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not in a git repository"):
+        folder_of("HEAD", "cluster", tmp_path, tmp_path)
 
 
 def test_draws_differ_and_the_first_is_the_workload() -> None:
@@ -106,10 +131,10 @@ def test_another_order_of_names_makes_no_new_finding(tmp_path: Path) -> None:
     base = read_side("b", folder(tmp_path / "b", a_yaml=dump_yaml(one[0]), b_yaml=dump_yaml(one[1]), **config))
     head = read_side("h", folder(tmp_path / "h", a_yaml=dump_yaml(one[1]), b_yaml=dump_yaml(one[0]), **config))
     found, others = (findings(side, [*side.objects, *work]) for side in (base, head))
-    assert any("capability of queue a is 1" in each for each in found)
-    assert any("queue gone does not exist" in each for each in found)
-    assert any("deserved of queue b is without effect" in each for each in found)
-    assert new_in_head(found, others) == []
+    assert any("capability of queue a is 1" in each.sentence for each in found)
+    assert any("queue gone does not exist" in each.sentence for each in found)
+    assert any("deserved of queue b is without effect" in each.sentence for each in found)
+    assert new_in(others, found) == new_in(found, others) == []
 
 
 def test_objects_that_the_api_refuses_are_read_without_an_error(tmp_path: Path) -> None:

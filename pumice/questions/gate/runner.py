@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of tasks: in this process or in others, and kept by their content from one time to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from pumice import __version__
+from pumice.config.rules import VERSION
+from pumice.executors import Executors, as_ended
+from pumice.plugins.loader import identities
+from pumice.questions.gate.judging import Pair
+from pumice.questions.gate.record import RunRecord
+from pumice.questions.gate.run import ROUNDS, RunTask, run
+
+FORM: Final = 2
+"""Form of a kept record; another one is not read."""
+Key = TypeVar("Key", bound=Hashable)
+
+
+class KeptRuns:
+    """Records of runs by their content, in a folder (None: nowhere)."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def get(self, task: RunTask) -> RunRecord | None:
+        """Return the record of an equal run, None without one that can be read."""
+        path = self._path(task)
+        if path is None or not path.is_file():
+            return None
+        try:
+            form, record = msgspec.msgpack.decode(path.read_bytes(), type=tuple[int, RunRecord])
+        except msgspec.DecodeError:
+            return None
+        return record if form == FORM else None
+
+    def put(self, task: RunTask, record: RunRecord) -> None:
+        """Keep a record; it is there as a whole or not at all."""
+        path = self._path(task)
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+            part.write(msgspec.msgpack.encode((FORM, record)))
+        Path(part.name).rename(path)
+
+    def _path(self, task: RunTask) -> Path | None:
+        return None if self._folder is None else self._folder / f"{key_of(task)}.run"
+
+
+def key_of(task: RunTask) -> str:
+    """Return the key of a run: a hash of all that it depends on."""
+    moved = msgspec.structs.replace(task, plugins_dir="")  # the plugins' content counts, not where it lies
+    content = msgspec.msgpack.encode([__version__, VERSION, FORM, moved], order="sorted")
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+class PairTask(NamedTuple):
+    """Both runs of a pair: base, head as a whole, and head as it may end early once the record of base is known."""
+
+    base: RunTask
+    whole: RunTask
+    head: Callable[[RunRecord], RunTask]
+
+
+class Runner:
+    """Lives through tasks. `executors` None: in this process; `plugins_dir`: where workers find users' plugins."""
+
+    def __init__(self, kept: KeptRuns, executors: Executors | None = None, plugins_dir: str = "") -> None:
+        self._kept, self._executors, self._plugins_dir = kept, executors, plugins_dir
+
+    def records(self, tasks: Sequence[RunTask]) -> list[RunRecord]:
+        """Return the record of each run."""
+        given = [self.with_plugins(task) for task in tasks]
+        found = {place: record for place, task in enumerate(given) if (record := self.kept(task)) is not None}
+        left = {place: (task,) for place, task in enumerate(given) if place not in found}
+        if self._executors is None or len(left) < 2:
+            return [found[place] if place in found else self._run(task) for place, task in enumerate(given)]
+        with self._executors() as executor:
+            for place, future in as_ended(run, left, executor):
+                found[place] = self.keep(given[place], future.result())
+        return [found[place] for place in range(len(given))]
+
+    def pairs(self, tasks: Mapping[Key, PairTask], ended: Callable[[], None] = lambda: None) -> dict[Key, Pair]:
+        """Return the records of each pair; `ended` hears of each of them."""
+        given = {key: self._of_pair(task) for key, task in tasks.items()}
+        bases = {key: self.kept(task.base) for key, task in given.items()}
+        if self._executors is None or (len(given) < 2 and None not in bases.values()):
+            return {key: self._in_turn(task, ended) for key, task in given.items()}
+        with self._executors() as executor:
+            return _Pairs(self, given, executor, ended).lived(bases)
+
+    def kept(self, task: RunTask) -> RunRecord | None:
+        """Return the record of an equal run, or of a whole one that breaks none of the limits: it is the same."""
+        found = self._kept.get(task)
+        if found is None and (whole := whole_of(task)) != task:
+            found = self._kept.get(whole)
+            return found if found is not None and is_unlimited(task, found) else None
+        return found
+
+    def keep(self, task: RunTask, record: RunRecord) -> RunRecord:
+        """Keep a record and return it."""
+        self._kept.put(task, record)
+        return record
+
+    def _run(self, task: RunTask) -> RunRecord:
+        found = self.kept(task)
+        return self.keep(task, run(task)) if found is None else found
+
+    def _in_turn(self, task: PairTask, ended: Callable[[], None]) -> Pair:
+        base = self._run(task.base)
+        ended()
+        head = self._run(task.head(base))
+        ended()
+        return Pair(base, head)
+
+    def _of_pair(self, task: PairTask) -> PairTask:
+        base, whole = self.with_plugins(task.base), self.with_plugins(task.whole)
+
+        def head(record: RunRecord) -> RunTask:
+            return self.with_plugins(task.head(record))
+
+        return PairTask(base, whole, head)
+
+    def with_plugins(self, task: RunTask) -> RunTask:
+        own = tuple(identities().items())
+        return msgspec.structs.replace(task, plugins=own, plugins_dir=self._plugins_dir)
+
+
+def whole_of(task: RunTask) -> RunTask:
+    """Return the run that goes on to its end whatever its limits say."""
+    return msgspec.structs.replace(task, limits=(), stops_at_loops=task.until_s is None)
+
+
+def is_unlimited(task: RunTask, whole: RunRecord) -> bool:
+    """Return whether the limits of a task would not have ended a run that was lived as a whole: a limit that is broken
+    for good is broken at the end, and a loop needs its evictions.
+    """
+    may_loop = task.stops_at_loops and task.until_s is not None and len(whole.evictions) >= ROUNDS
+    broken = any(each.is_broken_for_good(whole, whole.horizon_s) for each in task.limits)
+    return not whole.stopped and not may_loop and not broken
+
+
+class _Pairs(Generic[Key]):
+    """Pairs that are lived through at the same time.
+
+    A head waits for its base, which says where it may end. The largest does not wait: it is begun as a whole beside its
+    base, and again with limits when base has ended. If the whole run ends first and breaks no limit, it is what the
+    limited one would have become; otherwise the limited one ends early. Either way the record is the same, and a run
+    without failures takes no longer than with both sides at once.
+    """
+
+    def __init__(
+        self, runner: Runner, tasks: Mapping[Key, PairTask], executor: Executor, ended: Callable[[], None]
+    ) -> None:
+        self._runner, self._tasks, self._executor, self._ended = runner, tasks, executor, ended
+        self._running = dict[Future[RunRecord], tuple[Key, RunTask]]()
+        self._bases = dict[Key, RunRecord]()
+        self._heads = dict[Key, RunRecord]()
+
+    def lived(self, bases: Mapping[Key, RunRecord | None]) -> dict[Key, Pair]:
+        """Return all pairs. `bases`: records of base that were kept."""
+        for key, base in bases.items():
+            if base is None:
+                self._submit(key, self._tasks[key].base)
+            else:
+                self._base_ended(key, base)
+        waiting = [key for key in self._tasks if key not in self._bases]
+        if waiting:
+            largest = max(waiting, key=lambda key: len(self._tasks[key].whole.objects))
+            if self._tasks[largest].whole != self._tasks[largest].base:
+                self._submit(largest, self._tasks[largest].whole)
+        while len(self._heads) < len(self._tasks):
+            for future in wait(self._running, return_when=FIRST_COMPLETED).done:
+                key, task = self._running.pop(future)
+                self._run_ended(key, task, self._runner.keep(task, future.result()))
+        return {key: Pair(self._bases[key], self._heads[key]) for key in self._tasks}
+
+    def _submit(self, key: Key, task: RunTask) -> None:
+        self._running[self._executor.submit(run, task)] = key, task
+
+    def _run_ended(self, key: Key, task: RunTask, record: RunRecord) -> None:
+        if key not in self._bases and task == self._tasks[key].base:
+            self._base_ended(key, record)
+        elif key in self._bases and key not in self._heads:
+            head = self._tasks[key].head(self._bases[key])
+            if task == head or is_unlimited(head, record):
+                self._head_ended(key, record)
+
+    def _base_ended(self, key: Key, record: RunRecord) -> None:
+        self._bases[key] = record
+        self._ended()
+        head = self._tasks[key].head(record)
+        found = self._runner.kept(head)
+        if found is not None:
+            self._head_ended(key, found)
+        elif (key, head) not in self._running.values():
+            self._cancel(key)
+            self._submit(key, head)
+
+    def _cancel(self, key: Key) -> None:
+        """Cancel the whole run of a head, where that has not begun."""
+        for future in [one for one, (of, _) in self._running.items() if of == key and one.cancel()]:
+            del self._running[future]
+
+    def _head_ended(self, key: Key, record: RunRecord) -> None:
+        self._heads[key] = record
+        self._ended()
