@@ -10,7 +10,7 @@ LINE_ENDS: Final = "\n\t"
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""The text with control characters, line ends and whatever reorders letters as ``\n``, ``\x1b``, ``\u202e``.
+    r"""Escape control characters, line ends and characters that reorder letters, as in ``\n``, ``\x1b``, ``\u202e``.
 
     ``keep``: characters that stay as they are, such as a line end in a text of several lines.
     """

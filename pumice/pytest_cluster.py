@@ -64,7 +64,7 @@ def pumice_options() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def pumice_pool() -> Generator[ClusterPool]:
-    """The clusters of this process: with pytest-xdist, each worker has its own."""
+    """Return the clusters of this process: with pytest-xdist, each worker has its own."""
     from pumice.testing.cluster import ClusterPool  # noqa: PLC0415 - a second, where a test asks for a cluster
 
     pool = ClusterPool()
@@ -76,7 +76,7 @@ def pumice_pool() -> Generator[ClusterPool]:
 def pumice_clusters(
     request: pytest.FixtureRequest, pumice_options: dict[str, Any], pumice_pool: ClusterPool
 ) -> Generator[Callable[..., ServedCluster]]:
-    """A function that returns a cluster with the given options, another one at each call."""
+    """Return a function that returns a cluster with the given options, another one at each call."""
     from pumice.testing.options import ClusterOptions  # noqa: PLC0415
 
     lent: list[ServedCluster] = []
@@ -95,7 +95,7 @@ def pumice_clusters(
 
 @pytest.fixture(scope=scope_of)
 def pumice_cluster(request: pytest.FixtureRequest, pumice_clusters: Callable[..., ServedCluster]) -> ServedCluster:
-    """A cluster: `url`, `kubeconfig`, `apply`, `wait_for`, `advance` and more. It is reset after the test."""
+    """Return a cluster: `url`, `kubeconfig`, `apply`, `wait_for`, `advance` and more. It is reset after the test."""
     marker = request.node.get_closest_marker(MARKER)
     cluster: ServedCluster = pumice_clusters(**(marker.kwargs if marker is not None else {}))
     return cluster

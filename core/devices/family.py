@@ -110,7 +110,7 @@ class Family(Protocol):
 
     @property
     def present(self) -> BoolArray:
-        """Return the nodes that have any [N]."""
+        """Return the nodes that have such devices [N]."""
         ...
 
     def fitting(self, task: Task, rows: Rows = ALL) -> BoolArray:

@@ -129,7 +129,7 @@ class GpuShare(CardUsers[int], Family):
 
     @property
     def present(self) -> BoolArray:
-        """Return the nodes that have any [N]."""
+        """Return the nodes that have such devices [N]."""
         return self._present
 
     def _asks(self, template: PodTemplate) -> tuple[int, int]:

@@ -27,12 +27,12 @@ class NodeRows(Protocol):
 
     @property
     def names(self) -> list[str]:
-        """Node names by row."""
+        """Return the node names by row."""
         ...
 
     @property
     def specs(self) -> list[NodeSpec]:
-        """Node specs by row."""
+        """Return the node specs by row."""
         ...
 
     @property

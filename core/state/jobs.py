@@ -225,7 +225,7 @@ class JobTable:
         return 0 < self._counts_at[SUCCEEDED][job.row] + self._counts_at[FAILED][job.row] == len(job.tasks)
 
     def lay_aside(self, key: str) -> None:
-        """Begin a job in the row for those that are over."""
+        """Move a job to the row of ended jobs."""
         if self.aside == NO_ROW:
             self.aside = self._take_row()
         self.by_key[key] = Job(self.aside, key, self.epoch)

@@ -17,7 +17,7 @@ FEW: Final = 1000
 
 
 class RungEvent(Protocol):
-    """What a bell sets: an event of any event loop, or what acts like one."""
+    """The event that a bell sets, of any event loop or of a similar type."""
 
     def set(self) -> object: ...
     def is_set(self) -> bool: ...

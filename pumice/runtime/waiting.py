@@ -74,8 +74,8 @@ UNGROUPED: Final = "it names no PodGroup, and no controller made one"
 
 @dataclass(slots=True)
 class LeftWaiting:
-    """What is left waiting. `why`: reason by "ns/pod", and by "PodGroup ns/name" of groups that wait without any pod;
-    `strangers`: how many pods wait for each scheduler that does not run here.
+    """Pods and groups that are left waiting. `why`: reason by "ns/pod", and by "PodGroup ns/name" of groups that wait
+    without any pod; `strangers`: how many pods wait for each scheduler that does not run here.
     """
 
     why: dict[str, str] = field(default_factory=dict[str, str])

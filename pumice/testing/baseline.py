@@ -60,7 +60,7 @@ class Baseline:
         return False
 
     def _again(self, key: Key) -> Reflect:
-        """A new object: what was deleted does not come back under its uid."""
+        """Return the object as a new one: a deleted object does not come back under its uid."""
         revision, before = self.objects[key]
         obj = {**before, "metadata": {**before["metadata"], "uid": str(uuid4())}}
         self.objects[key] = revision, obj

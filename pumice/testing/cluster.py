@@ -263,7 +263,7 @@ def _answered(answer: httpx.Response) -> Any:
 
 @contextmanager
 def served_cluster(options: ClusterOptions | None = None, **given: Any) -> Generator[ServedCluster]:
-    """A cluster that serves until the block ends; the options are those of `ClusterOptions`. Raises ConfigError,
+    """Yield a cluster that serves until the block ends; the options are those of `ClusterOptions`. Raises ConfigError,
     InputError.
     """
     chosen = options or ClusterOptions(**given)

@@ -21,7 +21,7 @@ FORMS: Final = "create, delete, condition=TYPE[=STATUS], jsonpath={PATH}[=VALUE]
 
 
 class NotReachedError(AssertionError):
-    """What a test waited for did not come."""
+    """The awaited state did not come."""
 
 
 def condition(wanted: WaitFor) -> Reached:

@@ -154,7 +154,7 @@ class FilePresence:
 
 
 def leave_open(connection: sqlite3.Connection) -> None:
-    """Never close it, not even when the process ends.
+    """Keep the descriptor open, even when the process ends.
 
     The last connection to a database removes the write-ahead file by its name. Another journal's may be there now; and
     where the clean close could not be recorded, that file is what shows that nothing is missing.

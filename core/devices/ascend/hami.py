@@ -234,7 +234,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
 
     @property
     def present(self) -> BoolArray:
-        """Return the nodes that have any [N]."""
+        """Return the nodes that have such devices [N]."""
         return self._present
 
     def _usage(self, row: int) -> list[ChipUsage]:

@@ -68,7 +68,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
 
     @property
     def present(self) -> BoolArray:
-        """Return the nodes that have any [N]."""
+        """Return the nodes that have such devices [N]."""
         return self._present
 
     def kind(self, task: Task) -> Hashable:

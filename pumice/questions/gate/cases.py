@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden cases: a small cluster, its events, and what must hold, in a few lines of YAML.
+"""Golden cases: a small cluster, its events, and expectations, in a few lines of YAML.
 
     name: an urgent gang takes the place of a low one
     given:
@@ -148,7 +148,7 @@ class WrittenCase(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class GoldenCase:
-    """A case, read. `policy`: the folder of a policy beside it, "" for none."""
+    """A golden case after reading. `policy`: the folder of a policy beside it, "" for none."""
 
     workload: Workload
     objects: tuple[Object, ...]
@@ -157,7 +157,7 @@ class GoldenCase:
 
 
 def read_case(path: Path) -> GoldenCase:
-    """Return the case of a file. Raises InputError, ConfigError, which name the place and what is wrong."""
+    """Return the case of a file. Raises InputError, ConfigError, which name the place and the problem."""
     place, said = read_yaml(read_text(path), str(path), resolve_true_false)
     written = shaped(place, said, WrittenCase)
     until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
@@ -242,7 +242,7 @@ def plain_number(said: str) -> float | str:
 
 
 def _short_nodes(objects: Sequence[Object]) -> list[Object]:
-    """Return nodes that are alike as one entry, where that says it all; the rest as they are."""
+    """Return equal nodes as one entry, where that describes them completely; the others as they are."""
     found, alike = list[Object](), dict[bytes, Object]()
     for obj in objects:
         said = _node(obj)
@@ -299,7 +299,7 @@ def _short(obj: Object) -> Object:
 
 
 def _plain(said: CaseNodes | CaseJob) -> Object:
-    """Return what was said, without what every reader assumes."""
+    """Return the written keys, without those that every reader assumes."""
     content: Object = msgspec.to_builtins(said)
     usual: Object = msgspec.to_builtins(
         type(said)(content["nodes"]) if isinstance(said, CaseNodes) else CaseJob(said.job)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expectations that no policy forgets. Each is judged on both sides, and fails only where base does not."""
+"""Expectations that hold for every policy. Each is checked on both sides, and fails only where base does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Found = list[str]
 
 
 def defaults(limits: DefaultLimits, workload: str, pair: Pair) -> Iterator[Judged]:
-    """Judge the defaults that hold in this policy, by the workload as it stands."""
+    """Check the defaults that hold in this policy, by the workload as it stands."""
     within_s = duration_s(limits.evicted_again_within) or 0.0
     rules: Mapping[str, Callable[[RunRecord], Found]] = {
         EQUAL: _equal,

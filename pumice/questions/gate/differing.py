@@ -29,8 +29,8 @@ EVICTED: Final = "evicted"
 
 
 class SideDecision(Struct, frozen=True):
-    """What one side decided then of the job: binds (pod -> node) and evictions that the other did not; and, where it
-    decided nothing of it, why.
+    """The decisions of one side about the job at that moment: binds (pod -> node) and evictions that the other side
+    lacks; and the reason where it made none.
     """
 
     binds: dict[str, str]
@@ -39,7 +39,7 @@ class SideDecision(Struct, frozen=True):
 
 
 class FirstDifference(Struct, frozen=True):
-    """The first moment (seconds from the beginning) at which both sides decide otherwise, and the job it is about."""
+    """The first moment (seconds from the beginning) at which the sides decide differently, and the job concerned."""
 
     at: float
     job: str
@@ -97,8 +97,8 @@ def why_waits(task: RunTask, job: str, at: float) -> str:
 
 
 def _unheard(mutation: Mutation, at: float) -> None:
-    """No one listens."""
+    """Ignore a change: there is no listener."""
 
 
 def _undecided(result: CycleResult, at: float) -> None:
-    """No one listens."""
+    """Ignore a cycle: there is no listener."""

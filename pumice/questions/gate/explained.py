@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failure that explains itself: the smallest case that shows it, the first decision that differs, files to open."""
+"""A failure with its explanation: the smallest case that shows it, the first differing decision, and files to open."""
 
 from __future__ import annotations
 

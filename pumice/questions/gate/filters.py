@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether head places pods where base's filters refuse them: each kind of pod is shown to the filters of both, alone in
-the cluster, so that only what the policies say of nodes counts and not who else is there.
+"""The default about filters: whether head places pods where base's filters refuse them. Each kind of pod is tried alone
+in the cluster against the filters of both sides, so that only their rules about nodes count, and not other pods.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects of a change, passed or not: jobs that wait more, jobs that wait less, pods that go elsewhere."""
+"""Effects of a change, whether it passes or not: jobs that wait longer or shorter, pods on other nodes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard bad changes of a policy: what a policy file should notice, and what it lets through."""
+"""Standard bad changes of a policy: those that a policy file should notice, and those that it lets through."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _queues(spec: Object) -> Iterator[tuple[str, Object]]:
 def _swapped(
     head: Side, kind: str, read: Callable[[Object], Any], write: Callable[[Object, Any], Object]
 ) -> Iterator[Mutant]:
-    """Swap what the two objects of a kind have that differ most."""
+    """Swap the values in which the two objects of a kind differ most."""
     places = [place for place, obj in enumerate(head.objects) if obj["kind"] == kind]
     places.sort(key=lambda place: (float(read(head.objects[place]) or 0), place))
     if len(places) < 2 or read(head.objects[places[0]]) == read(head.objects[places[-1]]):

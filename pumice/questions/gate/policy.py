@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy file: which workloads a cluster's policy is judged by, and what is expected of it.
+"""A policy file: the workloads by which a cluster's policy is judged, and the expectations.
 
     policy: cluster            # folder of the policy in the repository, for git revisions and for head
     workloads:
@@ -91,7 +91,7 @@ class WrittenWorkload(Struct, forbid_unknown_fields=True):
 
 
 class Noise(Struct, forbid_unknown_fields=True, frozen=True):
-    """How a workload varies from draw to draw; the first draw is the workload as it stands.
+    """The variation of a workload from draw to draw; the first draw is the workload as it stands.
 
     `arrivals`: each job comes at most so much sooner or later; `durations`: each job runs at most that part shorter or
     longer; `days`: stretches of so long are drawn anew, with replacement, from those of the workload ("" for none).

@@ -89,7 +89,7 @@ class RecordedNode(Struct, frozen=True, gc=False):
 
 
 class RecordedUse(Struct, frozen=True, gc=False):
-    """Parts of one: of what there was, how much was held; of what was free, how much was too small a piece."""
+    """Parts of one: the held part of all amounts, and the part of the free ones that was in too small pieces."""
 
     utilisation: float
     fragmentation: float

@@ -36,8 +36,8 @@ SPREAD: Final = ("mean", "p95", "p50", "min")
 
 @dataclass(slots=True)
 class Reduced:
-    """What is left: objects, the expectation that base holds and head breaks, the pairs of runs that it took, the
-    horizon in seconds (None: until nothing more happens), and whether there was work left to try more.
+    """The reduced workload: objects, the expectation that base holds and head breaks, the number of pairs of runs, the
+    horizon in seconds (None: until nothing more happens), and whether work was left to try more.
     """
 
     trial: Trial
@@ -70,7 +70,7 @@ class _Search:
         return self._left <= 0
 
     def take(self, objects: Sequence[Object]) -> bool:
-        """Go on from these objects where base still holds what head breaks."""
+        """Go on from these objects where base still holds the expectation that head breaks."""
         content = msgspec.msgpack.encode(objects)
         if self.exhausted or content in self._known:
             return False
@@ -252,7 +252,7 @@ def _left_one_out(search: _Search) -> bool:
 
 
 def _make_smaller(search: _Search) -> None:
-    """Fewer pods, round run times, arrivals at round moments."""
+    """Make the workload smaller: fewer pods, round run times, arrivals at round moments."""
     for place in range(len(search.objects)):
         for simpler in _simpler(search.objects[place]):
             if search.exhausted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: a workload under one policy, on virtual time, and the record of it. It is all that a worker does."""
+"""One run: a workload under one policy, on virtual time, and its record. It is the whole task of a worker."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class RunTask(Struct, frozen=True):
 
 
 def run(task: RunTask) -> RunRecord:
-    """Live through a run. Raises ConfigError, InputError."""
+    """Simulate a run. Raises ConfigError, InputError."""
     install_plugins(Path(task.plugins_dir) if task.plugins_dir else None)
     thresholds = gc.get_threshold()
     gc.set_threshold(*RARELY)
@@ -145,7 +145,7 @@ class _Eviction:
 
 
 class _Run(Listener):
-    """One life, and what is noted of it."""
+    """One simulated run with its notes."""
 
     def __init__(self, task: RunTask) -> None:
         self._task = task
@@ -185,7 +185,7 @@ class _Run(Listener):
             gone.remove(same)
 
     def record(self) -> RunRecord:
-        """Live to the horizon, or until it is certain that the run breaks a limit."""
+        """Run to the horizon, or until the run certainly breaks a limit, and return its record."""
         horizon = FAR_S if self._task.until_s is None else self._task.until_s
         idle = True
         for elapsed in self._life.moments(horizon):
@@ -272,7 +272,7 @@ class _Run(Listener):
     # --- ending early
 
     def _is_over(self, elapsed: float) -> bool:
-        """Look whether the verdict is certain."""
+        """Return whether the verdict is certain."""
         self._look_at = elapsed + max(LOOK_EVERY_S, elapsed * FIFTIETH)
         task = self._task
         if self._life.kernel.cycle < task.patience:

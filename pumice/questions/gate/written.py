@@ -27,7 +27,7 @@ OTHERWISE: Final = "⚠️"
 
 
 def number(value: float | None, unit: str) -> str:
-    """Return a measure for people: "12.5 s"; "-" where it is not known."""
+    """Return a measure for people: "12.5 s"; "-" for an unknown one."""
     return "-" if value is None else f"{value:g} {unit}".rstrip()
 
 
@@ -63,7 +63,7 @@ def junit(result: GateVerdict, policy: GatePolicy) -> str:
 
 
 def _fails(each: Judged, policy: GatePolicy) -> bool:
-    """Return whether it fails the gate; of defaults `both_fail` and `empty` say nothing."""
+    """Return whether it fails the gate; defaults with `both_fail` and `empty` do not."""
     return each.verdict is Judgement.FAILS or (each.name not in DEFAULT_NAMES and is_failure(each, policy))
 
 

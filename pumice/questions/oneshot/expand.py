@@ -205,7 +205,9 @@ class NotingApi:
         return group is not None and section(group, "status").get("phase", "Pending") == "Pending"
 
     def _named(self, obj: Object) -> Object:
-        """With a name where it asks for one, and a time: now, or when its owner came if that is known."""
+        """Return the object with a name where it requests one, and a time: now, or when its owner came if that is
+        known.
+        """
         meta: dict[str, Any] = dict(obj["metadata"])
         if not meta.get("name"):
             prefix, number = str(meta.pop("generateName")), 0
