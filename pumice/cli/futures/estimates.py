@@ -48,9 +48,8 @@ def estimated(
     else:
         book = RunBook() if runs is None else anyio.run(runs_in, runs)
     with terminal.progress("eta: seconds lived", lived_s(sampling)) as advance, rarely():
-        return with_reasons(
-            fork, estimates_of(fork, book.ended, sampling, asked, advance), as_files=bool(source.manifests)
-        )
+        found = estimates_of(fork, book.ended, sampling, asked, advance, alone=False, plugins_dir=source.plugins_dir)
+        return with_reasons(fork, found, as_files=bool(source.manifests))
 
 
 def refuse_strangers(fork: Fork, asked: Iterable[str] | None) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +18,8 @@ from pumice.results import Laid
 from pumice.units import time_span
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pumice.cluster.kernel.fork import Fork
     from pumice.questions.eta.futures import PodsOfFork
     from pumice.questions.eta.runs import EndedRun
@@ -103,23 +106,27 @@ def estimates_of(
     sampling: FutureSampling,
     asked: frozenset[str] | None = None,
     advance: Callable[[int], None] = lambda step: None,
+    *,
+    alone: bool = True,
+    plugins_dir: Path | None = None,
 ) -> dict[str, Estimate]:
     """Return estimates by job ("namespace/name" of its PodGroup's owner), of jobs that have not started: those `asked`
     for (None: all). `ended`: known runs; those that ended after the fork are ignored. `advance` is called with whole
-    seconds of simulated time, of `lived_s` in all.
+    seconds of simulated time, of `lived_s` in all. Not `alone`: by all cores, where that pays.
     """
-    from pumice.questions.eta.futures import PodsOfFork, starts_in  # noqa: PLC0415 - a kernel, and all controllers
+    from pumice.questions.eta import sampled as s  # noqa: PLC0415 - a kernel, and all controllers
 
-    lives = PodsOfFork(fork, ended)
-    drawn = list[dict[str, float | None]]()
-    horizon_s, lived = sampling.horizon_s, _LivedSeconds(advance, sampling.horizon_s)
-    for number in range(sampling.samples):
-        drawn.append(starts_in(lives.future(sampling.seed, number), horizon_s, asked, lived))
+    known, lived = tuple(ended), _LivedSeconds(advance, sampling.horizon_s)
+    of = partial(s.sampled, fork, known, sampling.horizon_s, sampling.seed, asked)
+    futures = of()
+    lives = futures.pods
+    numbers = [*range(sampling.samples), s.MIDDLE, *([] if lives.unsaid() else [s.SAID])]
+    with s.other_processes(of, 0 if alone else len(lives.fork.objects), len(numbers), plugins_dir) as executor:
+        starts = futures.all_starts(numbers, lived, lived.end, executor)
+    drawn, middle = starts[: sampling.samples], starts[sampling.samples]
+    said = starts[-1] if numbers[-1] == s.SAID else dict[str, float | None]()
+    if len(numbers) == sampling.samples + 1:
         lived.end()
-    middle = starts_in(lives.middle(), horizon_s, asked, lived)
-    lived.end()
-    said = {} if lives.unsaid() else starts_in(lives.fork, horizon_s, asked, lived)
-    lived.end()
     names = {name for each in drawn for name in each if asked is None or name in asked}
     supposed, found = tuple(unasked(fork.config)), dict[str, Estimate]()
     for name in sorted(names):

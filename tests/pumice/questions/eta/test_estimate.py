@@ -12,7 +12,8 @@ from msgspec import structs
 from pumice.cluster.kernel.fork import Fork
 from pumice.core.objects.metadata import Object, parse_time
 from pumice.proof.bench.cycle import stock_config
-from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, likely_in, range_in
+from pumice.questions.eta import sampled
+from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, likely_in, lived_s, range_in
 from pumice.questions.eta.futures import without_the_past
 from pumice.questions.eta.runs import EndedRun, GangFacts, RunBook, keys_of
 from pumice.questions.eta.score import Scored, calibration_of, naive_of
@@ -48,6 +49,15 @@ def ended(*lasted: float, at: float = NOW - 1) -> list[EndedRun]:
 
 WAITING = gang("g", pods=2, cpu="3", phase="Inqueue", duration="5s")
 BUSY = cluster(*running("r", 2, duration="600s"), *WAITING)
+
+
+def test_estimates_are_the_same_by_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    lone = estimates_of(BUSY, ended(100, 200, 300), FEW)
+    monkeypatch.setattr(sampled, "PAYS", 0)
+    monkeypatch.setattr(sampled, "cores", lambda: 3)
+    told = list[int]()
+    assert estimates_of(BUSY, ended(100, 200, 300), FEW, None, told.append, alone=False) == lone
+    assert sum(told) == lived_s(FEW)
 
 
 def test_a_range_from_earlier_runs_and_apart_from_it_what_the_pods_say() -> None:
