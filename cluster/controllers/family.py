@@ -193,13 +193,16 @@ changes about it."""
 
 class FamilyMachine(Machine):
     """Makes, keeps and deletes children for owners of one kind, as their `OwnerRule` says. `read`: `unpack`, or an
-    equal function whose result must not be changed.
+    equal function whose result must not be changed. Not `aloud`: no Events are written about children.
     """
 
-    def __init__(self, rule: OwnerRule, read: Callable[[bytes], Object] = unpack) -> None:
+    def __init__(
+        self, rule: OwnerRule, read: Callable[[bytes], Object] = unpack, *, aloud: bool = True
+    ) -> None:
         self.kinds = (rule.owner, *rule.children, *rule.others, *(("Command",) if rule.commands else ()))
         self._rule = rule
         self._read = read
+        self._aloud = aloud
         self._owner_kind = kind_of(rule.owner)
         self._commands = PendingCommands(self._owner_kind, rule.commands, rule.user)
         self._owners: dict[Key, Object] = {}
@@ -466,6 +469,8 @@ class FamilyMachine(Machine):
     def _say(
         self, owner: Object, child: Object, now: float, about: Callable[[ChildWords], tuple[str, str, bool]]
     ) -> None:
+        if not self._aloud:
+            return
         reason, text, warning = about(self._rule.words(owner, child))
         if text:
             told = self._sayings.say(owner, reason, text, now, source=self._rule.reporter, warning=warning)

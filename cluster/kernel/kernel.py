@@ -70,6 +70,8 @@ def _is_over(view: View, key: str) -> bool:
 
 AT_ONCE: Final = -inf
 _WATCHED: Final = frozenset(WATCHED)
+_UNWORDED: Final = ("PodGroup", "Queue")
+"""Kinds whose changes alone do not make a cycle say otherwise why pods wait."""
 
 
 class Kernel:
@@ -90,7 +92,7 @@ class Kernel:
         self._effects = Effects(self.store, wordless=self._options.wordless)
         fixes = fork.config.pumice.fix
         given = Surroundings(
-            unpack=self.decoded.unpack, default_duration_s=fork.default_duration_s, fixes=lambda: fixes
+            unpack=self.decoded.unpack, default_duration_s=fork.default_duration_s, fixes=lambda: fixes, aloud=False
         )
         api = StoreApi(self.store, self.decoded)
         self._machines = [MachineHost(api, group.machines(given), group.waits_for) for group in DECIDING]
@@ -99,7 +101,7 @@ class Kernel:
         self._wake_at: float | None = None
         self._recurrence, self._in_vain = Recurrence(), False
         self._again = self._echo = self._settled = False
-        self._stirred = self._moved = True
+        self._stirred = self._worded = self._moved = True
         self._decision: CycleResult | None = None
         self._newest: tuple[CycleClock, Carry] | None = None
 
@@ -146,6 +148,7 @@ class Kernel:
                 self._effects.forget(mutation.namespace, mutation.name)
             if mutation.kind in _WATCHED:
                 before = self.view.version
+                self._worded |= mutation.kind not in _UNWORDED
                 self._stirred |= stirs(self._shown, mutation, self.decoded.unpack(mutation.blob), self._effects.own)
                 if mutation.revision in self._effects.quiet:
                     self._effects.quiet.discard(mutation.revision)
@@ -201,7 +204,8 @@ class Kernel:
         return not self._stirred and self._options.wordless and not waits(self.view)
 
     def _run_cycle(self, now: float) -> CycleResult:
-        self._seen, self._stirred, self._moved = self.view.version, False, self._stirred
+        self._seen, self._moved = self.view.version, self._stirred and self._worded
+        self._stirred = self._worded = False
         before = self.carry.to_dict()
         snapshot = self.view.snapshot(volume_rules(self._config))
         clock = CycleClock(self.cycle, now, self._seed)
@@ -212,6 +216,11 @@ class Kernel:
         self._settled = result.carry == before and self._config.pumice.ties != "hash"
         self._decision = result
         return result
+
+    def _has_waiting(self) -> bool:
+        """Return whether a pod waits of which a cycle says why: one without a gate."""
+        jobs = self.view.jobs
+        return bool((jobs.counts[TaskStatus.PENDING] > jobs.gated).any())
 
     def look_again(self, trail: Trail) -> CycleResult:
         """Return the newest cycle, decided once more and followed. To be called before its decisions are
@@ -231,7 +240,7 @@ class Kernel:
             # assumed before it is carried out: the order of the session runner
             self._shown.operate(AssumedCycle(self.store.revision, result.cycle), (*result.binds, *result.evicts))
         words = self._effects.carry_out(result, self.view, now)
-        words |= self._options.wordless and self._moved and bool(self.view.jobs.counts[TaskStatus.PENDING].any())
+        words |= self._options.wordless and self._moved and self._has_waiting()
         # a mere message wakes the scheduler, though it decides the same again unless it goes on from elsewhere;
         # where nothing had stirred, it was said before
         self._again = self._echo = words

@@ -51,7 +51,7 @@ class Surroundings:
 
     `unpack` decodes an object. `start_delay_s`, `default_duration_s`: of pods that do not say. `fixes` gives the names
     of Volcano's defects that are mended now. `agents`: whether nodes are simulated. `served`: clients see the cluster
-    over HTTP, and agents of others may join it. `event_ttl_s`: how long Events are kept. `scheduler`: whether one
+    over HTTP, and agents of others may join it. `aloud`: somebody may read Events of workloads. `event_ttl_s`: how long Events are kept. `scheduler`: whether one
     runs here.
     """
 
@@ -61,6 +61,7 @@ class Surroundings:
     fixes: Callable[[], Collection[str]] = tuple
     agents: bool = True
     served: bool = False
+    aloud: bool = True
     event_ttl_s: float = 3600.0
     scheduler: bool = True
 
@@ -113,9 +114,9 @@ def flow_rules(fixes: Callable[[], Collection[str]] = tuple) -> list[OwnerRule]:
     return [CronRule(VOLCANO), JobFlowRule(fixes), JobTemplateRule()]
 
 
-def families(*rules: OwnerRule) -> list[Machine]:
+def families(*rules: OwnerRule, aloud: bool = True) -> list[Machine]:
     """Return a machine for each rule."""
-    return [FamilyMachine(rule) for rule in rules]
+    return [FamilyMachine(rule, aloud=aloud) for rule in rules]
 
 
 _RULES: Final = (*workload_rules(), *flow_rules())
@@ -138,7 +139,8 @@ VOLUMES: Final = MachineGroup(
 # Most clusters have no budget and no quota: to look at every change of every pod would be a twentieth of all work.
 BUDGETS: Final = MachineGroup(machines=lambda _: [DisruptionMachine(), QuotaMachine()], waits_for=(BUDGET, QUOTA))
 WORKLOADS: Final = MachineGroup(
-    machines=lambda given: families(*workload_rules(), *flow_rules(given.fixes)), waits_for=OWNERS
+    machines=lambda given: families(*workload_rules(), *flow_rules(given.fixes), aloud=given.aloud),
+    waits_for=OWNERS,
 )
 SERVED: Final = MachineGroup(
     machines=lambda given: [

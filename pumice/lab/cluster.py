@@ -174,7 +174,9 @@ class Cluster:
         """Return the rows and measures of the run so far."""
         self._measuring.deserved.until(inf, self._life.kernel.view, self._from.config)
         rows = [copy.copy(row) for row in self._rows]
-        _, measuring = copy.deepcopy((self._lives, self._measuring), {id(self._rows): rows})
+        # only what the end of a run changes is copied: lives are read by it
+        lives = [*self._lives.pods.values(), *self._lives.groups.values()]
+        measuring = copy.deepcopy(self._measuring, {id(self._rows): rows, **{id(each): each for each in lives}})
         measuring.each = rows.append
         return LivedRun(rows, measuring.end(round(self._life.now, 3)))
 
