@@ -196,9 +196,7 @@ class FamilyMachine(Machine):
     equal function whose result must not be changed. Not `aloud`: no Events are written about children.
     """
 
-    def __init__(
-        self, rule: OwnerRule, read: Callable[[bytes], Object] = unpack, *, aloud: bool = True
-    ) -> None:
+    def __init__(self, rule: OwnerRule, read: Callable[[bytes], Object] = unpack, *, aloud: bool = True) -> None:
         self.kinds = (rule.owner, *rule.children, *rule.others, *(("Command",) if rule.commands else ()))
         self._rule = rule
         self._read = read

@@ -24,7 +24,8 @@ class TraceJob:
     """One job. `arrival_s`: seconds after the beginning; `duration_s`: from the start of a pod to its end.
 
     `pods`: counts and amounts (by resource, in Kubernetes' quantities); all of them must start together unless
-    `gang` is smaller. `priority`: of a PriorityClass that is made for it, None: none.
+    `gang` is smaller. `priority`: of a PriorityClass that is made for it, None: none. `ttl_s`: so long after its end it
+    is deleted with its pods, None: never.
     """
 
     name: str
@@ -35,6 +36,7 @@ class TraceJob:
     user: str = ""
     gang: int | None = None
     priority: int | None = None
+    ttl_s: int | None = None
 
     @property
     def size(self) -> int:
@@ -81,6 +83,8 @@ def volcano_job(job: TraceJob) -> Object:
     }
     if job.priority is not None:
         spec["priorityClassName"] = priority_name(job.priority)
+    if job.ttl_s is not None:
+        spec["ttlSecondsAfterFinished"] = job.ttl_s
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",

@@ -101,6 +101,8 @@ def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
 FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}
 """Nodes when neither the option nor the file's header says how many: 128 cpus; 544 cards."""
+MOST_TTL_DIGITS: Final = 10
+"""An int32 of Kubernetes has no more."""
 _NODES: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})\Z")
 
 
@@ -108,7 +110,8 @@ _NODES: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})\Z")
 class TraceOptions:
     """Options that may follow the file: `nodes=COUNTxSIZE`; `jobs=N`, the first to arrive; `arrivals=FACTOR`, which
     multiplies the times between arrivals (0.5: twice the load); `queues=queue|group|user`, the field of an SWF job that
-    names its queue; `steps=RATE`, the training steps a second of a Gavel job.
+    names its queue; `steps=RATE`, the training steps a second of a Gavel job; `ttl=SECONDS`, after which a job that has
+    ended is deleted with its pods: a run holds as much as lives in it then, and not all that ever lived.
     """
 
     nodes: tuple[int, int] | None = None
@@ -116,11 +119,15 @@ class TraceOptions:
     arrivals: float = 1.0
     queues: str = "queue"
     steps: float = 1.0
+    ttl_s: int | None = None
 
     def shaped(self, jobs: Iterable[TraceJob]) -> Iterator[TraceJob]:
         """Yield the jobs as they are to come. They come in the order of arrival."""
         for job in islice(jobs, self.jobs):
-            yield job if self.arrivals == 1.0 else replace(job, arrival_s=round(job.arrival_s * self.arrivals, 3))
+            if self.arrivals == 1.0 and self.ttl_s is None:
+                yield job
+            else:
+                yield replace(job, arrival_s=round(job.arrival_s * self.arrivals, 3), ttl_s=self.ttl_s)
 
 
 def is_trace(path: str) -> bool:
@@ -174,6 +181,8 @@ def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
             options = replace(options, jobs=int(value))
         elif name == "arrivals" and (factor := _positive(value)):
             options = replace(options, arrivals=factor)
+        elif name == "ttl" and value.isdecimal() and len(value) < MOST_TTL_DIGITS:
+            options = replace(options, ttl_s=int(value))
         elif name == "queues" and form == "swf" and value in QUEUE_COLUMNS:
             options = replace(options, queues=value)
         elif name == "steps" and form == "philly" and (rate := _positive(value)):
@@ -185,7 +194,7 @@ def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
 
 def _expected(form: str) -> str:
     unit, more = ("CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}") if form == "swf" else ("GPUS", ", steps=RATE")
-    return f"nodes=COUNTx{unit}, jobs=N, arrivals=FACTOR{more}"
+    return f"nodes=COUNTx{unit}, jobs=N, arrivals=FACTOR, ttl=SECONDS{more}"
 
 
 def _positive(text: str) -> float | None:

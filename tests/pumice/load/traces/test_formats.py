@@ -68,6 +68,16 @@ def test_options_take_part_of_a_trace_and_have_it_come_sooner(tmp_path: Path) ->
     assert {obj["spec"]["queue"] for obj in group if obj["kind"] == "Job"} == {"group-1"}
 
 
+def test_jobs_of_a_trace_go_so_long_after_their_end(tmp_path: Path) -> None:
+    (tmp_path / "t.swf").write_text(SWF, "utf-8")
+    made = [list(read_trace(f"swf:{tmp_path / 't.swf'}{option}")[0]) for option in ("", ",ttl=60")]
+    kept, gone = ([obj["spec"] for obj in each if obj["kind"] == "Job"] for each in made)
+    assert [each.pop("ttlSecondsAfterFinished") for each in gone] == [60] * len(kept)
+    assert gone == kept
+    with pytest.raises(InputError, match="ttl=SECONDS"):
+        read_trace(f"swf:{tmp_path / 't.swf'},ttl=soon")
+
+
 def test_a_queue_that_is_given_stands_as_it_is_given(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(PHILLY, "utf-8")
     (tmp_path / "q.yaml").write_text(yaml.safe_dump(queue("vc-a", weight=7)), "utf-8")
@@ -184,11 +194,19 @@ def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
         (
             "swf:{},nodes=0x4",
             SWF,
-            "expected nodes=COUNTxCPUS, jobs=N, arrivals=FACTOR, queues=queue|group|user, was 'nodes=0x4'",
+            "expected nodes=COUNTxCPUS, jobs=N, arrivals=FACTOR, ttl=SECONDS, queues=queue|group|user, was 'nodes=0x4'",
         ),
-        ("philly:{},racks=3", PHILLY, "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, steps=RATE, was 'racks=3'"),
+        (
+            "philly:{},racks=3",
+            PHILLY,
+            "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, ttl=SECONDS, steps=RATE, was 'racks=3'",
+        ),
         ("philly:{}", "a\tb\tc\n", "expected 7 or 9 columns with tabs between them, found 3"),
-        ("philly:{},steps=0", GAVEL, "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, steps=RATE, was 'steps=0'"),
+        (
+            "philly:{},steps=0",
+            GAVEL,
+            "expected nodes=COUNTxGPUS, jobs=N, arrivals=FACTOR, ttl=SECONDS, steps=RATE, was 'steps=0'",
+        ),
         ("philly:{}", "vc,idx\n", "expected the columns arrival_s, gpus, duration_s_on_v100"),
     ],
 )
