@@ -149,6 +149,7 @@ class ObjectTables:
         self.log = log
         self.outbox: list[Mutation] = []
         self._written = written
+        self._superseded: list[bytes] = []
         self._kinds: dict[str, Ordered] = {}
         self._in_namespace: dict[str, int] = {}
         self._keys: dict[str, Key] = {}
@@ -296,8 +297,7 @@ class ObjectTables:
         before = parts.views(own(record)) if record.views is None else record.views
         views = before if status_by and parts.blind else parts.views(obj)
         concerned = parts.concerned(before, views, status_by)
-        # the old bytes are rarely read from now on: they make room for the new ones
-        self._written.forget(record.blob)
+        self._superseded.append(record.blob)
         record.blob, record.revision, record.views = blob, revision, views
         self._changed("MODIFIED", key, blob, user, concerned)
         return blob
@@ -365,6 +365,11 @@ class ObjectTables:
     def drain(self) -> list[Mutation]:
         """Take the outbox."""
         taken, self.outbox = self.outbox, []
+        # Old bytes are rarely read once all have heard of the next: they make room. Not before: in a moment of virtual
+        # time the node agents have written again when controllers hear of the change that they answered to.
+        for blob in self._superseded:
+            self._written.forget(blob)
+        self._superseded.clear()
         self._written.keep_changes(taken)
         return taken
 

@@ -122,10 +122,10 @@ def estimates_of(
     lives = futures.pods
     numbers = [*range(sampling.samples), s.MIDDLE, *([] if lives.unsaid() else [s.SAID])]
     with s.other_processes(of, 0 if alone else len(lives.fork.objects), len(numbers), plugins_dir) as executor:
-        starts = futures.all_starts(numbers, lived, lived.end, executor)
-    drawn, middle = starts[: sampling.samples], starts[sampling.samples]
-    said = starts[-1] if numbers[-1] == s.SAID else dict[str, float | None]()
-    if len(numbers) == sampling.samples + 1:
+        by_number = dict(zip(numbers, futures.all_starts(numbers, lived, lived.end, executor), strict=True))
+    drawn, middle = [by_number[number] for number in range(sampling.samples)], by_number[s.MIDDLE]
+    said = by_number.get(s.SAID, dict[str, float | None]())
+    if s.SAID not in by_number:
         lived.end()
     names = {name for each in drawn for name in each if asked is None or name in asked}
     supposed, found = tuple(unasked(fork.config)), dict[str, Estimate]()
