@@ -38,19 +38,23 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
     settings = SystemSettings(config_text=cluster.STOCK)
     async with await SqliteJournal.open(db) as journal, System(settings, journal, RealClock()).running() as system:
+        began = time.process_time()
         await _submit(system, [*cluster.queues(), *cluster.nodes(parameters.nodes)])
         await system.until_idle()
+        samples.add("nodes_cpu_s", time.process_time() - began, "s")
         jobs = [_endless(obj) for obj in cluster.pending_jobs(0, parameters.pods, parameters.gang)]
         with settled():
-            started = time.perf_counter()
+            started, began = time.perf_counter(), time.process_time()
             await _submit(system, jobs)
             samples.add("submit_s", time.perf_counter() - started, "s")
             await system.until_idle()
-            seconds = time.perf_counter() - started
+            seconds, cpu_s = time.perf_counter() - started, time.process_time() - began
         bound = (await system.summary()).pods.bound
         samples.add("total_s", seconds, "s")
         samples.add("bound", bound, "pods")
         samples.add("pods_per_s", bound / seconds, "pods/s")
+        samples.add("cpu_s", cpu_s, "s")
+        samples.add("pods_per_cpu_s", bound / cpu_s, "pods/s")
         samples.add("cycles", await system.cycles(), "cycles")
 
 

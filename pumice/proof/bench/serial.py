@@ -25,7 +25,9 @@ from pumice.proof.bench.wire import connected
 from pumice.storage.sqlite import SqliteJournal
 
 DEFAULTS: Final = Parameters(pods=800, backend="asyncio")
-CLIENTS: Final = (1, 16)
+CLIENTS: Final = ((1, 0), (16, 0), (16, 200))
+"""Clients that create, and watches of all pods that are open meanwhile."""
+ENDLESS: Final = 1 << 30
 HOST: Final = "127.0.0.1"
 PODS: Final = f"/api/v1/namespaces/{cluster.NAMESPACE}/pods"
 NODES: Final = 20
@@ -33,7 +35,7 @@ NODES: Final = 20
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Measure creates; `pods` are created in each run. For K clients: `creates_per_s_K`, and `create_cpu_s_K`, the
-    process's seconds of processor for one.
+    process's seconds of processor for one; the same while W watches of all pods are open: `…_K_watched_by_W`.
     """
     for _ in range(parameters.runs):
         with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder:
@@ -49,17 +51,18 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
             await system.submit([*cluster.queues(), *cluster.nodes(NODES)])
             await system.until_idle()
             with settled():
-                for clients in CLIENTS:
-                    await _create(port, clients, parameters.pods, samples)
+                for clients, watches in CLIENTS:
+                    await _create(port, clients, watches, parameters.pods, samples)
                     await system.until_idle()
 
 
-async def _create(port: int, clients: int, pods: int, samples: Samples) -> None:
-    command = [sys.executable, "-m", "pumice.proof.bench.serial", str(port), str(clients), str(pods)]
+async def _create(port: int, clients: int, watches: int, pods: int, samples: Samples) -> None:
+    command = [sys.executable, "-m", "pumice.proof.bench.serial", *map(str, (port, clients, watches, pods))]
+    name = f"{clients}_watched_by_{watches}" if watches else str(clients)
     started = time.process_time()
     done = await anyio.run_process(command, stderr=None)
-    samples.add(f"create_cpu_s_{clients}", (time.process_time() - started) / pods, "s")
-    samples.add(f"creates_per_s_{clients}", pods / float(done.stdout), "creates/s")
+    samples.add(f"create_cpu_s_{name}", (time.process_time() - started) / pods, "s")
+    samples.add(f"creates_per_s_{name}", pods / float(done.stdout), "creates/s")
 
 
 # --- The clients
@@ -75,22 +78,39 @@ def body(name: str) -> bytes:
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 
-async def create(port: int, clients: int, pods: int) -> float:
+async def create(port: int, clients: int, watches: int, pods: int) -> float:
     """Return the seconds in which so many clients create the pods; each takes the next one after its answer."""
     numbers = iter(range(pods))
+    opened, ready = list[None](), anyio.Event()
 
     async def client() -> None:
         async with connected(HOST, port) as connection:
             for number in numbers:
-                await connection.ask("POST", PODS, body(f"of-{clients}-{number:06d}"))
+                await connection.ask("POST", PODS, body(f"of-{clients}-{watches}-{number:06d}"))
 
-    started = time.perf_counter()
-    async with anyio.create_task_group() as tasks:
-        for _ in range(clients):
-            tasks.start_soon(client)
-    return time.perf_counter() - started
+    async def watch() -> None:
+        async with connected(HOST, port) as connection:
+            opened.append(None)
+            if len(opened) == watches:
+                ready.set()
+            await connection.events(f"{PODS}?watch=true&resourceVersion={newest}", ENDLESS)
+
+    async with connected(HOST, port) as first:
+        newest = msgspec.json.decode(await first.ask("GET", f"{PODS}?limit=1"))["metadata"]["resourceVersion"]
+    async with anyio.create_task_group() as watching:
+        for _ in range(watches):
+            watching.start_soon(watch)
+        if watches:
+            await ready.wait()
+        started = time.perf_counter()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(clients):
+                tasks.start_soon(client)
+        took_s = time.perf_counter() - started
+        watching.cancel_scope.cancel()
+    return took_s
 
 
 if __name__ == "__main__":
-    port, clients, pods = map(int, sys.argv[1:4])
-    sys.stdout.write(f"{anyio.run(create, port, clients, pods)}\n")
+    port, clients, watches, pods = map(int, sys.argv[1:5])
+    sys.stdout.write(f"{anyio.run(create, port, clients, watches, pods)}\n")
