@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from pumice.executors import cores
-
 
 class Format(StrEnum):
     """Format in which a command prints its result."""
@@ -109,6 +107,14 @@ Now = Annotated[
         help="Clock of the cycle (RFC 3339). Default: the newest time in the input, or the recorded time.",
     ),
 ]
+
+
+def _cores() -> int:
+    from pumice.executors import cores  # noqa: PLC0415 - multiprocessing
+
+    return cores()
+
+
 Workers = Annotated[
     int,
     typer.Option(
@@ -117,7 +123,7 @@ Workers = Annotated[
         min=1,
         help="Number of processes. Default: the number of cores.",
         envvar="PUMICE_WORKERS",
-        default_factory=cores,
+        default_factory=_cores,
     ),
 ]
 Dask = Annotated[

@@ -81,7 +81,7 @@ def body(name: str) -> bytes:
 async def create(port: int, clients: int, watches: int, pods: int) -> float:
     """Return the seconds in which so many clients create the pods; each takes the next one after its answer."""
     numbers = iter(range(pods))
-    opened, ready = list[None](), anyio.Event()
+    opened, ready, took_s = list[None](), anyio.Event(), 0.0
 
     async def client() -> None:
         async with connected(HOST, port) as connection:
