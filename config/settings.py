@@ -103,6 +103,12 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Switch, Meta(description="Leave Volcano's jobs, pod groups and queues to other controllers.")
     ] = False
     no_agents: Annotated[Switch, Meta(description="Leave all nodes to other agents, such as kwok.")] = False
+    check_cycles: Annotated[
+        Switch,
+        Meta(
+            description="Before every cycle, check the view's sums, and the columns that are kept from cycle to cycle."
+        ),
+    ] = False
     backend: Annotated[Backend, Meta(description="The event loop.")] = "asyncio"
     time: Annotated[Time, Meta(description="The clock: the machine's, or trio's virtual clock.")] = "real"
     start: Annotated[

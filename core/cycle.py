@@ -155,6 +155,7 @@ def close_session(session: Session, watch: Watch = unwatched) -> CycleResult:
     be used afterwards.
     """
     session.trail.end()
+    session.jobs.find_unsettled()  # before plugins close: they look at these jobs alone
     status = _report.task_status(session) if session.wants_report else {}
     # By name: Volcano closes in map order (framework.go, CloseSession), which is a different one each time.
     for name in sorted(session.plugins):

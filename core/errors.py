@@ -34,3 +34,7 @@ class InvalidTransition(InternalError):  # noqa: N818 - named like the table's o
 
 class DerivedError(InternalError):
     """A derived column is requested where it could not stay true."""
+
+
+class KeptColumnsError(InternalError):
+    """Columns that were kept from the session before differ from the view's."""

@@ -201,10 +201,13 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._demand_whole()
         rests = asked.said is not None and self.view.hears_itself(asked.said) and not self._operations
         # no handle: a runner that rests reads no snapshot, so none is made
-        handle = 0 if rests else self._snapshots.put(self.view.snapshot(asked.volumes))
+        handle = 0 if rests else self._snapshots.put(self._taken(asked))
         self._changed.raise_to(self.version)  # of what the asking itself has changed no other cycle need hear
         self._shown, self._shown_cycle = len(self._operations), asked.cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))
+
+    def _taken(self, asked: TakeSnapshot) -> Snapshot:
+        return self.view.snapshot(asked.volumes, kept=asked.kept, checks=self._check_always)
 
     def _assume(self, message: Assume) -> Assumed:
         self._forget_shown()

@@ -208,14 +208,15 @@ class Measure:
 
 
 # --- Resting: cycles that would decide nothing
-# A cycle writes statuses, and hears of them as of all news. Where that is all the news and no pod waits for a place,
-# the next one would only say the same again: a third of the cycles of a cluster whose jobs come one by one. Part of
-# the session runner.
+# A cycle writes statuses, and hears of them as of all news. Where that is all the news, and no pod waits for a place or
+# only queues were written, the next one would only say the same again: a third of the cycles of a cluster whose jobs
+# come one by one. Part of the session runner.
 
 
 def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:
     """Return the part of a cycle that the next one may read; empty where another cycle follows in any case."""
-    did = result.binds or result.evicts or result.pod_conditions or result.events
+    # Events are no reason: those of the next cycle would be the same, and are not told twice.
+    did = result.binds or result.evicts or result.pod_conditions
     alone = may_rest and not did and result.wake_at is None and result.carry == record.carry_before
     return CycleSaid(result.pod_groups, result.queues, alone) if alone else CycleSaid()
 
@@ -357,7 +358,9 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
         said, memory.said = memory.said, CycleSaid()  # of a cycle that is lost nothing is known
         await self._other.before(loaded, memory, self._settings.seed)
-        asked = TakeSnapshot(memory.seen, memory.cycle + 1, volume_rules(loaded.config), said if rest else None)
+        volumes, number = volume_rules(loaded.config), memory.cycle + 1
+        # Kept columns are Volcano's alone: readers of its queue tables read them after the other scheduler's turn, too.
+        asked = TakeSnapshot(memory.seen, number, volumes, said if rest else None, kept=True)
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         if not taken.handle:
             memory.said = CycleSaid(alone=True)

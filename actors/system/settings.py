@@ -31,7 +31,8 @@ class SystemSettings:
 
     `config_text` is used without `config_path`; "" means Volcano's default configuration; what `config_map`
     says goes before it. `check_view`
-    verifies, before every snapshot, what has changed in the scheduler's view since the one before. `report` has each
+    verifies, before every snapshot, what has changed in the scheduler's view since the one before, and that the columns
+    kept from the last session equal copies. `report` has each
     cycle compute all that a reader may want.
     `gc_thresholds` are Python's while the system runs (None: left alone); the stock ones cost a third of the speed.
     `switch_interval_s`: after so long a busy thread lets another one have the interpreter (None: left alone). The

@@ -207,7 +207,7 @@ class Kernel:
         self._seen, self._moved = self.view.version, self._stirred and self._worded
         self._stirred = self._worded = False
         before = self.carry.to_dict()
-        snapshot = self.view.snapshot(volume_rules(self._config))
+        snapshot = self.view.snapshot(volume_rules(self._config), kept=True)
         clock = CycleClock(self.cycle, now, self._seed)
         self._newest = clock, self.carry
         result = run_cycle(snapshot, self._config, clock, self.carry, self._options, trail=self._trail, ask=Supposing())

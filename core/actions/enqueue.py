@@ -94,13 +94,12 @@ def _refuse(session: Session, rows: JobRows) -> None:
     order = np.lexsort(marks)  # stable: the first of each sort is the one whose turn comes first
     sorted_marks = marks.take(order, axis=1)
     begins = np.logical_or.reduce(sorted_marks[:, 1:] != sorted_marks[:, :-1]).nonzero()[0] + 1
-    for sort in np.split(rows.take(order), begins):
-        same: list[int] = sort.tolist()
-        job = session.jobs.handle(same[0])
+    for same in np.split(rows.take(order), begins):
+        job = session.jobs.handle(int(same[0]))
         plugin = session.points.job_enqueueable.rejecter(job)
         if plugin is None:
             raise AssertionError(f"{job.key} is rejected in columns only")
-        session.fit.refuse(same, plugin)
+        session.fit.admission.reject(same, plugin)
 
 
 def _one_by_one(session: Session, rows: JobRows) -> None:
@@ -147,6 +146,6 @@ def _admit(session: Session, job: Job) -> bool:
         session.jobs.admit(job)
         session.trail.job_ended(job, Ending.ADMITTED)
         return True
-    session.fit.refuse([job.row], rejecter)
+    session.fit.admission.reject(np.array([job.row], dtype=np.intp), rejecter)
     session.trail.job_ended(job, Ending.NOT_ADMITTED, rejecter)
     return False

@@ -88,6 +88,7 @@ AFTER_FINDING: Final = np.array(
     [[POD_GROUP_LIFE.transitions[phase, trigger] for trigger in FINDINGS] for phase in PodGroupPhase], dtype=np.int8
 )
 """The table as an array: [phase, index in FINDINGS] -> phase."""
+AFTER_FINDING.flags.writeable = False
 
 
 def finding(

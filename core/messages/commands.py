@@ -453,12 +453,14 @@ class TakeSnapshot(Message, frozen=True):
     they count.
 
     `said`: by the cycle before. When nothing else has come since, none is taken. None: one is taken in any case.
+    `kept`: its columns may be those of an earlier session, brought up to date.
     """
 
     known_version: int = -1
     cycle: int = 0
     volumes: VolumeRules = USUAL
     said: CycleSaid | None = None
+    kept: bool = False
 
 
 class Assume(Message, frozen=True):

@@ -87,7 +87,7 @@ class Overcommit(BuiltInPlugin):
         if fits:
             return Vote.PERMIT
         charged = ("admitted but not placed", self._inqueue.clone())
-        self._session.fit.too_little[job.row] = TooLittle(wanted, self._idle, "", (charged,))
+        self._session.fit.admission.note_amounts(job.row, TooLittle(wanted, self._idle, "", (charged,)))
         self._session.fit.remark(job, "resource in cluster is overused", "overused", short)
         return Vote.REJECT
 

@@ -548,7 +548,8 @@ class Proportion(BuiltInPlugin):
         fits, short = future.less_equal_with_dimension_and_resources_name(attributes.real_capability, minimum)
         if not fits:
             parts = queue_parts(attributes.allocated, inqueue, elastic)
-            self._session.fit.too_little[job.row] = TooLittle(future, attributes.real_capability, queue.name, parts)
+            most = attributes.real_capability
+            self._session.fit.admission.note_amounts(job.row, TooLittle(future, most, queue.name, parts))
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
             return Vote.REJECT
         # v1.15.1 charges while it votes: a later Reject of the tier leaves the charge standing to the session's end.

@@ -16,6 +16,7 @@ from pumice.core.life.pod_group import OUTSIDE, PodGroupPhase
 from pumice.core.life.task import ALLOCATED_STATUSES
 from pumice.core.session.jobs import gated_request
 from pumice.core.state.dimensions import PODS
+from pumice.core.state.queue_sums import TASKS_LINE
 
 if TYPE_CHECKING:
     from pumice.core.resources import Resource
@@ -37,15 +38,17 @@ def anybody_asks(session: Session) -> bool:
 
 
 def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
-    """Return columns over job rows:
+    """Return columns over job rows, as the session opened:
 
     Inqueue with minResources; Running with minResources and at least minMember tasks of allocated class.
     """
     inqueue = (columns.phase == INQUEUE) & columns.has_min_resources
     running = (columns.phase == RUNNING) & columns.has_min_resources
-    # Statuses are added up for these rows alone, not for every job.
     some = running.nonzero()[0]
-    tasks = np.add.reduce(columns.counts[OF_ALLOCATED[:, None], some])
+    if len(columns.queue_sums):
+        tasks = columns.shares[TASKS_LINE].take(some)
+    else:
+        tasks = np.add.reduce(columns.counts[OF_ALLOCATED[:, None], some])
     running[some] = tasks >= columns.min_member[some]
     return inqueue, running
 
@@ -83,13 +86,18 @@ class QueueDemand:
     """
 
     def __init__(self, session: Session) -> None:
-        columns = session.snapshot.jobs
-        # Copied: inqueue and elastic are those of the opening, however late they are asked for.
-        self._dims, self._columns = session.dims, columns.as_they_are()
-        self._by_queue = by_queue = session.jobs.by_queue
+        columns, self._dims, self._by_queue = session.snapshot.jobs, session.dims, session.jobs.by_queue
         self._height = len(session.dims)  # queues may name scalars that no job has
+        sums, height = columns.queue_sums, len(columns.allocated)
+        if len(sums):  # of the opening, as the shares are: what jobs have is not copied for late readers
+            self._columns = columns.at_opening()
+            self.allocated, self.request = self._padded(sums[:height].copy()), self._padded(sums[height:-2].copy())
+            self.present: BoolArray = sums[-1] > 0
+            return
+        # Copied: inqueue and elastic are those of the opening, however late they are asked for.
+        self._columns = columns.as_they_are()
         self.allocated, self.request = self._sums(columns.allocated, columns.allocated + columns.pending)
-        self.present: BoolArray = np.bincount(by_queue.rows, minlength=by_queue.count) > 0
+        self.present = np.bincount(self._by_queue.rows, minlength=self._by_queue.count) > 0
 
     @cached
     def inqueue(self) -> FloatArray:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
 from pumice.core.life.task import LABELS, TaskStatus
 from pumice.core.messages.decisions import PodGroupEvent
 from pumice.core.session.reasons import FitErrors
+from pumice.core.state.derived import memory
+from pumice.core.state.sources import NOTHING as NO_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.core.objects.pod import Task
     from pumice.core.resources import Resource
+    from pumice.core.session.demand import JobRows
     from pumice.core.session.jobs import SubJob
     from pumice.core.session.reasons import Reason
     from pumice.core.session.session import Session
@@ -76,8 +79,117 @@ def _state(ready: bool, counts: tuple[int, ...], minimum: int, reasons: tuple[tu
     return f"{sentence}; Pending: {histogram(dict(reasons))}" if reasons else sentence
 
 
+class LastEvents:
+    """The events of the cycle before, and what they were made of."""
+
+    def __init__(self) -> None:
+        self.made_of: tuple[object, ...] = ()
+        self.events: tuple[PodGroupEvent, ...] = ()
+
+
+@memory(NO_PARTS)
+def _last_events(_nothing: None) -> LastEvents:
+    """Return what the last cycle of this view told of jobs that were not admitted."""
+    return LastEvents()
+
+
+class Rejected(NamedTuple):
+    """Jobs that one plugin rejects in equal words: the first is the one that was asked for."""
+
+    rows: JobRows
+    plugin: str
+    remark: str | None
+    too_little: TooLittle | None
+
+
+class Admission:
+    """The jobs that were not admitted in a session, and why.
+
+    A thousand waiting jobs are rejected in a few groups, and in most cycles no one reads why: so groups are kept, and
+    spread over the jobs when somebody reads. That takes a third off a small cycle with 1,000 waiting jobs.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._groups: list[Rejected] = []
+        self._spread = 0  # so many of them are in the dictionaries
+        self._not_admitted: dict[int, str] = {}
+        self._remarks: dict[int, str] = {}
+        self._too_little: dict[int, TooLittle] = {}
+
+    @property
+    def has_remarks(self) -> bool:
+        """Return whether a plugin has said why it rejects a job."""
+        return bool(self._remarks)
+
+    @property
+    def not_admitted(self) -> dict[int, str]:
+        """Job row -> the plugin that rejected it."""
+        self._read()
+        return self._not_admitted
+
+    @property
+    def remarks(self) -> dict[int, str]:
+        """Job row -> what the plugin that rejected it has to say."""
+        self._read()
+        return self._remarks
+
+    @property
+    def too_little(self) -> dict[int, TooLittle]:
+        """Job row -> what was too little, where it goes by amounts."""
+        self._read()
+        return self._too_little
+
+    def note(self, row: int, text: str) -> None:
+        """Note what the plugin that rejects a job says."""
+        self._remarks[row] = text
+
+    def note_amounts(self, row: int, found: TooLittle) -> None:
+        """Note what a job was too large for."""
+        self._too_little[row] = found
+
+    def reject(self, rows: JobRows, plugin: str) -> None:
+        """The plugin rejects these jobs, as it has noted of the first."""
+        first = int(rows[0])
+        self._groups.append(Rejected(rows, plugin, self._remarks.get(first), self._too_little.get(first)))
+
+    def _read(self) -> None:
+        for group in self._groups[self._spread :]:
+            rows: list[int] = group.rows.tolist()
+            self._not_admitted.update(dict.fromkeys(rows, group.plugin))
+            if group.remark is not None:
+                self._remarks.update(dict.fromkeys(rows, group.remark))
+            if group.too_little is not None:
+                self._too_little.update(dict.fromkeys(rows, group.too_little))
+        self._spread = len(self._groups)
+
+    def events(self) -> tuple[PodGroupEvent, ...]:
+        """One for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent).
+
+        While the same jobs wait for the same reasons these are the very events of the cycle before: nothing is made
+        anew, and the reader that compares them with what it told last sees one object.
+        """
+        columns = self._session.snapshot.jobs
+        told = [group for group in self._groups if group.remark is not None]
+        number = np.full(len(columns.phase), -1, dtype=np.intp)
+        for place, group in enumerate(told):
+            number[group.rows] = place  # of two rejections of one job the later counts
+        rows = self._session.jobs.rows_where(number >= 0)
+        of, texts = number.take(rows), [group.remark or "" for group in told]
+        made_of = (columns.serial.take(rows).tobytes(), of.tobytes(), *texts)
+        last = _last_events(self._session)
+        if last.made_of != made_of:
+            jobs, which = columns.named(rows), cast("list[int]", of.tolist())
+            events = [
+                PodGroupEvent(job.namespace, job.name, UNSCHEDULABLE, texts[place])
+                for job, place in zip(jobs, which, strict=True)
+            ]
+            last.made_of, last.events = made_of, tuple(events)
+        return last.events
+
+
 class JobFit:
-    """Fit errors of a session, by job and task uid."""
+    """Fit errors of a session, by job and task uid; `admission`: why jobs were not admitted."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -85,9 +197,7 @@ class JobFit:
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
         self._tried: tuple[int, set[int]] = (-1, set())
-        self.not_admitted: dict[int, str] = {}  # job row -> the plugin that rejected it
-        self.remarks: dict[int, str] = {}  # job row -> what the plugin that rejected it has to say
-        self.too_little: dict[int, TooLittle] = {}  # job row -> what that was, where it goes by amounts
+        self.admission = Admission(session)
         self.obstacles: dict[str, str] = {}  # plugin -> why it refuses every job, whatever the job is
         self.troubles: dict[str, str] = {}  # plugin -> what it could not find out, with the process asked
 
@@ -151,22 +261,7 @@ class JobFit:
     def remark(self, job: Job, text: str, verb: str = "", names: Sequence[str] = ()) -> None:
         """Note why a plugin rejects a job: the text, and each resource with the verb (FormatResourceNames)."""
         listed = ", ".join(f"{verb} {name}" for name in names)
-        self.remarks[job.row] = f"{text}: {listed}" if listed else text
-
-    def refuse(self, rows: Sequence[int], plugin: str) -> None:
-        """Record that the plugin rejects the jobs in these rows, with the reason noted of the first."""
-        self.not_admitted.update(dict.fromkeys(rows, plugin))
-        if len(rows) > 1 and rows[0] in self.remarks:
-            self.remarks.update(dict.fromkeys(rows, self.remarks[rows[0]]))
-        if len(rows) > 1 and rows[0] in self.too_little:
-            self.too_little.update(dict.fromkeys(rows, self.too_little[rows[0]]))
-
-    def events(self) -> list[PodGroupEvent]:
-        """Return an event for each job that was not admitted and has a reason, in job order (RecordPodGroupEvent)."""
-        told = np.zeros(len(self._session.snapshot.jobs.phase), dtype=np.bool_)
-        told[list(self.remarks.keys() & self.not_admitted.keys())] = True
-        jobs = self._session.jobs.where(told)
-        return [PodGroupEvent(job.namespace, job.name, UNSCHEDULABLE, self.remarks[job.row]) for job in jobs]
+        self.admission.note(job.row, f"{text}: {listed}" if listed else text)
 
     def task_reason(self, job: Job, task: Task) -> TaskReason:
         """Return the reason for one task, from its last transaction (TaskSchedulingReason)."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,13 @@ from pumice.core.life.task import (
     CHANGES,
     IS_ALLOCATED,
     IS_READY,
-    READY_STATUSES,
     TASK_LIFE,
     TaskChange,
     TaskStatus,
     TaskTrigger,
     change_between,
 )
+from pumice.core.state import calm_jobs
 from pumice.core.state.dimensions import integer_lines, integers, lines
 
 if TYPE_CHECKING:
@@ -163,13 +163,18 @@ def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, 
 
 
 class ByQueue:
-    """Jobs by queue. `rows` [J]: the queue row of each job in job order; `count`: the number of queues."""
+    """Jobs by queue. `count`: the number of queues."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._order, self._of_job = snapshot.jobs.order, snapshot.jobs.queue
-        self.rows: npt.NDArray[np.int32] = self._of_job.take(self._order)
         self.count = len(snapshot.queues)
-        self._bins: npt.NDArray[np.int64] = np.empty((0, len(self.rows)), dtype=np.int64)
+        self._bins: npt.NDArray[np.int64] = np.empty((0, len(self._order)), dtype=np.int64)
+
+    @cached
+    def rows(self) -> npt.NDArray[np.int32]:
+        """Return the queue row of each job in job order; mostly the kept sums do without."""
+        found: npt.NDArray[np.int32] = self._of_job.take(self._order)
+        return found
 
     def sums(self, *tables: FloatArray) -> FloatArray:
         """Return the sums of each line of tables [line, job row] over the jobs of each queue, added in job order:
@@ -196,11 +201,7 @@ class ByQueue:
 
 
 PENDING, PIPELINED = TaskStatus.PENDING, TaskStatus.PIPELINED
-SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED
-COMPLETED: Final[int] = pod_group.PodGroupPhase.COMPLETED.value
-FEW: Final = 256
-"""Of fewer jobs it is not found out which are over."""
-OF_READY = np.array([*READY_STATUSES], dtype=np.intp)
+SUCCEEDED = TaskStatus.SUCCEEDED
 
 
 def gated_request(job: Job) -> Resource | None:
@@ -233,11 +234,12 @@ class SessionJobs:
         self.columns = snapshot.jobs
         self.dimensions = snapshot.dimensions
         self.by_queue = ByQueue(snapshot)
-        self.known = integers(self._membership(snapshot))
+        self.known = integers(snapshot.jobs.known)
+        self.moved: list[int] = []  # rows of the tasks whose status or node was written
+        self.altered: list[int] = []  # rows of the jobs whose phase was
         self.counts = integer_lines(snapshot.jobs.counts)
         columns = snapshot.jobs
-        self.ready_tasks: npt.NDArray[np.int32] = np.add.reduce(columns.counts.take(OF_READY, axis=0), dtype=np.int32)
-        self.readiness = (self.ready_tasks + columns.best_effort >= columns.min_member).astype(np.int8)
+        self.ready_tasks, self.readiness = columns.ready_tasks, columns.readiness
         self._ready_tasks, self._readiness = integers(self.ready_tasks), integers(self.readiness)
         self.best_effort = integers(snapshot.jobs.best_effort)
         self.min_member = integers(snapshot.jobs.min_member)
@@ -251,13 +253,9 @@ class SessionJobs:
             int, TaskEntries
         ] = {}  # task row -> how its group lists it, where that is not by its status
         self.generation = 0  # rises with every change of a task's status
+        self.calm_counts = True  # whether a job that is calm has nothing to write
+        self.unsettled: npt.NDArray[np.intp] = columns.order
         self._unsettled_at: tuple[int, npt.NDArray[np.int32]] | None = None  # as of that generation
-
-    @staticmethod
-    def _membership(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-        member = np.zeros(len(snapshot.jobs.has_min_resources), dtype=np.bool_)
-        member[snapshot.jobs.order] = True
-        return member
 
     @cached
     def in_order(self) -> list[Job]:
@@ -280,27 +278,17 @@ class SessionJobs:
             raise KeyError(row)
         return job
 
-    @cached
-    def settled(self) -> npt.NDArray[np.bool_]:
-        """Return True by row for jobs with nothing left to decide or write: Completed, all tasks ended, and all of that
-        written. An ended task does not run again, so this holds as long as the session.
-        """
-        columns, counts = self.columns, self.columns.counts
-        phase, running, succeeded, failed = columns.reported
-        ended = counts[SUCCEEDED] + counts[FAILED]
-        said = (phase == COMPLETED) & (running == 0) & (succeeded == counts[SUCCEEDED]) & (failed == counts[FAILED])
-        over = (ended > 0) & (ended >= columns.min_member) & (ended == np.add.reduce(counts))
-        over &= (self.readiness > 0) & columns.announced & (columns.phase == COMPLETED)
-        found: npt.NDArray[np.bool_] = said & over
-        return found
-
-    @cached
-    def unsettled(self) -> npt.NDArray[np.intp]:
-        """Return the rows of all other jobs, in job order: after a while most jobs have ended. Among few jobs none is
-        left out.
+    def find_unsettled(self) -> npt.NDArray[np.intp]:
+        """Find the rows of the jobs that are not calm, or that the session has changed, in job order. Of few jobs it is
+        not found out. Asked when the session closes; `unsettled` are these from then on.
         """
         order = self.columns.order
-        return order if len(order) < FEW else order[~self.settled.take(order)]
+        if self.calm_counts and calm_jobs.are_many(len(self.columns.phase)):
+            stirred = ~self.columns.calm
+            stirred[list(self.written())] = True
+            order = self.rows_where(stirred)
+        self.unsettled, self._unsettled_at = order, None
+        return order
 
     def counts_of_unsettled(self) -> npt.NDArray[np.int32]:
         """Return how many tasks of each status each unsettled job has now, [status, unsettled job]; the caller must not
@@ -331,12 +319,14 @@ class SessionJobs:
     def restate(self, job: Job | None, task: Task, after: TaskStatus) -> None:
         """Make another copy of the task, which is in that status, the job's task (core/session/statement.py)."""
         before = self.status[task.row]
+        self.moved.append(task.row)
         if before != after:
             self._apply(job, task, before, change_between(before, after))
 
     def _apply(self, job: Job | None, task: Task, before: int, change: TaskChange) -> None:
         after, waits, became_ready, gained = change
         self.status[task.row] = after
+        self.moved.append(task.row)
         if job is None:
             return
         row, template = job.row, task.template
@@ -354,8 +344,14 @@ class SessionJobs:
 
     def admit(self, job: Job) -> None:
         """Admit the job. Raises InvalidTransition."""
+        self.altered.append(job.row)
         phase = pod_group.PodGroupPhase(self.phase[job.row])
         self.phase[job.row] = pod_group.POD_GROUP_LIFE.move(phase, pod_group.PodGroupTrigger.ENQUEUE, job.key)
+
+    def written(self) -> set[int]:
+        """Return the rows of all jobs in which the session has written."""
+        jobs = {self.of_task[row] for row in self.moved}
+        return jobs.union(self.altered) - {-1}
 
     # --- counts ------------------------------------------------------------------------------------------------------
 

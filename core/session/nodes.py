@@ -33,7 +33,7 @@ class SessionNodes:
     """Columns over node rows in name order (see NodeColumns), with `pipelined` and `future` beside them.
 
     `touched` lists the rows that were changed, oldest first: a reader that derives values from a row remembers how far
-    it has read.
+    it has read. `entered`: the rows of the tasks that were put on a node.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -49,11 +49,12 @@ class SessionNodes:
         self.idle: FloatArray = columns.idle
         self.used: FloatArray = columns.used
         self.releasing: FloatArray = columns.releasing
-        self.pipelined: FloatArray = np.zeros(columns.idle.shape)
-        self.future: FloatArray = columns.idle + columns.releasing
+        self.pipelined: FloatArray = columns.pipelined
+        self.future: FloatArray = columns.future
         # While nothing is releasing or promised, idle room is all the room: searches then skip the second comparison.
         self.has_future = bool(np.count_nonzero(columns.releasing))
         self.touched: list[int] = []
+        self.entered: list[int] = []
         # The same memory number by number: a memoryview costs a third of numpy's indexing (core/state/dimensions.py).
         self.idle_at = lines(self.idle)
         self.used_at = lines(self.used)
@@ -62,7 +63,7 @@ class SessionNodes:
         self._added: dict[int, dict[str, Task]] = {}
         self._removed: dict[int, set[str]] = {}
         # The status each task had when its node last looked: a node keeps its own copy of a task.
-        self.seen_status = integers(snapshot.tasks.status.copy())
+        self.seen_status = integers(snapshot.tasks.seen)
         # The same for a task with copies, by node and task: two nodes may have one each.
         self.listings: Mapping[int, TaskEntries] = {}
         self._seen_apart: dict[tuple[int, int], int] = {}
@@ -98,6 +99,7 @@ class SessionNodes:
         else:
             added[key] = task
         self.seen_status[task.row] = status
+        self.entered.append(task.row)
         if task.row in self.listings:
             self._seen_apart[row, task.row] = status
         self._account(row, task, status, 1.0)
@@ -173,7 +175,8 @@ class KubeNodes:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.pods = snapshot.nodes.pod_count
-        self.requested: FloatArray = snapshot.nodes.used.copy()
+        self.requested: FloatArray = snapshot.nodes.requested
+        self.touched: list[int] = []
         self.nonzero: FloatArray = snapshot.nodes.nonzero
         self._pods_at = integers(self.pods)
         self._requested_at = lines(self.requested)
@@ -183,6 +186,7 @@ class KubeNodes:
     def add(self, task: Task, row: int) -> None:
         """Add a task (AddPod)."""
         template = task.template
+        self.touched.append(row)
         self._pods_at[row] += 1
         self._cpu_at[row] += template.nonzero_cpu
         self._memory_at[row] += template.nonzero_memory
@@ -192,6 +196,7 @@ class KubeNodes:
     def remove(self, task: Task, row: int) -> None:
         """Remove a task (RemovePod)."""
         template = task.template
+        self.touched.append(row)
         self._pods_at[row] -= 1
         self._cpu_at[row] -= template.nonzero_cpu
         self._memory_at[row] -= template.nonzero_memory

@@ -25,6 +25,7 @@ from pumice.core.session.statement import LastTransaction, Statement, TaskCopies
 from pumice.core.session.topology import SessionTopology
 from pumice.core.session.trail.records import Ending
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
+from pumice.core.state.calm_jobs import OTHER_PHASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -128,6 +129,7 @@ class Session:
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)
+        self.jobs.calm_counts = OTHER_PHASES.isdisjoint(config.pumice.fix)
         # Nodes and jobs share the table of copies: a node keeps a status of its own for each copy (see TaskCopies).
         self.nodes.listings = self.jobs.listings
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}

@@ -78,11 +78,17 @@ def _waits_alone(tasks: TaskTable) -> bool:
 
 
 def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
-    """Return whether all changes are writes of a cycle that did nothing else, all have arrived, and no task waits."""
+    """Return whether all changes are writes of a cycle that did nothing else, and all have arrived; and no task waits,
+    or the writes were only about queues.
+
+    A phase that a cycle writes counts at admissions: what a job holds is reckoned otherwise once it runs. No plugin
+    reads what the status of a queue says is allocated. So a cycle that admitted and placed nothing would decide the same
+    again, whatever waits: of the six cycles of a small job on a cluster where others wait, that spares the last.
+    """
     if not said.alone or echoes.stirred:
         return False
     names = {f"{each.namespace}/{each.name}" for each in said.pod_groups}.union([each.name for each in said.queues])
-    if not echoes.said <= names or waits(view) or _waits_alone(view.tasks):
+    if not echoes.said <= names or _waits_alone(view.tasks) or (said.pod_groups and waits(view)):
         return False
     return all(_is_group(view, each) for each in said.pod_groups) and all(_is_queue(view, each) for each in said.queues)
 

@@ -14,19 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.life.pod_group import BY_LABEL, phase_of
-from pumice.core.life.task import COUNT, IS_ALLOCATED, TaskStatus
+from pumice.core.life.task import COUNT, IS_ALLOCATED, READY_STATUSES, TaskStatus
 from pumice.core.objects.pod_group import READY
+from pumice.core.state import calm_jobs, queue_sums
 from pumice.core.state.dimensions import FloatArray, Rows, floats, grown, heightened, integers
-from pumice.core.state.snapshot import JobColumns
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.pod_group import PodGroupSpec
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.kept import Arrays
 
 NO_QUEUE = NO_PHASE = NO_ROW = -1
 PENDING, SUCCEEDED, FAILED = TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
+READY_ONES = tuple(READY_STATUSES)
 FEW = 8
 """When more jobs have come and gone it is quicker to put all in order anew."""
 
@@ -112,7 +114,8 @@ class JobTable:
 
     `counts` int32 [status, job]; `best_effort` int32: pending tasks that ask for nothing; `gated` int32: gated tasks;
     `allocated`, `pending`, `total` float64 [dimension, job]: requests of allocated-class, of pending, and of all tasks,
-    and the PodGroup's minResources; `min_member` int32; `phase` int8; `priority` int64; `created` float64; `queue`
+    and the PodGroup's minResources; `serial` int64: another for each job that ever came;
+    `min_member` int32; `phase` int8; `priority` int64; `created` float64; `queue`
     int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the
     Scheduled condition of a ready job): what the PodGroup's status says already.
 
@@ -127,19 +130,23 @@ class JobTable:
         "announced",
         "has_topology",
         "created",
+        "serial",
     )  # fmt: skip
 
     def __init__(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
         self.rows = Rows()
+        self.changed: set[int] = set()  # see core/state/kept.py
         self.epoch = 0
         self.by_key: dict[str, Job] = {}
         self.handles: list[Job | None] = []
         self.keys: list[str] = []  # sorted, and the jobs' rows beside them
         self._rows_by_key: list[int] = []
         self._order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._created = 0  # so many jobs, ever
         self._stale = 0  # so many jobs have come or gone since
         self.aside = NO_ROW
+        self.queue_count = 0
         self.allocated: FloatArray = np.zeros((4, 16))
         self.pending: FloatArray = np.zeros((4, 16))
         self.total: FloatArray = np.zeros((4, 16))
@@ -151,6 +158,7 @@ class JobTable:
         self.phase: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
         self.priority: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
         self.created: FloatArray = np.zeros(16)
+        self.serial: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
         self.queue: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
         self.reported: npt.NDArray[np.int32] = np.zeros((4, 16), dtype=np.int32)
         self.announced: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
@@ -160,7 +168,8 @@ class JobTable:
         self._by_number()
 
     def _by_number(self) -> None:
-        """Return the columns that change most, by status or dimension, number by number."""
+        """Make the columns that change most, by status or dimension, number by number."""
+        self._current: tuple[tuple[int, int], Arrays] | None = None
         self._counts_at = [integers(line) for line in self.counts]
         self._best_effort_at, self._gated_at = integers(self.best_effort), integers(self.gated)
         self._allocated_at = [floats(line) for line in self.allocated]
@@ -186,10 +195,12 @@ class JobTable:
             job = self.by_key[key] = job.copy(self.epoch)
             if job.row != self.aside:
                 self.handles[job.row] = job
+                self.changed.add(job.row)
         return job
 
     def _take_row(self) -> int:
         row = self.rows.take()
+        self.changed.add(row)
         if row >= len(self.handles):
             self.handles.append(None)
         if row >= len(self.phase):
@@ -203,6 +214,8 @@ class JobTable:
         row = self._take_row()
         job = self.by_key[key] = self.handles[row] = Job(row, key, self.epoch)
         # Kept sorted, so that a snapshot has the order of jobs at hand.
+        self._created += 1
+        self.serial[row] = self._created
         at = bisect_left(self.keys, key)
         self.keys.insert(at, key)
         self._rows_by_key.insert(at, row)
@@ -240,6 +253,7 @@ class JobTable:
         for name in (*self.VECTORS, *self.PLAIN):
             getattr(self, name)[..., job.row] = 0
         self.handles[job.row] = None
+        self.changed.add(job.row)
         self.rows.give_back(job.row)
         at = bisect_left(self.keys, job.key)
         del self.keys[at], self._rows_by_key[at]
@@ -253,6 +267,7 @@ class JobTable:
         minimum = self.dimensions.items(spec.min_resources) if spec and spec.min_resources else ()
         self.fit_dimensions()
         row = job.row
+        self.changed.add(row)
         self.has_spec[row] = spec is not None
         if spec is None:
             self.queue[row] = NO_QUEUE
@@ -270,15 +285,22 @@ class JobTable:
         """Attach the same PodGroup with another status."""
         job.spec = job.pod_group = spec
         row = job.row
+        self.changed.add(row)
         self._phase_at[row] = phase_of(spec.phase)
         self._announced_at[row] = READY in spec.conditions
         phase, running, succeeded, failed = self._reported_at
         phase[row] = BY_LABEL.get(spec.phase, NO_PHASE)
         running[row], succeeded[row], failed[row] = spec.running, spec.succeeded, spec.failed
 
+    def place(self, job: Job, priority: int, queue: int) -> None:
+        """Note the job's priority and the row of its queue."""
+        self.changed.add(job.row)
+        self.priority[job.row], self.queue[job.row] = priority, queue
+
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
         """Add (sign 1) or remove (-1) a task of that status in counts and sums."""
         row, template = job.row, task.template
+        self.changed.add(row)
         if task.gated:
             self._gated_at[row] += sign
         for dimension, value in template.items:
@@ -287,6 +309,7 @@ class JobTable:
 
     def move(self, job: Job, task: Task, before: int, status: int) -> None:
         """Count a task whose status changed from `before`."""
+        self.changed.add(job.row)
         # From one allocated status to another (Bound to Running) no sum changes.
         if IS_ALLOCATED[before] and IS_ALLOCATED[status]:
             self._counts_at[before][job.row] -= 1
@@ -305,12 +328,42 @@ class JobTable:
             for dimension, value in template.items:
                 columns[dimension][row] += sign * value
 
-    def columns(self) -> JobColumns:
-        """Return copies for a session; `order` has the jobs with a PodGroup whose queue is known."""
-        count, height, rows = self.rows.used, len(self.dimensions), self.in_key_order()
-        return JobColumns(
-            handles=list(self.handles),
-            order=rows[self.queue[rows] != NO_QUEUE],
-            **{name: getattr(self, name)[:height, :count].copy() for name in self.VECTORS},
-            **{name: getattr(self, name)[..., :count].copy() for name in self.PLAIN if name != "has_spec"},
-        )
+    def in_sessions(self) -> npt.NDArray[np.intp]:
+        """Return the rows of the jobs with a PodGroup whose queue is known, in key order."""
+        rows = self.in_key_order()
+        found: npt.NDArray[np.intp] = rows[self.queue[rows] != NO_QUEUE]
+        return found
+
+    def shape(self) -> tuple[int, int]:
+        """Return how many dimensions and rows a session has."""
+        return len(self.dimensions), self.rows.used
+
+    def current(self) -> tuple[Arrays, list[Job | None]]:
+        """Return the columns that a session has, not copied, and the jobs."""
+        height, count = shape = self.shape()
+        if self._current is None or self._current[0] != shape:  # two dozen slices: a tenth of a small snapshot
+            now: Arrays = {name: getattr(self, name)[:height, :count] for name in self.VECTORS}
+            self._current = shape, now | {name: getattr(self, name)[..., :count] for name in self.PLAIN}
+        return self._current[1], self.handles
+
+    def derived_like(self, arrays: Arrays) -> Arrays:
+        """Return room for what a session has beside them."""
+        count = len(arrays["phase"])
+        kinds = {"ready_tasks": np.int32, "readiness": np.int8, "known": np.bool_, "calm": np.bool_}
+        return queue_sums.like(arrays) | {name: np.zeros(count, dtype=kind) for name, kind in kinds.items()}
+
+    def derive(self, arrays: Arrays, at: slice | npt.NDArray[np.intp]) -> None:
+        """Say whether a job is in the session, how many of its tasks are ready, whether these are enough, whether the
+        job is calm, and what it adds to the sums of its queue.
+        """
+        counts = arrays["counts"]
+        ready = counts[READY_ONES[0], at]
+        for status in READY_ONES[1:]:  # whole numbers: no order of summation to keep
+            ready = ready + counts[status, at]
+        arrays["ready_tasks"][at] = ready
+        arrays["readiness"][at] = ready + arrays["best_effort"][at] >= arrays["min_member"][at]
+        arrays["known"][at] = arrays["has_spec"][at] & (arrays["queue"][at] != NO_QUEUE)
+        # Of few jobs it costs less to add up and to look at all of them.
+        if calm_jobs.are_many(len(arrays["phase"])):
+            queue_sums.update(arrays, at, self.queue_count)
+            arrays["calm"][at] = calm_jobs.calm(arrays, at)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from pumice.core.life.task import TaskStatus
 from pumice.core.state.dimensions import FloatArray, floats, grown, heightened, integers
-from pumice.core.state.snapshot import NodeColumns
 from pumice.core.state.sources import AMOUNTS, ROWS, SPECS
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.resources import Resource
     from pumice.core.state.dimensions import Dimensions
+    from pumice.core.state.kept import Arrays
 
 RELEASING = TaskStatus.RELEASING
 
@@ -49,6 +49,7 @@ class NodeTable:
 
     def __init__(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
+        self.changed: set[int] = set()  # see core/state/kept.py
         self.row: dict[str, int] = {}
         self.specs: list[NodeSpec] = []
         self.sorted = True
@@ -71,6 +72,11 @@ class NodeTable:
         self.releasing_at = [floats(line) for line in self.releasing]
         self.nonzero_at = [floats(line) for line in self.nonzero]
         self.pod_count_at = integers(self.pod_count)
+
+    @property
+    def rows_version(self) -> int:
+        """Rises whenever nodes come, go or change their rows."""
+        return self.versions[ROWS]
 
     @property
     def count(self) -> int:
@@ -105,6 +111,7 @@ class NodeTable:
 
     def update(self, row: int, spec: NodeSpec) -> None:
         """Update a changed node; its tasks stay."""
+        self.changed.add(row)
         before, self.specs[row] = self.specs[row], spec
         self.versions[SPECS] += 1
         # Labels and taints leave the amounts alone, so columns that are derived from amounts stay.
@@ -113,6 +120,7 @@ class NodeTable:
 
     def renew(self, row: int, spec: NodeSpec) -> None:
         """Renew a node after a heartbeat: no column changes."""
+        self.changed.add(row)
         self.specs[row] = spec
 
     def remove(self, name: str) -> None:
@@ -134,6 +142,7 @@ class NodeTable:
         self.versions[ROWS] += 1
 
     def _set_allocatable(self, row: int, spec: NodeSpec) -> None:
+        self.changed.add(row)
         self._write(self.allocatable, row, spec.allocatable)
         self.idle[:, row] = self.allocatable[:, row] - self.used[:, row]
         if spec.allocatable.scalars is None:  # Go's nil map: subtracting a scalar from it does nothing
@@ -153,6 +162,7 @@ class NodeTable:
     def place(self, row: int, template: PodTemplate, status: int, sign: int) -> None:
         """Add (sign 1) or remove (-1) a task of that status."""
         # kube-scheduler's NodeInfo counts terminating pods, too.
+        self.changed.add(row)
         self.pod_count_at[row] += sign
         self.nonzero_at[0][row] += sign * template.nonzero_cpu
         self.nonzero_at[1][row] += sign * template.nonzero_memory
@@ -172,6 +182,7 @@ class NodeTable:
         """Count a task that changed its status on the node: only the releasing amounts can differ."""
         sign = (status == RELEASING) - (before == RELEASING)
         if sign:
+            self.changed.add(row)
             for dimension, value in template.items:
                 self.releasing_at[dimension][row] += sign * value
 
@@ -202,19 +213,23 @@ class NodeTable:
             self._listing = NodeListing([spec.name for spec in self.specs], dict(self.row), order)
         return self._listing
 
-    def columns(self) -> NodeColumns:
-        """Return copies for a session; rows must be in name order."""
-        count, height, listing = self.count, len(self.dimensions), self.listing()
-        return NodeColumns(
-            names=listing.names,
-            specs=list(self.specs),
-            row=listing.row,
-            arrival=listing.arrival,
-            allocatable=self.allocatable[:height, :count].copy(),
-            idle=self.idle[:height, :count].copy(),
-            used=self.used[:height, :count].copy(),
-            releasing=self.releasing[:height, :count].copy(),
-            max_pods=self.max_pods[:count].copy(),
-            pod_count=self.pod_count[:count].copy(),
-            nonzero=self.nonzero[:, :count].copy(),
-        )
+    def shape(self) -> tuple[int, int]:
+        """Return how many dimensions and rows a session has."""
+        return len(self.dimensions), self.count
+
+    def current(self) -> tuple[Arrays, list[NodeSpec]]:
+        """Return the columns that a session has, not copied, and the specs; rows must be in name order."""
+        count, height = self.count, len(self.dimensions)
+        now: Arrays = {name: getattr(self, name)[:height, :count] for name in self.VECTORS}
+        now |= {"max_pods": self.max_pods[:count], "pod_count": self.pod_count[:count]}
+        return now | {"nonzero": self.nonzero[:, :count]}, self.specs
+
+    def derived_like(self, arrays: Arrays) -> Arrays:
+        """Return room for what a session has beside them."""
+        return {name: np.empty_like(arrays["idle"]) for name in ("future", "pipelined", "requested")}
+
+    def derive(self, arrays: Arrays, at: slice | npt.NDArray[np.intp]) -> None:
+        """Fill in the room to come (nothing is promised yet), and kube-scheduler's sums, which are Volcano's."""
+        arrays["future"][:, at] = arrays["idle"][:, at] + arrays["releasing"][:, at]
+        arrays["pipelined"][:, at] = 0.0
+        arrays["requested"][:, at] = arrays["used"][:, at]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pumice.core.state.derived import DerivedColumns
     from pumice.core.state.dimensions import Dimensions
     from pumice.core.state.jobs import Job
+    from pumice.core.state.kept import Lease
 
 # --- Assumed pods
 
@@ -72,18 +73,21 @@ class AssumedPods(dict[str, str]):
 
 
 class TaskColumns(Struct, frozen=True):
-    """Tasks by row: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None."""
+    """Tasks by row: `status` int8, `node` and `job` int32 (row or -1); `handles[row]` is the task or None; `seen`
+    int8: the status in which its node has it.
+    """
 
     status: npt.NDArray[np.int8]
     node: npt.NDArray[np.int32]
     job: npt.NDArray[np.int32]
+    seen: npt.NDArray[np.int8]
     handles: list[Task | None]
 
 
 class NodeColumns(Struct, frozen=True):
     """Nodes by row in name order; vectors float64 [dimension, node].
 
-    `arrival`: rows as the nodes came.
+    `arrival`: rows as the nodes came. `future` is idle + releasing - pipelined; `requested`: kube-scheduler's sums.
     """
 
     names: list[str]
@@ -97,11 +101,18 @@ class NodeColumns(Struct, frozen=True):
     max_pods: npt.NDArray[np.int64]
     pod_count: npt.NDArray[np.int32]
     nonzero: FloatArray
+    future: FloatArray
+    pipelined: FloatArray
+    requested: FloatArray
 
 
 class JobColumns(Struct, frozen=True):
     """Jobs by row (see JobTable); `order`: rows of the jobs in the session, by "namespace/name". `pending` stays as it
-    was when the session opened.
+    was when the session opened. `serial`: the number of a job, which no other job of the view ever has.
+    `known`: whether the job is in the session. `ready_tasks`: how many of its tasks are ready; `readiness` int8:
+    whether these reach its minimum, with the pending best-effort ones. `calm`: see core/state/calm_jobs.py. `shares`
+    [line, job], `share_of` [job] and `queue_sums` [line, queue]: see core/state/queue_sums.py; they stay as they were
+    when the session opened.
     """
 
     handles: list[Job | None]
@@ -122,20 +133,31 @@ class JobColumns(Struct, frozen=True):
     announced: npt.NDArray[np.bool_]
     has_topology: npt.NDArray[np.bool_]
     created: FloatArray
+    serial: npt.NDArray[np.int64]
+    has_spec: npt.NDArray[np.bool_]
+    known: npt.NDArray[np.bool_]
+    ready_tasks: npt.NDArray[np.int32]
+    readiness: npt.NDArray[np.int8]
+    calm: npt.NDArray[np.bool_]
+    shares: FloatArray
+    share_of: npt.NDArray[np.int32]
+    queue_sums: FloatArray
 
     def named(self, rows: npt.NDArray[np.intp]) -> list[Job]:
         """Return the jobs of these rows."""
         handles, wanted = self.handles, cast("list[int]", rows.tolist())
         return [job for row in wanted if (job := handles[row]) is not None]
 
+    def at_opening(self) -> JobColumns:
+        """Return columns as they were when the session opened, except counts: what late readers need of those that it
+        changes is in the shares.
+        """
+        return replace(self, allocated=self.shares[: len(self.allocated)], phase=self.phase.copy())
+
     def as_they_are(self) -> JobColumns:
         """Return columns that stay as these are now: a copy of those that a session changes."""
-        return JobColumns(
-            self.handles, self.order, self.allocated.copy(), self.pending, self.total, self.minimum,
-            self.counts.copy(), self.best_effort.copy(), self.gated, self.min_member, self.phase.copy(), self.priority,
-            self.queue, self.has_min_resources, self.reported, self.announced, self.has_topology,
-            self.created,
-        )  # fmt: skip
+        changing = ("allocated", "counts", "best_effort", "phase", "ready_tasks", "readiness")
+        return replace(self, **{name: getattr(self, name).copy() for name in changing})
 
 
 class ResidentChanges(Struct, frozen=True):
@@ -160,7 +182,8 @@ class Snapshot(Struct, frozen=True):
 
     `queues` are in name order and numbered by it; `objects`: other kinds, by kind and name; `promised`: what pods
     that are being bound were promised, by pod. `derived`: what earlier sessions worked out and still holds; the
-    session that takes the snapshot over has it to itself until it closes.
+    session that takes the snapshot over has it to itself until it closes. `lease`: of columns that are kept for the
+    next session; None where they are copies.
     """
 
     version: int
@@ -174,10 +197,12 @@ class Snapshot(Struct, frozen=True):
     objects: dict[str, dict[str, Object]]
     promised: Mapping[str, Promised]
     derived: DerivedColumns
+    lease: Lease | None = None
 
     def as_it_is(self) -> Snapshot:
         """Return a copy for another, later session, independent of the phases in which this one's jobs end."""
-        return replace(self, jobs=replace(self.jobs, phase=self.jobs.phase.copy()), derived=self.derived.afresh())
+        jobs = replace(self.jobs, phase=self.jobs.phase.copy())
+        return replace(self, jobs=jobs, derived=self.derived.afresh(), lease=None)
 
     def annotations_of(self, task: Task) -> Mapping[str, str]:
         """Return the pod's annotations; while its bind is in flight, with those that the bind writes."""
@@ -193,4 +218,5 @@ def with_task_minimums(snapshot: Snapshot) -> Snapshot:
     least = jobs.min_member.copy()
     for job in jobs.named(jobs.order):
         least[job.row] = max(least[job.row], job.pod_group.min_task_total)
-    return replace(snapshot, jobs=replace(jobs, min_member=least))
+    readiness = (jobs.ready_tasks + jobs.best_effort >= least).astype(np.int8)
+    return replace(snapshot, jobs=replace(jobs, min_member=least, readiness=readiness))

@@ -150,6 +150,7 @@ class Groups:
         if changed:
             # Rows are places in name order: a queue that comes or goes moves those of others.
             self._queue_rows = {name: row for row, name in enumerate(sorted(self.queues))}
+            self._jobs.queue_count = len(self.queues)
             self._resolve_all()
         if known is None or deleted or not is_counted(known, queue):
             return ""
@@ -161,8 +162,8 @@ class Groups:
             self._resolve_all()
 
     def _resolve(self, job: Job, spec: PodGroupSpec) -> None:
-        self._jobs.priority[job.row] = self._priorities.value(spec.priority_class)
-        self._jobs.queue[job.row] = self._queue_rows.get(spec.queue, NO_QUEUE)
+        queue = self._queue_rows.get(spec.queue, NO_QUEUE)
+        self._jobs.place(job, self._priorities.value(spec.priority_class), queue)
 
     def _resolve_all(self) -> None:
         for job in self._jobs.by_key.values():
@@ -202,6 +203,7 @@ class NodeTasks:
     def enter(self, task: Task, status: TaskStatus, node_name: str) -> None:
         """Count a task that is counted on no node."""
         row, tasks = task.row, self._tasks
+        tasks.changed.add(row)
         tasks.node_at[row] = NOWHERE
         tasks.resides[row] = home = node_name if status not in COMPLETED_STATUSES else ""
         # Ended pods take no room on their node.
@@ -246,6 +248,7 @@ class NodeTasks:
         """Count the tasks of a node that has come."""
         for task in self.node_tasks.get(name, {}).values():
             self._tasks.node_at[task.row] = row
+            self._tasks.changed.add(task.row)
             self._nodes.place(row, task.template, self._tasks.status_at[task.row], 1)
 
     def without_node(self, name: str, row: int) -> None:
@@ -424,6 +427,7 @@ class ViewTables:
         """Count a task where it belongs: its job's columns and its node's."""
         self.touched.add(task)
         row = task.row
+        self.tasks.changed.add(row)
         status, node_name = self._effective(task)
         self.tasks.status_at[row] = status
         self.tasks.job_at[row] = NOWHERE
@@ -445,6 +449,7 @@ class ViewTables:
         """Count a task that was counted in its row where it belongs by now."""
         self.touched.add(task)
         row = task.row
+        self.tasks.changed.add(row)
         before = self.tasks.status_at[row]
         status, node_name = self._effective(task)
         if task.job and status != before:

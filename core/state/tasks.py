@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.state.dimensions import Rows, grown, integers
-from pumice.core.state.snapshot import TaskColumns
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
+    from pumice.core.state.kept import Arrays
 
 NOWHERE = -1
 
@@ -31,6 +31,7 @@ class TaskTable:
 
     def __init__(self) -> None:
         self.rows = Rows()
+        self.changed: set[int] = set()  # see core/state/kept.py
         self.aside: dict[int, int] = {}
         self.laid_aside = 0
         self.by_key: dict[str, Task] = {}
@@ -47,6 +48,7 @@ class TaskTable:
     def take_row(self) -> int:
         """Return a row for a new task; the columns reach that far afterwards."""
         row = self.rows.take()
+        self.changed.add(row)
         if row >= len(self.handles):
             self.handles.append(None)
             self.resides.append("")
@@ -61,6 +63,7 @@ class TaskTable:
         """Put a task in the row of the one before it; the latest change comes last."""
         del self.by_key[task.key]
         self.by_key[task.key] = self.handles[task.row] = task
+        self.changed.add(task.row)
 
     def lay_aside(self, task: Task, status: int, job: int) -> None:
         """Enter an ended task in the row of its like; `job` is the row of their jobs."""
@@ -80,12 +83,23 @@ class TaskTable:
             self.laid_aside -= 1
             return
         self.handles[task.row] = None
+        self.changed.add(task.row)
         self.node_at[task.row] = self.job_at[task.row] = NOWHERE
         self.rows.give_back(task.row)
 
-    def columns(self) -> TaskColumns:
-        """Return copies for a session."""
+    def shape(self) -> tuple[int, int]:
+        """Return how many rows a session has."""
+        return 1, self.rows.used
+
+    def current(self) -> tuple[Arrays, list[Task | None]]:
+        """Return the columns that a session has, not copied, and the tasks."""
         used = self.rows.used
-        return TaskColumns(
-            self.status[:used].copy(), self.node[:used].copy(), self.job[:used].copy(), list(self.handles)
-        )
+        return {"status": self.status[:used], "node": self.node[:used], "job": self.job[:used]}, self.handles
+
+    def derived_like(self, arrays: Arrays) -> Arrays:
+        """Return room for what a session has beside them."""
+        return {"seen": np.empty_like(arrays["status"])}
+
+    def derive(self, arrays: Arrays, at: slice | npt.NDArray[np.intp]) -> None:
+        """Fill in the status in which each task's node has it: its own, when the session opens."""
+        arrays["seen"][at] = arrays["status"][at]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
@@ -22,7 +22,8 @@ from pumice.core.objects.pod import Task, is_strange, read_state, read_task
 from pumice.core.objects.pod_template import counted_spec
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.state.derived import Keeper, Material
-from pumice.core.state.snapshot import Snapshot
+from pumice.core.state.kept import Copies, KeptColumns, Lease, copied
+from pumice.core.state.snapshot import JobColumns, NodeColumns, Snapshot, TaskColumns
 from pumice.core.state.sources import LIMITS, NAMES
 from pumice.core.state.tables import Touched, ViewTables
 from pumice.core.state.tasks import NOWHERE
@@ -227,6 +228,8 @@ class View(ViewTables):
         super().__init__(default_queue)
         self._pods = PodReader(self.templates)
         self._derived = Keeper()
+        self.kept = KeptColumns(self.tasks, self.nodes, self.jobs)
+        self._rows_version = 0
         self._chip_models: tuple[ChipModel, ...] = ()
         self.uncounted: frozenset[str] = frozenset()
 
@@ -454,9 +457,11 @@ class View(ViewTables):
 
     # --- snapshots
 
-    def snapshot(self, volumes: VolumeRules = USUAL) -> Snapshot:
+    def snapshot(self, volumes: VolumeRules = USUAL, *, kept: bool = False, checks: bool = False) -> Snapshot:
         """Return copies of the columns beside the shared specs; later events do not show in it. `volumes`: how they
         count.
+        `kept`: the copies are brought up to date from those of an earlier session (core/state/kept.py), and may be
+        read until the second `kept` snapshot after this one; `checks`: compare them with copies.
         """
         self.count_volumes(volumes)
         # Before columns are copied: claims that came or changed since count from this snapshot on.
@@ -469,26 +474,39 @@ class View(ViewTables):
             # Tasks follow the rows of their nodes.
             placed = node != NOWHERE
             node[placed] = moved[node[placed]]
-        nodes, queues, objects = self.nodes.columns(), self.groups.in_name_order(), self.others.share()
-        dimensions = self.dimensions.copy()
+        self.kept.note(moved=self.nodes.rows_version != self._rows_version)
+        self._rows_version = self.nodes.rows_version
+        lease = self.kept.lend(checks=checks) if kept else None
+        copies = lease or Lease(copied(self.tasks), copied(self.nodes), copied(self.jobs))
+        nodes = self._node_columns(copies.nodes)
+        queues, objects, dimensions = self.groups.in_name_order(), self.others.share(), self.dimensions.copy()
         snapshot = Snapshot(
             version=self.version,
             dimensions=dimensions,
-            tasks=self.tasks.columns(),
+            tasks=TaskColumns(handles=copies.tasks.handles, **cast("dict[str, Any]", copies.tasks.arrays)),
             nodes=nodes,
-            jobs=self.jobs.columns(),
+            jobs=JobColumns(
+                handles=copies.jobs.handles,
+                order=self.jobs.in_sessions(),
+                **cast("dict[str, Any]", copies.jobs.arrays),
+            ),
             queues=queues,
             node_tasks=self.residents.share(),
             residents=self.residents.changes,
             objects=objects,
             promised=self._assumed.share(),
             derived=self._derived.lend(Material(nodes, queues, dimensions, objects), self._versions()),
+            lease=lease,
         )
         # This snapshot has seen the jobs: from here on they are copied before they change.
         self.jobs.epoch += 1
         # Rows that moved concern every task: the next check looks at all of them.
         self.touched = Touched(everything=moved is not None)
         return snapshot
+
+    def _node_columns(self, copies: Copies) -> NodeColumns:
+        listing = self.nodes.listing()
+        return NodeColumns(**listing._asdict(), specs=copies.handles, **cast("dict[str, Any]", copies.arrays))
 
     def _versions(self) -> Versions:
         own = {LIMITS: self.groups.limits_version, NAMES: len(self.dimensions)}

@@ -124,6 +124,7 @@ def run(
     no_default_scheduler: Annotated[bool | None, _switch("no_default_scheduler")] = None,
     no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,
     no_agents: Annotated[bool | None, _switch("no_agents")] = None,
+    check_cycles: Annotated[bool | None, _switch("check_cycles")] = None,
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, max=1, help="Number of processes: a run is one.")
     ] = 1,
@@ -253,6 +254,7 @@ def plan_of(
             default_scheduler=not settings.no_default_scheduler,
             controllers=not settings.no_controllers,
             agents=not settings.no_agents,
+            check_view=settings.check_cycles,
             user_plugins=identities(),
             changed_plugins=changed_plugins,
             post=standing_still if virtual else over_http,

@@ -88,6 +88,7 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) 
         config_path=path,
         lenient=settings.lenient,
         seed=settings.seed,
+        check_view=settings.check_cycles,
         retention=parse_keep(settings.keep, settings.keep_events),
         user_plugins=identities(),
         changed_plugins=changed_plugins,

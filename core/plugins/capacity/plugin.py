@@ -109,7 +109,7 @@ class CapacityLimits:
         if not fits:
             most = attributes.limits
             parts = queue_parts(attributes.allocated, attributes.inqueue, given_back)
-            self._session.fit.too_little[job.row] = TooLittle(future, most.real_capability, most.name, parts)
+            self._session.fit.admission.note_amounts(job.row, TooLittle(future, most.real_capability, most.name, parts))
             self._session.fit.remark(job, "queue resource quota insufficient", "insufficient", short)
         return fits and self._claims.admit(attributes, job)
 

@@ -79,19 +79,23 @@ def update_phases(session: Session, order: JobRows, counts: npt.NDArray[np.int32
     )
     if "min-member-zero" in session.config.pumice.fix:
         findings[scheduled == 0] = SHORT
-    phases: npt.NDArray[np.int8] = AFTER_FINDING[columns.phase[order], findings]
+    before = columns.phase.take(order)
+    phases: npt.NDArray[np.int8] = AFTER_FINDING[before, findings]
     columns.phase[order] = phases
+    session.jobs.altered += order[phases != before].tolist()
     return phases
 
 
 def job_statuses(session: Session) -> list[PodGroupStatus]:
     """Return the PodGroups whose status changed, in job order."""
     columns, order, counts = session.snapshot.jobs, session.jobs.unsettled, session.jobs.counts_of_unsettled()
-    touched = np.zeros(len(columns.phase), dtype=np.bool_)
     # A condition may have changed although phase and counts have not.
+    touched = np.zeros(len(columns.phase), dtype=np.bool_)
     touched[list(session.conditions)] = True
-    if len(order) < len(columns.order) and (touched & session.jobs.settled).any():  # a user's plugin has more to say
-        order, counts = columns.order, columns.counts.take(columns.order, axis=1)
+    if len(order) < len(columns.order):
+        beyond = session.unschedulable.union(session.conditions).difference(order.tolist())
+        if beyond:  # a user's plugin has more to say
+            order, counts = columns.order, columns.counts.take(columns.order, axis=1)
     parts = update_phases(session, order, counts)[None], counts.take(OF_REPORTED, axis=0)
     found: npt.NDArray[np.int32] = np.concatenate(parts, dtype=np.int32)
     changed = np.logical_or.reduce(found != columns.reported.take(order, axis=1))
@@ -169,6 +173,13 @@ def let_go(session: Session) -> None:
     """
     session.searches.forget()
     session.derived.give_back()
+    lease = session.snapshot.lease
+    if lease is not None:
+        lease.give_back(
+            {*session.jobs.moved, *session.nodes.entered},
+            {*session.nodes.touched, *session.kube.touched},
+            session.jobs.written(),
+        )
     if session.kube.placed is not None:
         session.kube.placed.shared.clear()
     vars(session.nodes).clear()
@@ -195,7 +206,7 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
         pod_conditions=pods,
         pod_groups=pod_groups,
         queues=queues,
-        events=tuple(session.fit.events()) if session.fit.remarks else (),
+        events=session.fit.admission.events() if session.fit.admission.has_remarks else (),
         carry=session.carry.to_dict(),
         report=closing(session, status, session.opening) if session.wants_report else brief(session),
         wake_at=session.wake_at,

@@ -20,6 +20,7 @@ from pumice.core.quantity import format_bytes, format_milli, format_whole, parse
 from pumice.core.session.demand import OF_ALLOCATED
 from pumice.core.state.derived import memory
 from pumice.core.state.dimensions import PODS
+from pumice.core.state.queue_sums import MANY, TASKS_LINE
 from pumice.core.state.sources import QUEUE_NAMES
 
 if TYPE_CHECKING:
@@ -78,9 +79,19 @@ def _allocated_by_queue(session: Session) -> list[list[float]]:
     """Return by queue row the number of allocated tasks (their pods' dimension is named even where it sums to 0), and
     the sum of the jobs' allocated by dimension, in job order.
     """
-    columns = session.snapshot.jobs
-    tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
-    by_queue: list[list[float]] = session.jobs.by_queue.sums(tasks[None], columns.allocated).T.tolist()
+    columns, written = session.snapshot.jobs, session.jobs.written()
+    if not len(columns.queue_sums) or len(written) > MANY:
+        tasks = np.add.reduce(columns.counts.take(OF_ALLOCATED, axis=0))
+        sums = session.jobs.by_queue.sums(tasks[None], columns.allocated)
+    else:
+        # The sums of the opening, moved by the jobs that the session has changed: whole numbers, so exact.
+        lines = [TASKS_LINE, *range(len(columns.allocated))]
+        sums = columns.queue_sums[lines]
+        for row in written:
+            if columns.known[row]:
+                now = np.array([columns.counts[OF_ALLOCATED, row].sum(), *columns.allocated[:, row]])
+                sums[:, columns.share_of[row]] += now - columns.shares[lines, row]
+    by_queue: list[list[float]] = sums.T.tolist()
     return by_queue
 
 

@@ -176,7 +176,7 @@ class ReasonFinder:
             )
             told += f" ({short.sentence})" if short.sentence else ""
             return waits_for(WaitCode.LARGER_THAN_CLUSTER, f"{plugin} does not admit it: {told}", "", larger)
-        remark = short.sentence or self._session.fit.remarks.get(job.row, "")
+        remark = short.sentence or self._session.fit.admission.remarks.get(job.row, "")
         sentence = f"{plugin} does not admit it" + (remark and f": {remark}")
         subject = short.limit or (f"plugin {plugin}" if limit is None else "")
         return waits_for(LIMITED[limit], sentence, subject, short.numbers, self._holders(short))

@@ -42,7 +42,7 @@ def at_refusal(session: Session, job: Job) -> Shortage:
     """Return the amounts that were too small in the cluster, or a queue, when overcommit, proportion or capacity
     refused the job after others were admitted; empty when none refused.
     """
-    refused, minimum = session.fit.too_little.get(job.row), job.pod_group.min_resources
+    refused, minimum = session.fit.admission.too_little.get(job.row), job.pod_group.min_resources
     if refused is None or minimum is None:
         return Shortage()
     left = refused.most.clone().sub_without_assert(refused.wanted.clone().sub_without_assert(minimum))

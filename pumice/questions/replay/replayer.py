@@ -134,7 +134,7 @@ class Replayer:
         config = self.configurations.of(record.config_digest, record.rules)
         clock = CycleClock(record.cycle, record.now, record.seed)
         carry = Carry.from_dict(record.carry_before)
-        snapshot = self.past.view.snapshot(volume_rules(config))
+        snapshot = self.past.view.snapshot(volume_rules(config), kept=True)
         asked = ask or Recorded(record.answers, in_order=True)
         options = replace(options or SessionOptions(), failed=record.failed)
         whose = record.scheduler

@@ -32,6 +32,11 @@ def test_what_it_said_when_it_did_nothing_else() -> None:
     assert said_by(RESULT, RECORD, may_rest=True) == CycleSaid(GROUPS, QUEUES, alone=True)
 
 
+def test_events_of_waiting_jobs_are_no_reason_for_another_cycle() -> None:
+    told = replace(RESULT, events=(PodGroupEvent("default", "g", "Unschedulable", "no room"),))
+    assert said_by(told, RECORD, may_rest=True).alone
+
+
 @pytest.mark.parametrize(
     ("what", "may_rest"),
     [
@@ -39,7 +44,6 @@ def test_what_it_said_when_it_did_nothing_else() -> None:
         ({"binds": (Bind("default", "p", "u", "n", "default/g"),)}, True),
         ({"evicts": (Evict("default", "p", "u", "n", "default/g", "preempt"),)}, True),
         ({"pod_conditions": (PodCondition("default", "p", "u", "Unschedulable", "no room"),)}, True),
-        ({"events": (PodGroupEvent("default", "g", "Unschedulable", "no room"),)}, True),
         ({"wake_at": 5.0}, True),
         ({"carry": {"drawn": 1}}, True),
     ],

@@ -37,6 +37,7 @@ ONLY_READ: dict[str, tuple[str, ...]] = {
     "pumice.cluster.api.definitions.pruning": ("_ANYTHING",),
     "pumice.core.objects.metadata": ("_EMPTY",),
     "pumice.core.resources.partly": ("NOTHING",),
+    "pumice.core.state.calm_jobs": ("AFTER_FINDING",),
     "pumice.storage.codec": ("_packer",),  # empty between two calls
 }
 """Other globals that could be changed, and that nobody changes."""

@@ -97,7 +97,8 @@ def test_a_rejected_job_does_not_hold_up_the_next() -> None:
         configuration(["overcommit", "conformance"]), node("n", cpu="4"), queue("q"), waits("a", cpu="5"), waits("b")
     )
     assert enqueued(session) == ["b"]
-    assert session.fit.not_admitted == {next(j.row for j in session.jobs.in_order if j.name == "a"): "overcommit"}
+    first = next(job.row for job in session.jobs.in_order if job.name == "a")
+    assert session.fit.admission.not_admitted == {first: "overcommit"}
 
 
 def fifo(name: str) -> Object:
@@ -174,7 +175,7 @@ def test_enqueue_in_columns_and_one_by_one_agree(wishes: list[tuple[int, int, st
             trail=trail,
         )
         run_action(session, "enqueue")
-        fit = session.fit
+        fit = session.fit.admission
         return phases(session), fit.not_admitted, fit.remarks, set(fit.too_little)
 
     assert decided(NULL_TRAIL) == decided(Trail(brief=True))

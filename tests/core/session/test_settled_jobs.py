@@ -6,15 +6,13 @@ from collections import Counter
 
 import msgspec
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import Carry, CycleClock, close_session, open_session, run_action
 from pumice.core.messages.decisions import CycleResult, PodGroupCondition
 from pumice.core.objects.metadata import Object
-from pumice.core.session import jobs as jobs_module
 from pumice.core.session.closing.close import set_condition
 from pumice.core.session.session import Session
 from tests.core.plugins.world import configuration, view_of
@@ -35,12 +33,6 @@ JOBS = st.tuples(
 )
 WORLDS = st.lists(JOBS, max_size=6)
 World = list[tuple[str, int, list[str], tuple[int, int, int], bool]]
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for them among few jobs, too."""
-    monkeypatch.setattr(jobs_module, "FEW", 0)
 
 
 def objects(world: World) -> list[Object]:
@@ -68,11 +60,10 @@ def lived(config: SchedulerConfig, session: Session) -> CycleResult:
     return close_session(session)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WORLDS, st.sampled_from([STOCK, GANGLESS, MENDED]))
 def test_the_same_comes_of_a_session(world: World, config: SchedulerConfig) -> None:
     some, every = opened(config, objects(world)), opened(config, objects(world))
-    vars(every.jobs)["unsettled"] = every.jobs.columns.order
+    every.jobs.calm_counts = False
     assert msgspec.structs.asdict(lived(config, some)) == msgspec.structs.asdict(lived(config, every))
 
 
@@ -83,8 +74,8 @@ SMALL = ("Completed", 1, ["Succeeded"], (0, 0, 0), True)
 def test_of_a_job_that_is_over_nothing_is_looked_at() -> None:
     unsaid = ("Completed", 1, ["Succeeded"], (0, 1, 0), True)
     session = opened(STOCK, objects([OVER, unsaid, SMALL]))
-    assert [job.name for job in session.jobs.columns.named(session.jobs.unsettled)] == ["j1"]
-    assert np.count_nonzero(session.jobs.settled) == 2
+    assert [job.name for job in session.jobs.columns.named(session.jobs.find_unsettled())] == ["j1"]
+    assert np.count_nonzero(session.jobs.columns.calm) == 2
     assert [each.name for each in lived(STOCK, session).pod_groups] == ["j1"]
 
 

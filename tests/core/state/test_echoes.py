@@ -104,6 +104,13 @@ def test_who_waits(waits: list[Object]) -> None:
     assert not seen(view, ENDED, FULL).hears_itself(SAID)
 
 
+@pytest.mark.parametrize("waits", [gang("w", pods=1), [pod_group("w", phase="Pending")]])
+def test_words_about_queues_alone_though_jobs_wait(waits: list[Object]) -> None:
+    view = seen(quiet(), *waits, event="ADDED")
+    view.hears_itself(CycleSaid())
+    assert seen(view, FULL).hears_itself(CycleSaid((), SAID.queues, alone=True))
+
+
 def test_who_waited_and_went() -> None:
     view = seen(quiet(), pod("alone"), event="ADDED")
     seen(view, pod("alone"), event="DELETED").hears_itself(CycleSaid())
