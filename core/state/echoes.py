@@ -82,8 +82,8 @@ def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
     or the writes were only about queues.
 
     A phase that a cycle writes counts at admissions: what a job holds is reckoned otherwise once it runs. No plugin
-    reads what the status of a queue says is allocated. So a cycle that admitted and placed nothing would decide the same
-    again, whatever waits: of the six cycles of a small job on a cluster where others wait, that spares the last.
+    reads what the status of a queue says is allocated. So a cycle that admitted and placed nothing would decide
+    the same again, whatever waits: of the six cycles of a small job where others wait, that spares the last.
     """
     if not said.alone or echoes.stirred:
         return False
