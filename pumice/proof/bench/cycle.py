@@ -23,7 +23,8 @@ def measured_cycle(view: View, config: SchedulerConfig, samples: Samples, *, num
     """Run one cycle on a snapshot of the view: cycle_s, open_s (snapshot included), one figure an action, close_s."""
     started, began = time.perf_counter(), time.process_time()
     with samples.timed("open_s"):
-        session = open_session(view.snapshot(), config, CycleClock(cycle=number, now=NOW), Carry())
+        snapshot = view.snapshot(kept=True)  # as a running system does
+        session = open_session(snapshot, config, CycleClock(cycle=number, now=NOW), Carry())
     for action in config.actions:
         with samples.timed(f"{action}_s"):
             run_action(session, action)

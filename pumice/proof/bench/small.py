@@ -23,7 +23,6 @@ WAITING: Final = (0, 100, 1_000)
 CYCLES: Final = 40
 """Cycles in one sample."""
 GANG: Final = 4
-KEPT: Final = True
 RUNNING_A_NODE: Final = 4
 
 
@@ -51,7 +50,7 @@ class House:
     def cycle(self) -> CycleResult:
         """Run a cycle, and return its statuses to the view."""
         self._cycle += 1
-        result = run_cycle(self.view.snapshot(kept=KEPT), self._config, CycleClock(self._cycle, cluster.NOW), Carry())
+        result = run_cycle(self.view.snapshot(kept=True), self._config, CycleClock(self._cycle, cluster.NOW), Carry())
         for written in result.pod_groups:
             if written.name in self._groups:
                 group = self._groups[written.name] = pod_group_after(self._groups[written.name], written, cluster.NOW)

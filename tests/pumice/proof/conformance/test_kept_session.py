@@ -24,6 +24,11 @@ KEPT_CYCLES = 3
 """Two sets of columns take turns: the third session is the first on columns that another one has written in."""
 
 
+def never(_jobs: int) -> bool:
+    """Return False: nothing is passed over."""
+    return False
+
+
 @pytest.fixture
 def digests(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Each cycle's digests: on kept columns, three times, and on copies."""
@@ -45,7 +50,7 @@ def digests(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         found.append(here)  # of a cycle that fails there are fewer
         here += [kept(setup, view, clock, carry, ask) for _ in range(KEPT_CYCLES)]
         with monkeypatch.context() as patch:  # nothing that is kept, nothing passed over: the reference
-            patch.setattr(calm_jobs, "are_many", lambda _: False)
+            patch.setattr(calm_jobs, "are_many", never)
             result, reasons = decided(setup, view, clock, carry, trail, ask)
         here.append(result.digest)
         return result, reasons
