@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Arrays = dict[str, npt.NDArray[Any]]
-At = int | slice | npt.NDArray[np.intp]
+At = int | npt.NDArray[np.intp]
 """Rows: the last axis of every column."""
 
 FEW: Final = 8
@@ -63,6 +63,29 @@ class Copies:
     handles: list[Any]
     shape: tuple[int, int]
     stale: set[int] = field(default_factory=set[int])
+    source: Arrays = field(default_factory=dict[str, npt.NDArray[Any]])
+    pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = field(
+        default_factory=list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    )
+
+    def follow(self, now: Arrays) -> None:
+        """Pair each array with the table's, which stay the same as long as the table does not grow."""
+        if self.source is not now:
+            self.source = now
+            self.pairs = [(self.arrays[name], array) for name, array in now.items()]
+
+    def copy(self, at: At) -> None:
+        """Copy these rows of all columns."""
+        for mine, theirs in self.pairs:
+            if mine.ndim == 1:
+                mine[at] = theirs[at]
+            else:
+                mine[:, at] = theirs[:, at]
+
+    def copy_all(self) -> None:
+        """Copy all rows of all columns."""
+        for mine, theirs in self.pairs:
+            mine[:] = theirs
 
 
 def is_whole_cheaper(stale: int, count: int) -> bool:
@@ -88,29 +111,21 @@ def brought_up(copies: Copies, table: Table) -> Copies:
         return copies
     now, handles = table.current()
     count = len(handles)
+    copies.follow(now)
     if is_whole_cheaper(len(stale), count):
-        _copy(copies, now, slice(None))
+        copies.copy_all()
         copies.handles[:] = handles
         table.derive(copies.arrays, slice(None))
     else:
         rows = np.fromiter(stale, dtype=np.intp, count=len(stale))
         places: Iterable[At] = stale if len(stale) <= FEW else [rows]
         for at in places:
-            _copy(copies, now, at)
+            copies.copy(at)
         table.derive(copies.arrays, rows)
         for row in stale:
             copies.handles[row] = handles[row]
     stale.clear()
     return copies
-
-
-def _copy(copies: Copies, now: Arrays, at: At) -> None:
-    mine = copies.arrays
-    for name, array in now.items():
-        if array.ndim == 1:
-            mine[name][at] = array[at]
-        else:
-            mine[name][:, at] = array[:, at]
 
 
 class Lease:

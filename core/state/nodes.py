@@ -67,6 +67,7 @@ class NodeTable:
         self._by_number()
 
     def _by_number(self) -> None:
+        self._current: tuple[tuple[int, int], Arrays] | None = None  # slices of other arrays
         self.idle_at = [floats(line) for line in self.idle]
         self.used_at = [floats(line) for line in self.used]
         self.releasing_at = [floats(line) for line in self.releasing]
@@ -219,10 +220,12 @@ class NodeTable:
 
     def current(self) -> tuple[Arrays, list[NodeSpec]]:
         """Return the columns that a session has, not copied, and the specs; rows must be in name order."""
-        count, height = self.count, len(self.dimensions)
-        now: Arrays = {name: getattr(self, name)[:height, :count] for name in self.VECTORS}
-        now |= {"max_pods": self.max_pods[:count], "pod_count": self.pod_count[:count]}
-        return now | {"nonzero": self.nonzero[:, :count]}, self.specs
+        height, count = shape = self.shape()
+        if self._current is None or self._current[0] != shape:
+            now: Arrays = {name: getattr(self, name)[:height, :count] for name in self.VECTORS}
+            now |= {"max_pods": self.max_pods[:count], "pod_count": self.pod_count[:count]}
+            self._current = shape, now | {"nonzero": self.nonzero[:, :count]}
+        return self._current[1], self.specs
 
     def derived_like(self, arrays: Arrays) -> Arrays:
         """Return room for what a session has beside them."""

@@ -43,6 +43,7 @@ class TaskTable:
         self._by_number()
 
     def _by_number(self) -> None:
+        self._current: tuple[int, Arrays] | None = None  # slices of other arrays
         self.status_at, self.node_at, self.job_at = integers(self.status), integers(self.node), integers(self.job)
 
     def take_row(self) -> int:
@@ -94,7 +95,10 @@ class TaskTable:
     def current(self) -> tuple[Arrays, list[Task | None]]:
         """Return the columns that a session has, not copied, and the tasks."""
         used = self.rows.used
-        return {"status": self.status[:used], "node": self.node[:used], "job": self.job[:used]}, self.handles
+        if self._current is None or self._current[0] != used:
+            now: Arrays = {"status": self.status[:used], "node": self.node[:used], "job": self.job[:used]}
+            self._current = used, now
+        return self._current[1], self.handles
 
     def derived_like(self, arrays: Arrays) -> Arrays:
         """Return room for what a session has beside them."""
