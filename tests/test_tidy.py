@@ -41,6 +41,7 @@ SHORT_MODULES: Final = {
     "actors/effects/evict_worker.py": "an actor",
     "actors/reconcilers/job_controller.py": "an actor",
     "actors/system/roles/records.py": "the roles of one sort of actor, as each file beside it",
+    "core/state/calm_jobs.py": "one idea, told where it is defined; sessions and the table of jobs read it",
     "cluster/controllers/commands.py": "shared by two controllers, which do not import each other",
     "pumice/questions/explain/waiting.py": "asks explain about a story, which does not know explain",
     "pumice/questions/gate/alone.py": "pytest runs a policy by it without the command line",

@@ -102,7 +102,7 @@ class Rejected(NamedTuple):
     too_little: TooLittle | None
 
 
-class Admission:
+class AdmissionAnswers:
     """The jobs that were not admitted in a session, and why.
 
     A thousand waiting jobs are rejected in a few groups, and in most cycles no one reads why: so groups are kept, and
@@ -197,7 +197,7 @@ class JobFit:
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
         self._tried: tuple[int, set[int]] = (-1, set())
-        self.admission = Admission(session)
+        self.admission = AdmissionAnswers(session)
         self.obstacles: dict[str, str] = {}  # plugin -> why it refuses every job, whatever the job is
         self.troubles: dict[str, str] = {}  # plugin -> what it could not find out, with the process asked
 

@@ -33,7 +33,7 @@ SMALL: Final = 256
 """Of so short a table everything is copied: that costs no more than to look for what has changed."""
 
 
-class Table(Protocol):
+class KeepableTable(Protocol):
     """A table of the view: `changed` are the rows that were written since a snapshot last asked."""
 
     changed: set[int]
@@ -93,7 +93,7 @@ def is_whole_cheaper(stale: int, count: int) -> bool:
     return count <= SMALL or stale * 4 > count
 
 
-def copied(table: Table) -> Copies:
+def copied(table: KeepableTable) -> Copies:
     """Return copies of all columns of a table."""
     now, handles = table.current()
     arrays = {name: array.copy() for name, array in now.items()}
@@ -102,7 +102,7 @@ def copied(table: Table) -> Copies:
     return Copies(arrays, list(handles), table.shape())
 
 
-def brought_up(copies: Copies, table: Table) -> Copies:
+def brought_up(copies: Copies, table: KeepableTable) -> Copies:
     """Return the copies as the table is now: in the same memory, unless rows or dimensions have come."""
     if copies.shape != table.shape():
         return copied(table)
@@ -146,7 +146,7 @@ class Lease:
 class KeptColumns:
     """The columns of one view, lent to one session after another."""
 
-    def __init__(self, tasks: Table, nodes: Table, jobs: Table) -> None:
+    def __init__(self, tasks: KeepableTable, nodes: KeepableTable, jobs: KeepableTable) -> None:
         self._tables = tasks, nodes, jobs
         self._resting: list[Lease | None] = [None, None]
 
