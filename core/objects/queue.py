@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A queue's immutable part. Source: Volcano `NewQueueInfo` (`api/queue_info.go`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from pumice.core.objects.metadata import Object, parse_time, same_metadata, same_section, section
 from pumice.core.resources import Resource
 
-AMOUNTS: Final = {"capability": "", "deserved": "", "guarantee": "resource"}
+AMOUNTS: Final[Mapping[str, str]] = {"capability": "", "deserved": "", "guarantee": "resource"}
 """The amounts of a queue's spec, and the name of the list inside where it is not the amount itself."""
 
 
