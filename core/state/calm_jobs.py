@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs about which a session has nothing to decide and nothing to write, as long as it does not touch them.
 
 On a full cluster most jobs run, and their status says so. The close of a session looks at all others. A job is calm if

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the jobs of each queue have and ask for, kept from session to session: a row that changes moves its share.
 
 To add up 10,000 jobs for every cycle took a tenth of it. The sums are floats, and Volcano adds them job by job; in
