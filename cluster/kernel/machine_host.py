@@ -109,6 +109,8 @@ class MachineHost:
         for requests in self._turns.rounds(now, self._rounds):
             asked = True
             self._turns.answered([self._api.apply(request, now) for request in requests], now)
+        # who asked may have more to ask, once the other hosts have had their turn
+        self._fresh = asked and self._rounds < AGAIN_MOST
         # what is due changes by what is heard and asked, and by that alone
         self._due = self._turns.next_due()
         return news or asked
