@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
-from pumice.cluster.controllers.pods_of import ENDED, Belongs, available_at, by_selector, is_leaving, phase, pod_from
+from pumice.cluster.controllers.pods_of import Belongs, available_at, by_selector, is_leaving, phase, pod_from
 from pumice.cluster.controllers.revisions import KIND, POD_HASH, hash_of, outdated, revisions_of
 from pumice.cluster.kube.budgets import scaled_value
 from pumice.cluster.kube.events import event
@@ -19,6 +19,7 @@ from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.core.kube.node_selector import NODE_NAME, REQUIRED
 from pumice.core.kube.selectors import SelectorError, requirement
 from pumice.core.kube.taints import tolerated
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
@@ -90,10 +91,10 @@ class DaemonPlanner:
             plan.new += [node.name] if node.wanted else []
             return
         staying = [pod for pod in node.pods if not is_leaving(pod)]
-        ended = [pod for pod in staying if phase(pod) in ENDED]
+        ended = [pod for pod in staying if phase(pod) in ENDED_PHASES]
         plan.ended += ended
         plan.remove += ended
-        running = [pod for pod in staying if phase(pod) not in ENDED]
+        running = [pod for pod in staying if phase(pod) not in ENDED_PHASES]
         # with a surge an old and a new pod may share a node: the oldest of each sort stays
         groups = [[pod for pod in running if self.is_new(pod) is new] for new in (True, False)] if surge else [running]
         for group in groups:

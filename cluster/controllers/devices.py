@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pumice.cluster.machine import Machine
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, section
@@ -22,7 +23,6 @@ Name = tuple[str, str]
 USER: Final = "volume-controller"
 RETRY_S: Final = 1.0
 SERVER_FAULT: Final = 500
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 class DeviceMachine(Machine):
@@ -53,7 +53,7 @@ class DeviceMachine(Machine):
                 self._dirty[name] = None
 
     def _pod(self, pod: Object, *, deleted: bool) -> None:
-        if not deleted and section(pod, "status").get("phase") not in _ENDED:
+        if not deleted and section(pod, "status").get("phase") not in ENDED_PHASES:
             if section(pod, "spec").get("resourceClaims"):
                 self._live[_name(pod)] = pod["metadata"]["uid"]
             return
@@ -124,7 +124,7 @@ class DeviceMachine(Machine):
             return  # heard nothing; the claim's next change asks again
         found: Object = unpack(reply.blob) if isinstance(reply, Accepted) else {}
         uid = section(found, "metadata").get("uid")
-        if uid is not None and section(found, "status").get("phase") not in _ENDED:
+        if uid is not None and section(found, "status").get("phase") not in ENDED_PHASES:
             self._live[pod] = str(uid)
         for claim in [name for name in self._asking if name[0] == pod[0]]:
             self._dirty[claim] = None

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from pumice.cluster.controllers.pods_of import reference
 from pumice.cluster.machine import Machine
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage.codec import pack
@@ -70,7 +71,7 @@ def addressed(pod: Object) -> AddressedPod | None:
     """Return the parts of a pod that Services read; None while it cannot be reached."""
     meta, spec, status = pod["metadata"], section(pod, "spec"), section(pod, "status")
     address = status.get("podIP")
-    if not address or status.get("phase") in ("Succeeded", "Failed"):
+    if not address or status.get("phase") in ENDED_PHASES:
         return None
     ports = [port for each in spec.get("containers") or () for port in each.get("ports") or () if port.get("name")]
     return AddressedPod(

@@ -10,11 +10,10 @@ from collections.abc import Callable
 
 from pumice.cluster.kube.budgets import is_ready
 from pumice.core.kube.selectors import SelectorError, label_selector
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Patch
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.storage.codec import pack
-
-ENDED = ("Succeeded", "Failed")
 
 
 def pod_from(template: Object, owner: Object, name: str = "") -> Object:
@@ -55,7 +54,7 @@ def is_leaving(obj: Object) -> bool:
 
 def is_active(pod: Object) -> bool:
     """Return whether the pod has not ended and is not being deleted."""
-    return phase(pod) not in ENDED and not is_leaving(pod)
+    return phase(pod) not in ENDED_PHASES and not is_leaving(pod)
 
 
 def ready_at(pod: Object) -> float | None:

@@ -13,7 +13,6 @@ from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import (
-    ENDED,
     Belongs,
     available_at,
     by_selector,
@@ -26,6 +25,7 @@ from pumice.cluster.controllers.revisions import KIND, POD_HASH, outdated, revis
 from pumice.cluster.kube.budgets import is_ready
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
@@ -157,7 +157,7 @@ class SetPlanner:
             pod = self._kept.get(number)
             if pod is None:
                 self._plan.new.append(number)
-            elif phase(pod) in ENDED:
+            elif phase(pod) in ENDED_PHASES:
                 if not is_leaving(pod):
                     self._plan.failed.append(pod)
             elif not self._one_by_one or self._works(pod):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.kube.min_resources import Amounts, added, pod_usage, texts
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod_template import counted_spec, is_infeasible, largest
 from pumice.core.quantity import quantity_of
@@ -39,7 +40,6 @@ def qos_class(spec: Object) -> str:
     return "Guaranteed" if guaranteed else "Burstable"
 
 
-ENDED: Final = ("Succeeded", "Failed")
 OBJECTS: Final = "count/"
 """And a resource, `plural.group`: how many objects of it there are."""
 COUNT: Final = "count/pods"
@@ -97,7 +97,7 @@ def usage_of_pod(pod: Object) -> Amounts:
     of the request and of the node's allocation.
     """
     usage = pod_usage(_charged_spec(pod))
-    return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED else usage
+    return {COUNT: usage[COUNT]} if section(pod, "status").get("phase") in ENDED_PHASES else usage
 
 
 def _charged_spec(pod: Object) -> Object:

@@ -16,6 +16,7 @@ from pumice.cluster.kubelets.statuses import refused_status
 from pumice.cluster.machine import Machine
 from pumice.core.devices.numa.hints import asked_by, given_on, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, CpuPlace, Cpus, Topology, text_of
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.node_devices import NumaCells, devices_of
@@ -29,7 +30,6 @@ PodKey = tuple[str, str]
 USER: Final = "resource-exporter"
 KIND: Final = "Numatopology"
 STATIC: Final = "static"
-_OVER: Final = ("Succeeded", "Failed")
 
 
 class Held(NamedTuple):
@@ -88,7 +88,7 @@ class CellReportsMachine(Machine):
 
     def _pod(self, key: PodKey, pod: Object, *, deleted: bool) -> None:
         node = section(pod, "spec").get("nodeName")
-        if deleted or section(pod, "status").get("phase") in _OVER:
+        if deleted or section(pod, "status").get("phase") in ENDED_PHASES:
             self.pod_ended(key)
         elif key not in self._held and node in self._nodes:
             self._give(key, pod, node)

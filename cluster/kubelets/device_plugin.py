@@ -20,6 +20,7 @@ from pumice.core.devices import gpushare as shared
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.devices.vgpu import codec as vgpu
 from pumice.core.devices.vgpu.settings import CORES, MEMORY, NUMBER
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.node_devices import NONE, NodeDevices, VirtualGpus, devices_of
@@ -39,7 +40,6 @@ NEVER: Final = str(2**64 - 1)
 ALLOCATING, SUCCESS, FAILED = "allocating", "success", "failed"
 WHOLE: Final = 100
 """A card's cores, in per cent."""
-_OVER: Final = ("Succeeded", "Failed")
 
 
 class DevicePluginMachine(Machine):
@@ -174,7 +174,7 @@ def _waits_for_cards(pod: Object) -> bool:
     unassigned = shared.INDEX in annotations and ASSIGNED not in annotations
     if not unassigned and annotations.get(vgpu.BIND_PHASE) != ALLOCATING:
         return False
-    return section(pod, "status").get("phase") not in _OVER and bool(section(pod, "spec").get("nodeName"))
+    return section(pod, "status").get("phase") not in ENDED_PHASES and bool(section(pod, "spec").get("nodeName"))
 
 
 def _annotate(kind: str, namespace: str, name: str, said: Mapping[str, str | None]) -> Patch:

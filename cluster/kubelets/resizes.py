@@ -17,6 +17,7 @@ from pumice.cluster.kube.quota_usage import qos_class
 from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.timers import Timers
 from pumice.core.errors import QuantityError
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.pod_template import INFEASIBLE, PENDING
 from pumice.core.quantity import quantity_of
@@ -33,7 +34,6 @@ IN_PROGRESS: Final = "PodResizeInProgress"
 _KEPT: Final = ("name", "resources", "resizePolicy", "restartPolicy")
 _GROUPS: Final = ("containers", "initContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses")
-_ENDED: Final = ("Succeeded", "Failed")
 
 
 class PodShare(Struct):
@@ -88,7 +88,7 @@ class Resizes:
     def pod(self, key: PodKey, pod: Object) -> None:
         """Note a pod on a node, as the api has it."""
         status, spec, meta = section(pod, "status"), section(pod, "spec"), pod["metadata"]
-        if status.get("phase") in _ENDED:
+        if status.get("phase") in ENDED_PHASES:
             self.gone(key)
             return
         known, asked = self._shares.get(key), sized(spec)
@@ -196,7 +196,7 @@ class Resizes:
                         each["allocatedResources"] = allocated
         if "conditions" in status:
             others = [each for each in status["conditions"] if each["type"] not in (PENDING, IN_PROGRESS)]
-            status["conditions"] = others if status.get("phase") in _ENDED else [*others, *_conditions(share)]
+            status["conditions"] = others if status.get("phase") in ENDED_PHASES else [*others, *_conditions(share)]
 
     def next_due(self) -> float | None:
         """Return when a node has carried out a resize."""

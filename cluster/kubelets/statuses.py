@@ -19,6 +19,7 @@ from pumice.cluster.kubelets.container_life import (
 )
 from pumice.cluster.kubelets.pod_runs import PodRun
 from pumice.config.durations import SECOND_NS, format_duration
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section
 
 # --- Containers that say what they do
@@ -111,7 +112,7 @@ def _life_conditions(run: PodRun, life: PodContainers, at: str) -> Sequence[Obje
         if (each.aside or not each.first) and its.state is not ContainerState.RUNNING
     ]
     unready = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(lacking)}]"}
-    if phase in ("Succeeded", "Failed"):
+    if phase in ENDED_PHASES:
         unready = {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     first = [
         each.name

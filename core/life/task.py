@@ -40,6 +40,8 @@ ALLOCATED_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RU
 READY_STATUSES: Final = (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED)
 SCHEDULED_STATUSES: Final = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED)
 COMPLETED_STATUSES: Final = (TaskStatus.FAILED, TaskStatus.SUCCEEDED)
+ENDED_PHASES: Final = tuple(s.name.capitalize() for s in reversed(COMPLETED_STATUSES))
+"""The phases of the API in which a pod has ended for good: `Succeeded` and `Failed`."""
 PREEMPTABLE_STATUSES: Final = (TaskStatus.BOUND, TaskStatus.RUNNING)
 
 IS_ALLOCATED: Final = tuple(s in ALLOCATED_STATUSES for s in TaskStatus)

@@ -17,9 +17,9 @@ from pumice.actors.gateway.site import Site
 from pumice.cluster.kube.commands.containers import DURATION, plan_of
 from pumice.cluster.kube.commands.plans import FOR_EVER, Plan
 from pumice.cluster.kube.statuses import timestamp
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, parse_time, section
 
-ENDED: Final = ("Succeeded", "Failed")
 _STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 WORDS: Final = {"Succeeded": "has succeeded", "Failed": "has failed", "Running": "is running"}
 
@@ -119,7 +119,7 @@ def _log(pod: Object, container: Object, *, previous: bool = False) -> Log:
     state = section(own, "state")
     waiting = section(state, "waiting").get("reason")
     if plan is None and waiting in (None, "PodInitializing") and _phase(pod) in WORDS:
-        return Log(((parse_time(status.get("startTime")), _line(pod, name)),), ended=_phase(pod) in ENDED)
+        return Log(((parse_time(status.get("startTime")), _line(pod, name)),), ended=_phase(pod) in ENDED_PHASES)
     run = state.get("running") or state.get("terminated") or section(own, "lastState").get("terminated")
     if not run:
         words = f'container "{name}" in pod "{pod["metadata"]["name"]}" is waiting to start'

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.pod import GROUP_NAME
@@ -120,7 +121,6 @@ def evicted_for(pod: Object) -> str | None:
     return "" if mine and target.get("reason") == PREEMPTED else None
 
 
-ENDED: Final = ("Succeeded", "Failed")
 OUTSIDE: Final = "cluster"
 """The user of changes that come from people and from controllers that Pumice is not: a replay hands them in again."""
 INSIDE: Final = "mirror"
@@ -168,7 +168,7 @@ def _makes_room(marked: MarkedChange) -> bool:
         return True
     if change.kind != "Pod":
         return change.kind in COUNTED and marked.user == INSIDE
-    return change.gone or obj is None or seen(obj).leaving or section(obj, "status").get("phase") in ENDED
+    return change.gone or obj is None or seen(obj).leaving or section(obj, "status").get("phase") in ENDED_PHASES
 
 
 @dataclass

@@ -22,6 +22,7 @@ from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
 from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
 from pumice.cluster.kube.merge_patch import merge_patch
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Patch, Update, UpdateStatus
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
@@ -266,7 +267,7 @@ class Changes:
 
 
 def _ended(pod: Object) -> bool:
-    return section(pod, STATUS).get("phase") in ("Succeeded", "Failed")
+    return section(pod, STATUS).get("phase") in ENDED_PHASES
 
 
 def _carry(old: Object, new: Object, part: str) -> None:

@@ -20,6 +20,7 @@ from pumice.cluster.api.object_tables import Key, ObjectTables, owner_uids
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
 from pumice.cluster.kube.statuses import timestamp
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section
 
 DEFAULT_GRACE_S: Final = 30
@@ -27,7 +28,6 @@ FOREGROUND: Final = "foregroundDeletion"
 POD: Final = "Pod"
 DEFINITION: Final = "CustomResourceDefinition"
 _DEFINED: Final = frozenset(VOLCANOS.values())
-_ENDED: Final = ("Succeeded", "Failed")
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def grace_period_s(pod: Object, asked: int | None) -> int:
     """Return the seconds that a pod gets to end: the requested ones, otherwise its own; 0 when no container runs."""
     spec = section(pod, "spec")
     # no kubelet has anything to stop (`CheckGracefulDelete` of pods)
-    if not spec.get("nodeName") or section(pod, "status").get("phase") in _ENDED:
+    if not spec.get("nodeName") or section(pod, "status").get("phase") in ENDED_PHASES:
         return 0
     seconds = asked if asked is not None else spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S)
     # a negative period counts as one second, as in Kubernetes

@@ -15,8 +15,9 @@ from msgspec import Struct
 from msgspec import field as made_of
 
 from pumice.cluster.controllers.batch.failures import is_counted, verdict_on
-from pumice.cluster.controllers.pods_of import ENDED, is_active, is_leaving, phase
+from pumice.cluster.controllers.pods_of import is_active, is_leaving, phase
 from pumice.cluster.kube.budgets import is_ready
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.texts import whole_number
 
@@ -131,7 +132,7 @@ def counted(job: Object, pods: Sequence[Object], gone: GonePods) -> JobProgress:
     """Return the Job's progress."""
     count = JobProgress(succeeded=gone.succeeded, failed=gone.failed)
     for pod in pods:
-        if is_leaving(pod) and phase(pod) not in ENDED:
+        if is_leaving(pod) and phase(pod) not in ENDED_PHASES:
             count.terminating.append(pod)
         # Taken away by the controller itself: neither a failure nor active.
         if pod["metadata"]["uid"] in gone.spared:

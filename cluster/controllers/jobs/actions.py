@@ -26,6 +26,7 @@ from pumice.cluster.controllers.jobs.status import (
 from pumice.cluster.controllers.pods_of import reference
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.min_resources import min_resources
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import repack
@@ -367,7 +368,7 @@ def _all_but_ended(state: JobState, job: Object, reaction: Reaction) -> Sequence
     """Return the pods without ended ones: at the last try these stay, whatever the action."""
     retries, most = section(job, "status").get("retryCount", 0), job["spec"].get("maxRetry", 0)
     keep = reaction.keep_ended or retries >= most - 1
-    return [pod for pod in state.all_pods() if not (keep and pod.phase in ("Succeeded", "Failed"))]
+    return [pod for pod in state.all_pods() if not (keep and pod.phase in ENDED_PHASES)]
 
 
 def _delete_pod(state: JobState, pod: PodView, *, mark: bool = True) -> Iterable[ApiRequest]:

@@ -25,6 +25,7 @@ from pumice.cluster.controllers.jobs.policies import (
 )
 from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.timers import moment
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.objects.parts import VOLCANO_JOB
 from pumice.core.texts import whole_number
@@ -225,7 +226,7 @@ def view_of(pod: Object) -> PodView | None:
         exit_code=ended.get("exitCode", 0),
         ready=all(container.get("ready", False) for container in containers),
         restarts=sum([each.get("restartCount") or 0 for each in (*first, *containers)]),
-        ended=status.get("phase") in ("Succeeded", "Failed"),
+        ended=status.get("phase") in ENDED_PHASES,
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pumice.cluster.machine import Machine
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, section, text_map
@@ -25,7 +26,6 @@ RETRY_S: Final = 1.0
 SERVER_FAULT: Final = 500
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 LONGEST_BASE: Final = 57  # of a generated name: a hyphen and five letters more make a DNS label
-_ENDED: Final = ("Succeeded", "Failed")
 _CLAIMS: Final = ("PersistentVolumeClaim", "ResourceClaim")
 
 
@@ -90,7 +90,7 @@ class PodClaimsMachine(Machine):
 
     def _requests(self, pod: Object) -> Iterator[ApiRequest]:
         meta = section(pod, "metadata")
-        if section(pod, "status").get("phase") in _ENDED:
+        if section(pod, "status").get("phase") in ENDED_PHASES:
             for (namespace, name), claim in self._owned.get(meta["uid"], {}).items():
                 if not section(claim, "metadata").get("deletionTimestamp"):
                     yield Delete("ResourceClaim", namespace, name, uid=claim["metadata"]["uid"], user=USER)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.cluster.api.kinds import MAKERS
 from pumice.cluster.api.origin import as_new
 from pumice.cluster.kubelets.pod_runs import DURATION
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.errors import InputError
@@ -37,7 +38,6 @@ Key = tuple[str, str, str]
 """Kind, namespace, name."""
 
 TASK: Final = "volcano.sh/task-spec"
-ENDED: Final = ("Succeeded", "Failed")
 UNTOLD: Final = frozenset(("Event", "Lease"))
 WORK: Final = frozenset((*MAKERS, "Pod", "PodGroup"))
 """Kinds that arrive when their users come; all other objects from before the first of them exist from the beginning."""
@@ -90,7 +90,7 @@ class Arrived:
         if mutation.type != "DELETED" and phase == "Running":
             whose = self._root(uid), text_map(metadata.get("annotations")).get(TASK, "")
             self._running.setdefault(uid, (at, whose))
-        elif (ran := self._running.pop(uid, None)) is not None and phase in ENDED:
+        elif (ran := self._running.pop(uid, None)) is not None and phase in ENDED_PHASES:
             began, whose = ran
             if not metadata.get("deletionTimestamp"):
                 self._ran[whose] = max(self._ran.get(whose, 0.0), at - began)

@@ -15,10 +15,11 @@ from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.cluster.kubelets.pod_runs import DURATION
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, parse_time, section, text_map
 from pumice.questions.eta.durations import Knowledge
-from pumice.questions.eta.runs import ENDED, TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
+from pumice.questions.eta.runs import TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
 from pumice.questions.measures.jobs import OVER
 from pumice.storage import codec
 
@@ -95,7 +96,7 @@ class PodsOfFork:
         self.pods = {
             place: self._of_pod(obj)
             for place, obj in enumerate(fork.objects)
-            if obj["kind"] == PLAIN and section(obj, "status").get("phase") not in ENDED
+            if obj["kind"] == PLAIN and section(obj, "status").get("phase") not in ENDED_PHASES
         }
         going_on = [
             EndedRun(pod.keys, pod.elapsed_s, fork.now, self._whose(fork.objects[place]))
@@ -199,7 +200,7 @@ def without_the_past(fork: Fork) -> Fork:
             return f"{_namespace(obj)}/{_name(obj)}" not in over
         if obj["kind"] == "PodGroup":
             return not obj["metadata"].get("ownerReferences") or owner_of(obj) not in over
-        if obj["kind"] != PLAIN or section(obj, "status").get("phase") not in ENDED:
+        if obj["kind"] != PLAIN or section(obj, "status").get("phase") not in ENDED_PHASES:
             return True
         return job_of(_namespace(obj), obj) not in over
 

@@ -12,6 +12,7 @@ import msgspec
 
 from pumice.belonging import group_of, minimum_of, owner_of
 from pumice.cluster.controllers.job_keys import GROUP_NAME, JOB_NAME
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage import codec
@@ -20,7 +21,6 @@ from pumice.storage.records import read_as
 from pumice.storage.sqlite import SqliteJournal
 
 TASK: Final = "volcano.sh/task-spec"
-ENDED: Final = ("Succeeded", "Failed")
 ALIKE: Final = ("image", "command", "args", "resources")
 
 
@@ -100,7 +100,7 @@ class RunBook:
         phase = section(obj, "status").get("phase")
         if phase == "Running" and mutation.type != "DELETED":
             self._running.setdefault(name, at)
-        elif (began := self._running.pop(name, None)) is not None and phase in ENDED:
+        elif (began := self._running.pop(name, None)) is not None and phase in ENDED_PHASES:
             group = group_of(mutation.namespace, obj) or name
             self.ended.append(EndedRun(self._keys(mutation.namespace, obj), at - began, at, group))
 

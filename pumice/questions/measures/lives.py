@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.belonging import group_of, job_of, minimum_of, owner_of, queue_of
 from pumice.core.errors import QuantityError
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import Evicted, EvictRefused, Mutation, Outcome
 from pumice.core.objects.metadata import Object, parse_time, section
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 
 USER: Final = "pumice.dev/user"
-ENDED: Final = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -261,7 +261,7 @@ class Lives:
             for listener in self.listeners:
                 listener.pod_started(pod)
         pod.phase = phase
-        if phase in ENDED and pod.ended is None:
+        if phase in ENDED_PHASES and pod.ended is None:
             if section(obj, "metadata").get("deletionTimestamp"):
                 self._told_to_go(pod)  # its last phase is that of a pod that was asked to stop
             self._end(pod, at)

@@ -16,6 +16,7 @@ from pumice.cluster.controllers.quotas import USER as QUOTAS
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kubelets.cell_reports import USER as CELLS
 from pumice.cluster.kubelets.device_plugin import USER as DEVICES
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import EMPTIES as NAMESPACES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, LoadObject, Patch
 from pumice.core.messages.events import Bound, Evicted, Mutation, Outcome
@@ -144,4 +145,4 @@ def _exit_code(pod: Object) -> int:
 
 
 def _has_ended(pod: Object) -> bool:
-    return section(pod, "status").get("phase") in ("Succeeded", "Failed")
+    return section(pod, "status").get("phase") in ENDED_PHASES

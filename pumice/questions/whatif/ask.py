@@ -18,7 +18,7 @@ from pumice.cluster.kernel.life import Life
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.collecting import RARELY, rarely
 from pumice.core.cycle import Trail
-from pumice.core.life.task import TaskStatus
+from pumice.core.life.task import ENDED_PHASES, TaskStatus
 from pumice.core.messages.commands import RequestEviction, StoreRequest
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import Mutation
@@ -66,7 +66,6 @@ def prepare(plugins_dir: Path | None) -> None:
 # --- The chronicle
 
 SUCCEEDED: Final = "Succeeded"
-ENDED: Final = (SUCCEEDED, "Failed")
 DRAIN, REMOVAL = "drain", "remove-node"
 HAPPENED: Final = {DRAIN: "is drained", REMOVAL: "is gone"}
 
@@ -146,7 +145,7 @@ class Chronicle:
     def had_to_go(self, pod: Object, at: float, action: str) -> None:
         """Note a pod that was evicted for an operation on its node: `DRAIN` or `REMOVAL`."""
         # a pod that is being deleted reaches its last phase, too: it counts if its deletion began before
-        if section(pod, "status").get("phase") in ENDED and not pod["metadata"].get("deletionTimestamp"):
+        if section(pod, "status").get("phase") in ENDED_PHASES and not pod["metadata"].get("deletionTimestamp"):
             return
         metadata, node = pod["metadata"], str(section(pod, "spec").get("nodeName"))
         namespace, name = str(metadata.get("namespace") or "default"), str(metadata["name"])
@@ -187,7 +186,7 @@ class Chronicle:
     def _gone_s(self, job: str, pods: Sequence[PodLife]) -> float | None:
         """Return when the job was deleted, unless that was after all its pods had ended by themselves."""
         at = self._gone.get(job)
-        if at is None or (job not in self._jobs and pods and all(pod.phase in ENDED for pod in pods)):
+        if at is None or (job not in self._jobs and pods and all(pod.phase in ENDED_PHASES for pod in pods)):
             return None
         return self._since(at)
 

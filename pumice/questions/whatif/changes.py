@@ -18,11 +18,12 @@ from pumice.cluster.api.kinds import KINDS, kind_of
 from pumice.cluster.api.origin import as_new
 from pumice.cluster.kernel.fork import Fork
 from pumice.config.errors import nearest_name
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Delete, RequestEviction
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.questions.oneshot.identity import identity
-from pumice.questions.whatif.naming import ENDED, found, identity_named
+from pumice.questions.whatif.naming import found, identity_named
 from pumice.questions.whatif.sources import arrivals
 
 # --- Assignments
@@ -352,7 +353,7 @@ def drain(name: str) -> ForkChange:
 def _leaves(obj: Object, node: str) -> bool:
     if obj["kind"] != "Pod" or section(obj, "spec").get("nodeName") != node:
         return False
-    return section(obj, "status").get("phase") not in ENDED and not is_of_daemon_set(obj)
+    return section(obj, "status").get("phase") not in ENDED_PHASES and not is_of_daemon_set(obj)
 
 
 def remove_node(name: str) -> ForkChange:

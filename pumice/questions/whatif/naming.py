@@ -11,14 +11,13 @@ from pumice.belonging import group_of, job_of, owner_of, queue_of
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.kernel.fork import Fork
 from pumice.config.errors import nearest_keys, nearest_names
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.questions.measures.amounts import Amount, request_of
 from pumice.questions.oneshot.identity import Identity, identity, stored_as
 
 # --- Belongings of a job
-
-ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -65,7 +64,9 @@ def running(objects: Sequence[Object], one: Belongings) -> list[Object]:
     """Return its pods that are on nodes and have not ended."""
     pods = [objects[place] for place in one.pods]
     return [
-        pod for pod in pods if section(pod, "spec").get("nodeName") and section(pod, "status").get("phase") not in ENDED
+        pod
+        for pod in pods
+        if section(pod, "spec").get("nodeName") and section(pod, "status").get("phase") not in ENDED_PHASES
     ]
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, astuple, replace
 from pumice.cluster.api.store import Store
 from pumice.cluster.kubelets.pod_life import PodState
 from pumice.cluster.kubelets.pod_runs import read_run
-from pumice.core.life.task import COMPLETED_STATUSES, TaskStatus
+from pumice.core.life.task import COMPLETED_STATUSES, ENDED_PHASES, TaskStatus
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import section
 from pumice.core.objects.node import read_node
@@ -20,7 +20,7 @@ from pumice.core.state.tasks import NOWHERE
 from pumice.core.state.volumes import attachable_on
 from pumice.proof.storm.invariants.budget_books import BUDGET
 from pumice.proof.storm.invariants.card_books import miscounted_cells, without_cards
-from pumice.proof.storm.invariants.pod_book import ENDED, unscheduled
+from pumice.proof.storm.invariants.pod_book import unscheduled
 from pumice.proof.storm.invariants.queue_sums import wrong_at_rest
 from pumice.proof.storm.invariants.statuses import wrong_statuses
 from pumice.proof.storm.invariants.truth import SCHEDULERS
@@ -187,7 +187,7 @@ def never_ending(store: Store) -> list[str]:
     """Return pods on an existing node that run though they have an end: at rest no timer is left to end them."""
     nodes = {node["metadata"]["name"] for node in _listed(store, "Node")}
     pods = _listed(store, "Pod")
-    runs = [read_run(pod, 0) for pod in pods if section(pod, "status").get("phase") not in ENDED]
+    runs = [read_run(pod, 0) for pod in pods if section(pod, "status").get("phase") not in ENDED_PHASES]
     problems = [
         f"pod {run.namespace}/{run.name} runs on {run.node}, for {run.duration_s:g} s and longer"
         for run in runs

@@ -8,13 +8,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import parse_quantity
 
 Amounts = dict[str, int]
 HostPort = tuple[str, str, int]
 """Address, protocol and number."""
-ENDED: Final = ("Succeeded", "Failed")
 OF_THE_WHOLE: Final = ("cpu", "memory", "hugepages-")
 """Resources that a pod as a whole may ask for, instead of its containers."""
 ANY_ADDRESS: Final = "0.0.0.0"
@@ -87,7 +87,7 @@ class BookedPodReader:
             return same
         else:
             requests, ports = same.requests, same.ports
-        ended = phase in ENDED
+        ended = phase in ENDED_PHASES
         return PodBook(key, uid, job, requests, ports, node, phase, deleting, ended, bool(node) and not ended)
 
     def _asked_by(self, spec: Object) -> tuple[Amounts, tuple[HostPort, ...]]:

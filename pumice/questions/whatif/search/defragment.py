@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 from pumice.belonging import is_of_daemon_set, minimum_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.measures.amounts import Amount, allocatable_of, request_of
 from pumice.questions.whatif.changes import ForkChange
-from pumice.questions.whatif.naming import ENDED, asked_by, belongings, running
+from pumice.questions.whatif.naming import asked_by, belongings, running
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.storage import codec
 
@@ -206,7 +207,7 @@ def stock_of(question: StartQuestion) -> Stock:
     pods: dict[str, tuple[str, Amount]] = {}
     for obj in objects:
         node = section(obj, "spec").get("nodeName") if obj["kind"] == "Pod" else None
-        if node not in free or section(obj, "status").get("phase") in ENDED:
+        if node not in free or section(obj, "status").get("phase") in ENDED_PHASES:
             continue
         amount = request_of(section(obj, "spec"))
         for name, value in amount.items():

@@ -15,6 +15,7 @@ from pumice.belonging import group_of, job_of, minimum_of, owner_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.config.errors import nearest_keys
+from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import Object, section
@@ -22,7 +23,7 @@ from pumice.core.session.trail.trail import NullTrail
 from pumice.errors import InputError
 from pumice.executors import died
 from pumice.questions.whatif.changes import ForkChange, changed
-from pumice.questions.whatif.naming import ENDED, Belongings, belongings, running
+from pumice.questions.whatif.naming import Belongings, belongings, running
 from pumice.storage import codec
 from pumice.work import CHANGE, MOMENT, WorkBudget, WorkOverError, of_cycle, of_step
 
@@ -75,7 +76,7 @@ class StartWatch:
         self.seen.add(job or self._owners.get(group, group))
         if self.job in (job, group, own):
             self.groups.add(group)
-        gone = mutation.type == "DELETED" or section(pod, "status").get("phase") in ENDED
+        gone = mutation.type == "DELETED" or section(pod, "status").get("phase") in ENDED_PHASES
         has_node = bool(section(pod, "spec").get("nodeName"))
         for pods, is_one in ((self._placed, has_node), (self._waiting, not has_node)):
             (pods[group].add if is_one and not gone else pods[group].discard)(own)
@@ -209,7 +210,7 @@ def lived_start(
 def runs_in_part(fork: Fork, job: str) -> bool:
     """Return whether the job has its minimum of pods on nodes already, and others without a node."""
     one, objects = belongings(fork.objects).get(job, Belongings()), fork.objects
-    pods = [pod for place in one.pods if section(pod := objects[place], "status").get("phase") not in ENDED]
+    pods = [pod for place in one.pods if section(pod := objects[place], "status").get("phase") not in ENDED_PHASES]
     minimum = min((minimum_of(objects[place]) for place in one.groups), default=1)
     return minimum <= len(running(objects, one)) < len(pods)
 
