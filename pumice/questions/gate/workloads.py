@@ -214,4 +214,5 @@ def demand_objects(objects: Sequence[Object], name: str) -> None:
     if not any(obj["kind"] in WORK for obj in objects):
         raise InputError("there is nothing to schedule in this workload: no job, no pod", source=name)
     if not any(obj["kind"] == NODE for obj in objects):
-        raise InputError("there is no node in this workload; add the cluster's nodes to its `input`", source=name)
+        more = "add the cluster's nodes to its `input`, or say `nodes` in `generate`"
+        raise InputError(f"there is no node in this workload; {more}", source=name)
