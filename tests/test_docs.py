@@ -22,6 +22,7 @@ from pumice.cli.app import COMMANDS, load
 from pumice.cluster.api.kinds import KINDS
 from pumice.proof.storm.script.profiles import profiles
 from tests.kit import source
+from tests.promises import promised
 
 DOCUMENTS: Final = source.files(".md")
 FENCE: Final = re.compile(r"^```(?:sh|console|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -350,3 +351,9 @@ def test_every_page_has_its_place_in_the_site() -> None:
     pages = sorted(path.removeprefix("docs/") for path in build_site.own_documents())
     assert sorted(name for name in named if not name.startswith("tree/")) == pages, "mkdocs.yml: nav"
     assert [name for name in named if name.startswith("tree/") and name not in tree] == []
+
+
+def test_promised_names_stay_and_new_ones_are_listed() -> None:
+    was, now = promised.promised(), promised.current()
+    assert promised.broken(was, now) == [], "a promised name stays for the major version (docs/stability.md)"
+    assert was == now, "new names are promised too: run python -m tests.promises.promised"

@@ -26,12 +26,6 @@ from tests.storage.test_golden import CYCLES, copied
 PAGE: Final = (source.ROOT / "docs" / "stability.md").read_text("utf-8")
 
 
-def test_promised_names_stay_and_new_ones_are_listed() -> None:
-    was, now = promised.promised(), promised.current()
-    assert promised.broken(was, now) == [], "a promised name stays for the major version (docs/stability.md)"
-    assert was == now, "new names are promised too: run python -m tests.promises.promised"
-
-
 @pytest.mark.parametrize(
     ("now", "said"),
     [
