@@ -27,8 +27,8 @@ Address = Annotated[str, Meta(pattern=r"^(\[[^\]]+\]|[^:\[\]]*):\d{1,5}$", title
 Until = Annotated[
     str,
     Meta(
-        pattern=r"^(idle|[0-9]+(\.[0-9]+)?s|cycles=0*[1-9][0-9]*)$",
-        title="idle, a number of seconds such as 30s, or cycles=N for at least one cycle",
+        pattern=r"^(idle|0|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+|cycles=0*[1-9][0-9]*)$",
+        title="idle, a duration such as 30s or 1h30m, or cycles=N for at least one cycle",
     ),
 ]
 Moment = Annotated[

@@ -28,7 +28,7 @@ class Until:
 
 
 def parse_until(text: str | None) -> Until:
-    """Read `idle`, `30s`, `cycles=5`, or None for ever. ValueError for another text (settings check the form
+    """Read `idle`, `30s`, `1h30m`, `cycles=5`, or None for ever. ValueError for another text (settings check the form
     before).
     """
     if text is None:

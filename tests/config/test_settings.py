@@ -152,7 +152,7 @@ class TestProcessSettings:
             read_process_settings(flags, environ)
         assert str(caught.value) == message
 
-    @pytest.mark.parametrize("until", ["idle", "30s", "1.5s", "cycles=3"])
+    @pytest.mark.parametrize("until", ["idle", "30s", "1.5s", "1h30m", "cycles=3"])
     def test_until(self, until: str) -> None:
         assert read_process_settings({"until": until}, {}).until == until
 

@@ -46,7 +46,7 @@ def test_help_at_eighty_columns_cuts_nothing(command: str) -> None:
         (["measures"], "FILE: expected a value, found none; pumice measures --help lists the options"),
         (
             ["run", "--until", "never"],
-            "--until: expected idle, a number of seconds such as 30s, or cycles=N for at least",
+            "--until: expected idle, a duration such as 30s or 1h30m, or cycles=N for at least",
         ),
     ],
 )

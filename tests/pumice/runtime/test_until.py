@@ -13,6 +13,7 @@ from pumice.runtime.waiting import Until, parse_until
         (None, Until("forever")),
         ("idle", Until("idle")),
         ("1.5s", Until("seconds", 1.5)),
+        ("1h30m", Until("seconds", 5400.0)),
         ("cycles=7", Until("cycles", 7)),
     ],
 )
