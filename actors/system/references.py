@@ -99,8 +99,9 @@ REFERENCES: Final = (
         of=lambda wiring: wiring.store,
         roles=("api-server",),
         gives="nothing to other actors: a storm's driver and auditors read it between two steps, the system when a "
-        "cluster elsewhere is here and nothing is decided yet, and they write nothing",
-        outside=("actors/system/system.py", "pumice/proof/storm"),
+        "cluster elsewhere is here and nothing is decided yet, and they write nothing; a test's cluster reads its "
+        "kinds and tables",
+        outside=("actors/system/system.py", "pumice/proof/storm", "pumice/testing"),
     ),
     Reference(
         what="faults",

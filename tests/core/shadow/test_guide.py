@@ -99,7 +99,7 @@ def test_where_one_was_not_bound_here_the_ending_says_why() -> None:
     assert beside.binds == ()
     (found,) = differing(there, beside, guide)
     assert (found.there, found.here, found.choice) == (there[0], None, None)
-    assert "allocate: not enough of it found room" in guide.endings[job]
+    assert "allocate: too few of its tasks found room" in guide.endings[job]
 
 
 def test_without_wishes_it_decides_as_ever() -> None:
