@@ -21,6 +21,7 @@ from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import section
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.checking import Scope, check
 from pumice.core.kube.cel.reading import ExpressionError
 from pumice.core.kube.cel.scopes import of_request
@@ -31,7 +32,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MOST_ANNOTATIONS: Final = 20
 _RULES: Final = ("resourceRules", "excludeResourceRules")
-_POLICIES: Final = ("Fail", "Ignore")
+_POLICIES: Final = enum_of("admissionregistration.v1.ValidatingAdmissionPolicySpec", "failurePolicy")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
 

@@ -15,6 +15,7 @@ from pumice.cluster.api.admission.templates import (
 from pumice.cluster.api.fields import labels_of, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.cluster.api.selectors import matches, selector_of
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.objects.metadata import Object
@@ -22,7 +23,13 @@ from pumice.core.objects.metadata import Object
 UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _LABELS: Final = (UID_LABEL, "controller-uid")
 _NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
+# the schema has Always too, which a Job may not
 _RESTARTS: Final = ("OnFailure", "Never")
+# sorted in the schema; Kubernetes prints them in this order
+_MODES: Final = ("NonIndexed", "Indexed")
+_REPLACEMENTS: Final = enum_of("batch.v1.JobSpec", "podReplacementPolicy")
+_ACTIONS: Final = enum_of("batch.v1.PodFailurePolicyRule", "action")
+_CODE_OPERATORS: Final = enum_of("batch.v1.PodFailurePolicyOnExitCodesRequirement", "operator")
 _NUMBERS: Final = (
     "parallelism",
     "completions",
@@ -115,8 +122,8 @@ def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     """Return the problems of a Job's spec, wherever the spec stands."""
     found = number_problems(spec, _NUMBERS, path)
     mode = spec.get("completionMode") or "NonIndexed"
-    if mode not in ("NonIndexed", "Indexed"):
-        found.append(unsupported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed")))
+    if mode not in _MODES:
+        found.append(unsupported(f"{path}.completionMode", mode, _MODES))
     if mode == "Indexed" and spec.get("completions") is None:
         found.append(required(f"{path}.completions", "when completion mode is Indexed"))
     if mode != "Indexed":
@@ -127,9 +134,8 @@ def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         found.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     replacement = spec.get("podReplacementPolicy")
-    if replacement not in (None, "Failed", "TerminatingOrFailed"):
-        known = ("Failed", "TerminatingOrFailed")
-        found.append(unsupported(f"{path}.podReplacementPolicy", replacement, known))
+    if replacement not in (None, *_REPLACEMENTS):
+        found.append(unsupported(f"{path}.podReplacementPolicy", replacement, _REPLACEMENTS))
     return (
         found
         + _policy_problems(spec, path)
@@ -146,14 +152,13 @@ def _policy_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     if section(section(spec, "template"), "spec").get("restartPolicy") == "OnFailure":
         why = 'only "Never" is supported when podFailurePolicy is specified'
         found.append(invalid_value(f"{path}.template.spec.restartPolicy", "OnFailure", why))
-    known = ("Count", "FailIndex", "FailJob", "Ignore")
     for index, rule in enumerate(rows(policy, "rules")):
-        if rule.get("action") not in known:
-            found.append(unsupported(f"{where}.rules[{index}].action", rule.get("action"), known))
+        if rule.get("action") not in _ACTIONS:
+            found.append(unsupported(f"{where}.rules[{index}].action", rule.get("action"), _ACTIONS))
         codes = section(rule, "onExitCodes")
-        if codes and codes.get("operator") not in ("In", "NotIn"):
+        if codes and codes.get("operator") not in _CODE_OPERATORS:
             place = f"{where}.rules[{index}].onExitCodes.operator"
-            found.append(unsupported(place, codes.get("operator"), ("In", "NotIn")))
+            found.append(unsupported(place, codes.get("operator"), _CODE_OPERATORS))
         if bool(codes) == bool(rule.get("onPodConditions")):
             why = "specifying one of OnExitCodes and OnPodConditions is required"
             found.append(invalid_value(f"{where}.rules[{index}]", rule.get("action"), why))

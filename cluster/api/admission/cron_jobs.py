@@ -12,12 +12,13 @@ from pumice.cluster.api.admission.templates import number_problems, settle_templ
 from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.cluster.kube.schedules import ScheduleError, read_schedule
 from pumice.core.objects.metadata import Object
 
 LONGEST_NAME: Final = 52
 """A job's name has eleven characters more, and at most 63."""
-_POLICIES: Final = ("Allow", "Forbid", "Replace")
+_POLICIES: Final = enum_of("batch.v1.CronJobSpec", "concurrencyPolicy")
 _NUMBERS: Final = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 _ZONE: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 

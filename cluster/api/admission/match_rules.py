@@ -19,13 +19,14 @@ from pumice.cluster.api.refusals import (
     too_many,
     unsupported,
 )
+from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.checking import Scope, compile_problem
 from pumice.core.kube.cel.types import BOOL, CelType
 from pumice.core.objects.metadata import Object
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_SCOPES: Final = ("*", "Cluster", "Namespaced")
-_MATCH_POLICIES: Final = ("Equivalent", "Exact")
+_SCOPES: Final = enum_of("admissionregistration.v1.Rule", "scope")
+_MATCH_POLICIES: Final = enum_of("admissionregistration.v1.MatchResources", "matchPolicy")
 _NEEDS_VALUES: Final = ("In", "NotIn")
 _NEEDS_NONE: Final = ("Exists", "DoesNotExist")
 _MOST_CONDITIONS: Final = 64

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from pumice.cluster.api.admission.amounts import amount_problems, settle_amounts
+from pumice.cluster.api.admission.pod_spec import EFFECTS
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import label_value_problem, qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, unsupported
 from pumice.core.objects.metadata import Object, text_map
 from pumice.core.objects.node_devices import ANNOTATION, read_devices
-
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def default(node: Object, _lookup: Lookup) -> None:
@@ -47,8 +46,8 @@ def _taint_problems(taints: list[dict[str, Any]]) -> list[Cause]:
             found.append(invalid_value(f"{path}.key", key, problem))
         if problem := label_value_problem(taint.get("value") or ""):
             found.append(invalid_value(f"{path}.value", taint["value"], problem))
-        if effect not in _EFFECTS:
-            found.append(unsupported(f"{path}.effect", effect, _EFFECTS))
+        if effect not in EFFECTS:
+            found.append(unsupported(f"{path}.effect", effect, EFFECTS))
         if (key, effect) in seen:
             found.append(duplicate(path, f"{key}:{effect}", "taints must be unique by key and effect pair"))
         seen.add((key, effect))

@@ -19,10 +19,15 @@ from pumice.cluster.api.fields import Mapping, containers_of, rows, section
 from pumice.cluster.api.metadata import label_problems
 from pumice.cluster.api.names import label_problem, qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
+from pumice.cluster.api.schema.table import enum_of
 
-_RESTART: Final = ("Always", "OnFailure", "Never")
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+# sorted in the schema; Kubernetes prints both in this order
+RESTARTS: Final = ("Always", "OnFailure", "Never")
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+# the schema has Gt and Lt too, which Kubernetes refuses while their feature gate (alpha) is off
+_TOLERATION_OPERATORS: Final = ("Equal", "Exists")
+_NODE_OPERATORS: Final = enum_of("core.v1.NodeSelectorRequirement", "operator")
+_SPREADS: Final = enum_of("core.v1.TopologySpreadConstraint", "whenUnsatisfiable")
 _PLACING: Final = frozenset(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "schedulingGates"))
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -71,8 +76,8 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
             found += _container_problems(container, f"{path}.{group}[{index}]", names)
     found += _sum_problems(spec, path)
     restart = spec.get("restartPolicy")
-    if restart is not None and restart not in _RESTART:
-        found.append(unsupported(f"{path}.restartPolicy", restart, _RESTART))
+    if restart is not None and restart not in RESTARTS:
+        found.append(unsupported(f"{path}.restartPolicy", restart, RESTARTS))
     if (grace := spec.get("terminationGracePeriodSeconds") or 0) < 0:
         where = f"{path}.terminationGracePeriodSeconds"
         found.append(invalid_value(where, grace, "must be greater than or equal to 0"))
@@ -177,15 +182,15 @@ def _port_problems(port: dict[str, Any], path: str) -> list[Cause]:
 def _toleration_problems(toleration: dict[str, Any], path: str) -> list[Cause]:
     found: list[Cause] = []
     operator = toleration.get("operator") or "Equal"
-    if operator not in ("Equal", "Exists"):
-        found.append(unsupported(f"{path}.operator", operator, ("Equal", "Exists")))
+    if operator not in _TOLERATION_OPERATORS:
+        found.append(unsupported(f"{path}.operator", operator, _TOLERATION_OPERATORS))
     if not toleration.get("key") and operator != "Exists":
         found.append(invalid_value(f"{path}.operator", operator, "operator must be Exists when `key` is empty"))
     if operator == "Exists" and toleration.get("value"):
         found.append(invalid_value(f"{path}.value", toleration["value"], "must be empty when `operator` is 'Exists'"))
     effect = toleration.get("effect")
-    if effect and effect not in _EFFECTS:
-        found.append(unsupported(f"{path}.effect", effect, _EFFECTS))
+    if effect and effect not in EFFECTS:
+        found.append(unsupported(f"{path}.effect", effect, EFFECTS))
     return found
 
 
@@ -216,7 +221,7 @@ def _node_term_problems(term: dict[str, Any], path: str) -> list[Cause]:
             place, values = f"{path}.{group}[{index}]", requirement.get("values") or ()
             operator = requirement["operator"]
             if operator not in _NODE_OPERATORS:
-                found.append(unsupported(f"{place}.operator", operator, _NODE_OPERATORS))
+                found.append(invalid_value(f"{place}.operator", operator, "not a valid selector operator"))
             elif operator in ("In", "NotIn") and not values:
                 found.append(required(f"{place}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
             elif operator in ("Gt", "Lt") and len(values) != 1:
@@ -228,7 +233,6 @@ def _spread_problems(spread: dict[str, Any], path: str) -> list[Cause]:
     found: list[Cause] = []
     if spread["maxSkew"] <= 0:
         found.append(invalid_value(f"{path}.maxSkew", spread["maxSkew"], "must be greater than zero"))
-    if spread["whenUnsatisfiable"] not in ("DoNotSchedule", "ScheduleAnyway"):
-        known = ("DoNotSchedule", "ScheduleAnyway")
-        found.append(unsupported(f"{path}.whenUnsatisfiable", spread["whenUnsatisfiable"], known))
+    if spread["whenUnsatisfiable"] not in _SPREADS:
+        found.append(unsupported(f"{path}.whenUnsatisfiable", spread["whenUnsatisfiable"], _SPREADS))
     return found

@@ -12,6 +12,7 @@ from pumice.core.objects.metadata import Object
 
 HIGHEST: Final = 1_000_000_000
 LOWEST: Final = -(2**31)
+# sorted in the schema; Kubernetes prints them in this order
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 

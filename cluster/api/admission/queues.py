@@ -155,6 +155,7 @@ def _totals(children: Iterable[Object], part: str) -> dict[str, Quantity]:
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 PROTECTED: Final = ("default", "root")
+# the schema has Closing and Unknown too, which only the controller of queues writes
 _STATES: Final = ("Open", "Closed")
 
 

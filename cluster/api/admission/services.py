@@ -14,6 +14,7 @@ from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import Mapping, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.core.objects.metadata import Object
 
 # --- Addresses and node ports (source: Kubernetes' `service/ipallocator`)
@@ -76,9 +77,10 @@ def _mark(namespace: str, name: str) -> int:
     return int.from_bytes(blake2b(f"{namespace}/{name}".encode(), digest_size=8).digest(), "big")
 
 
-TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+TYPES: Final = enum_of("core.v1.ServiceSpec", "type")
 _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_PROTOCOLS: Final = enum_of("core.v1.ServicePort", "protocol")
+_AFFINITIES: Final = enum_of("core.v1.ServiceSpec", "sessionAffinity")
 _OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
 
 
@@ -155,8 +157,8 @@ def _problems(spec: dict[str, Any]) -> list[Cause]:
         found.append(required("spec.ports"))
     if headless and kind in _WITH_NODE_PORTS:
         found.append(invalid_value("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
-    if spec["sessionAffinity"] not in ("ClientIP", "None"):
-        found.append(unsupported("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None")))
+    if spec["sessionAffinity"] not in _AFFINITIES:
+        found.append(unsupported("spec.sessionAffinity", spec["sessionAffinity"], _AFFINITIES))
     return found + _port_problems(rows(spec, "ports"))
 
 

@@ -15,11 +15,14 @@ from pumice.cluster.api.admission.templates import (
 from pumice.cluster.api.fields import labels_of, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.cluster.api.selectors import matches, selector_of
 from pumice.core.objects.metadata import Object
 
 _ALWAYS: Final = ("Always",)
+# sorted in the schema; Kubernetes names them in this order
 _STRATEGIES: Final = ("RollingUpdate", "OnDelete")
+_POD_MANAGEMENT: Final = enum_of("apps.v1.StatefulSetSpec", "podManagementPolicy")
 _RETAIN: Final = ("Retain", "Delete")
 _CHANGING: Final = (
     "replicas",
@@ -64,8 +67,9 @@ def validate_stateful_set(owner: Object, _lookup: Lookup) -> list[Cause]:
     found = [invalid_value("metadata.name", name, problem)] if (problem := label_problem(name)) else []
     found += number_problems(spec, ("replicas", "minReadySeconds", "revisionHistoryLimit"), "spec")
     found += number_problems(section(spec, "ordinals"), ("start",), "spec.ordinals")
-    if spec["podManagementPolicy"] not in (known := ("OrderedReady", "Parallel")):
-        found.append(unsupported("spec.podManagementPolicy", spec["podManagementPolicy"], known))
+    if (policy := spec["podManagementPolicy"]) not in _POD_MANAGEMENT:
+        why = f"must be {' or '.join(map(repr, _POD_MANAGEMENT))}"
+        found.append(invalid_value("spec.podManagementPolicy", policy, why))
     found += _strategy_problems(spec)
     rolling = section(spec["updateStrategy"], "rollingUpdate")
     found += number_problems(rolling, ("partition",), "spec.updateStrategy.rollingUpdate")

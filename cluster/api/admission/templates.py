@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pumice.cluster.api.admission.amounts import settle_amounts
-from pumice.cluster.api.admission.pod_spec import default_protocols, pod_spec_problems
+from pumice.cluster.api.admission.pod_spec import RESTARTS, default_protocols, pod_spec_problems
 from pumice.cluster.api.admission.rules import MOST_PODS, run_problems
 from pumice.cluster.api.fields import annotations_of, containers_of, labels_of, section
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
@@ -55,7 +55,7 @@ def template_problems(template: Object, path: str, restarts: Sequence[str]) -> l
     policy, where = spec.get("restartPolicy"), f"{path}.spec.restartPolicy"
     if not policy and "Always" not in restarts:
         found.append(required(where, "valid values: " + ", ".join(f'"{name}"' for name in restarts)))
-    elif policy in ("Always", "OnFailure", "Never") and policy not in restarts:
+    elif policy in RESTARTS and policy not in restarts:
         found.append(unsupported(where, policy, restarts))
     return found
 

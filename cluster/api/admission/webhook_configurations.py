@@ -23,12 +23,14 @@ from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.fields import is_mapping, section
 from pumice.cluster.api.names import old_label_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.network import NetworkError, any_url
 from pumice.core.kube.cel.scopes import of_request
 from pumice.core.objects.metadata import Object
 
-_FAILURE_POLICIES: Final = ("Fail", "Ignore")
-_REINVOCATION: Final = ("IfNeeded", "Never")
+_FAILURE_POLICIES: Final = enum_of("admissionregistration.v1.MutatingWebhook", "failurePolicy")
+_REINVOCATION: Final = enum_of("admissionregistration.v1.MutatingWebhook", "reinvocationPolicy")
+# the schema has Some and Unknown too, which v1 refuses
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _VERSIONS: Final = ("v1", "v1beta1")
 _FORM: Final = "; desired format: https://host[/path]"

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pumice.cluster.api.definitions.work import TooDearError, Work
 from pumice.cluster.api.fields import is_list, is_mapping, rows
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.checking import Scope, check, compile_problem
 from pumice.core.kube.cel.costs import SPEND
 from pumice.core.kube.cel.evaluating import evaluate
@@ -101,7 +102,7 @@ Schema = dict[str, Any]
 RULES: Final = "x-kubernetes-validations"
 EACH: Final = 8
 """Steps of one rule, beside those of what it looks at."""
-REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+REASONS: Final = enum_of("apiextensions.v1.ValidationRule", "reason")
 _OLD: Final = re.compile(r"\boldSelf\b")
 _LINES: Final = re.compile(r"[\r\n]")
 _MOST_KNOWN: Final = 4_096

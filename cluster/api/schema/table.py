@@ -151,6 +151,16 @@ def flat_fields(name: str) -> dict[str, Field]:
     return found
 
 
+def enum_of(name: str, field: str) -> tuple[str, ...]:
+    """Return the values that a field of a message may have, in the schema's order: Kubernetes' enums are sorted, those
+    of Volcano's CRDs are not. Raises KeyError for a field without an enum.
+    """
+    if enum := flat_fields(name)[field].rules.enum:
+        return enum
+    # with an empty enum, admission would refuse every value
+    raise KeyError(f"{name}.{field} has no enum")
+
+
 def is_message(type_: str) -> bool:
     """Return whether a type (without list or map marks) names a message."""
     return "." in type_
