@@ -5,7 +5,7 @@ Owns: nothing; what is to come (`Coming`) outlives it, and has no other owner.
 Accepts: `Announce`.
 Sends: asks the api.
 When full: the actor that announces waits.
-Stops: at once. After a crash the next one goes on, and what was in hand is created again, which the api knows already.
+Stops: immediately. After a crash the next one goes on, and creates again what was in hand, which the api knows already.
 
 What is to come counts as timers on the activity board, so a system with arrivals ahead is not idle.
 """

@@ -215,7 +215,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "action-arguments-follow",
         "actions",
         "An argument that was taken out of the configuration stays in force until a restart.",
-        "The default is back at once.",
+        "The default is back immediately.",
     ),
     Fix(
         "volumes-are-no-resource",
@@ -272,7 +272,7 @@ FIXES: Final[tuple[Fix, ...]] = (
         "npu-chips-once",
         "deviceshare (MindCluster)",
         "What a pod is given of a chip counts only from the next cycle on: pods of one cycle are given the same part.",
-        "It counts at once, and is given back with the placement.",
+        "It counts immediately, and is given back with the placement.",
     ),
     Fix(
         "enqueue-counts-what-is-lent",

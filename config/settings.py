@@ -144,7 +144,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         None
     )
     kube_api_qps: Annotated[Amount, Meta(description="Requests a second to the real cluster, 0: no limit.")] = 2000.0
-    kube_api_burst: Annotated[Count, Meta(description="Requests to the real cluster at once.")] = 2000
+    kube_api_burst: Annotated[Count, Meta(description="Requests to the real cluster in one burst.")] = 2000
     leader_elect: Annotated[
         Switch, Meta(description="Schedule the real cluster only while holding a Lease there, as Volcano's does.")
     ] = True

@@ -52,7 +52,7 @@ __all__ = [
     "close_session",
     "is_idle",
     "let_go",
-    "may_rest",
+    "may_skip_no_op",
     "open_session",
     "run_action",
     "run_cycle",
@@ -125,12 +125,12 @@ def _spared(session: Session) -> frozenset[str]:
     no task waits, and none at all while no job waits for admission.
     """
     columns, jobs = session.snapshot.jobs, session.jobs
-    if session.trail.listens or not may_rest(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
+    if session.trail.listens or not may_skip_no_op(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
         return frozenset()
     return PLACERS if jobs.holds_for_any(columns.phase <= OUTSIDE) else SILENT
 
 
-def may_rest(config: SchedulerConfig) -> bool:
+def may_skip_no_op(config: SchedulerConfig) -> bool:
     """Return whether a session decides nothing when no task waits for a place and nothing has changed since the last
     session except its own writes: every action only places, and neither chance, an outside process nor a user's plugin
     takes part.

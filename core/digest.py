@@ -25,7 +25,7 @@ VERSION: Final = 3
 """The one that new cycles are digested by."""
 
 
-AT_ONCE: Final = 512
+BATCH: Final = 512
 _MANY: Final = (tuple, list)
 _Rows = Callable[[Sequence[Any]], list[Any]]
 _Order = Literal["deterministic"] | None
@@ -100,7 +100,7 @@ def digest(
     kinds = list(zip(_rows_of(version), (binds, evicts, pods, pod_groups, queues), strict=True))
     # Version 1 encoded dictionaries in their own order, and digests of old journals must stay what they were.
     order: _Order = None if version == 1 else "deterministic"
-    if sum([len(records) for _, records in kinds]) <= AT_ONCE:
+    if sum([len(records) for _, records in kinds]) <= BATCH:
         said = msgspec.json.encode([rows(records) for rows, records in kinds], order=order)
         return blake2b(said, digest_size=16).hexdigest()
     found = blake2b(b"[", digest_size=16)
@@ -126,8 +126,8 @@ def _pieces(rows: _Rows, records: Sequence[Any], order: _Order) -> Iterator[byte
     """Yield the JSON of records without the brackets, a few at a time, while their inputs are in the processor's
     cache.
     """
-    for first in range(0, len(records), AT_ONCE):
-        said = msgspec.json.encode(rows(records[first : first + AT_ONCE]), order=order)
+    for first in range(0, len(records), BATCH):
+        said = msgspec.json.encode(rows(records[first : first + BATCH]), order=order)
         yield b"," + said[1:-1] if first else said[1:-1]
 
 

@@ -25,7 +25,7 @@ SUPPOSED: Final = OutsideAnswer(error="it was not asked, and is supposed to agre
 """Where something is only tried: who is not asked has no objection and no wish."""
 
 Ask = Callable[[Sequence[OutsideQuestion]], Sequence[OutsideAnswer]]
-"""Asks all of them, in any order or at once; the answers in the order of the questions."""
+"""Asks all of them, in any order or concurrently; the answers in the order of the questions."""
 
 
 class WholePod:

@@ -72,7 +72,7 @@ _TIMED: Final = (*_DECIDED, commands.Update)
 """Requests with a deadline for their answer."""
 _CARRYING_OUT: Final = (*_DECIDED, Reflect)
 """Requests that may carry out a decision of the journal."""
-_ASIDE: Final = (Pull, ReadFaults)
+_OF_THE_LOG: Final = (Pull, ReadFaults)
 """Requests that need only the log of the store."""
 
 
@@ -170,13 +170,13 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Answer pulls and requests for counts, which must not wait for the journal, and return the requests to the
         store.
         """
-        aside = [item for item in batch if type(item.message) in _ASIDE]
-        for item in aside:
+        of_the_log = [item for item in batch if type(item.message) in _OF_THE_LOG]
+        for item in of_the_log:
             if type(item.message) is Pull:
                 self._pulls.take(item)
             else:
                 item.reply(FaultsRead(self._struck()))
-        return [item for item in batch if type(item.message) not in _ASIDE] if aside else batch
+        return [item for item in batch if type(item.message) not in _OF_THE_LOG] if of_the_log else batch
 
     def _struck(self) -> dict[str, int]:
         """Return the number of faults made, by kind."""
@@ -249,7 +249,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
             try:
                 await self._recorder.answered(batch.slot, through=True)
             except ActorFailedError as error:
-                # A full disk is not this actor's fault; the askers must be told the disk's words, not "crashed".
+                # A full disk is not this actor's fault; the askers must get the disk's error, not "crashed".
                 self._unwritable = error if error.world else None
                 raise
         self._under_way.popleft()

@@ -77,7 +77,7 @@ class BindWorker(EffectWorker[BindOrder]):
         if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
             await anyio.sleep(self._timeout_s)
         outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
-        # before the cache hears of it and the pod may be bound anew: a late condition would be laid over a bound pod
+        # before the cache sees it and the pod may be bound anew: a late condition would be laid over a bound pod
         await self._status.tell(*_said(outcomes))
         await self._outcomes.report(outcomes)
         for item in batch:

@@ -4,7 +4,7 @@
 Owns: what it last said about each PodGroup, and the statuses that it has just written.
 Accepts: `WriteStatus`.
 Sends: asks the api (`ReportStatus`, which says up to which revision the object is known; after a conflict, which says
-where the object is by now, it tries again at once); tells the recorder what could not be written, and the cache
+where the object is by now, it tries again immediately); tells the recorder what could not be written, and the cache
 (`LookLater`) that there may be something to be said once more: nothing in the view says so.
 When full: the session runner waits, as it does for what it asks: until all of a cycle has been tried.
 Stops: after what is queued. After a crash the next instance writes again what it was sent; the askers get an error.

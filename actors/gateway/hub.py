@@ -35,7 +35,7 @@ NEWER_PATIENCE_S: Final = 3.0
 """Timeout for a revision in the future, as in a kube-apiserver."""
 GATHER_S: Final = 0.02
 """Changes so soon after the last one go out together: a hundred watches wake for it once. The first change after a
-pause goes out at once.
+pause goes out immediately.
 """
 
 Key = tuple[str, str]
@@ -108,7 +108,7 @@ class Hub:
         """Read for ever; `kinds` are the keys of all kinds that may have objects."""
         await self._begin(name, kinds, definition)
         while True:
-            # Of all kinds at once: one reader of the api, however many clients watch.
+            # Of all kinds together: one reader of the api, however many clients watch.
             found = await ask_again(self._api, Pull(name, self.revision.value, (), PULL))
             if not isinstance(found, Pulled) or found.gone:
                 await self._begin(name, kinds, definition)

@@ -18,9 +18,9 @@ from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 CHUNK: Final = 64 * 1024
-"""Bytes of events that are sent at once, about."""
+"""Bytes of events that are sent in one batch, about."""
 MOST: Final = 200
-"""Events that are sent at once."""
+"""Events that are sent in one batch."""
 
 
 class RingEntry:

@@ -5,7 +5,7 @@ Owns: a state folded from the journal (`pumice.storage.checkpoint.CheckpointStat
 Accepts: `Poke` (take one now).
 Sends: asks the recorder to keep a checkpoint. That there is something to read is a level signal, which it raises.
 When full: the actor that pokes waits.
-Stops: at once; a checkpoint that is not finished is as if it had never been begun.
+Stops: immediately; a checkpoint that is not finished is as if it had never been begun.
 
 Nothing waits for it: it reads the journal in small pieces, and packs in a thread. A checkpoint that cannot be written
 costs a longer restart and nothing else, so it is said and tried again later.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "summary"
 NEVER = -1
 MOST = 1000
-"""Changes pulled at once."""
+"""Changes pulled in one batch."""
 PHASES = ("running", "succeeded", "failed", "pending")
 KINDS = ("Pod", "Job")
 

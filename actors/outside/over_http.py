@@ -17,7 +17,7 @@ from pumice.core.outside import SUPPOSED
 if TYPE_CHECKING:
     import httpx
 
-AT_ONCE: Final = 16
+MOST_CONCURRENT: Final = 16
 """As many questions are asked at a time: as many nodes Volcano looks at."""
 MOST_BYTES: Final = (10 << 20) + 1
 """No answer is read further: a longer one is refused."""
@@ -52,7 +52,7 @@ async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
         httpx.AsyncClient(verify=_trusted(), timeout=None, follow_redirects=True) as client,  # nosec B113
         anyio.create_task_group() as group,
     ):
-        for _ in range(min(AT_ONCE, len(requests))):
+        for _ in range(min(MOST_CONCURRENT, len(requests))):
             group.start_soon(some, client)
     return answers
 

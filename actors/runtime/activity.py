@@ -123,21 +123,21 @@ class Activity:
             return False
         return all(at >= self._newest.of(kinds) for at, kinds in self._seen.values())
 
-    def is_quiet(self, aside: Collection[str] = ()) -> bool:
-        """Nothing in flight, and no watcher behind but those `aside`: what this moment brought about is done. Timers
-        may still run, and a scheduler may have a cycle before it.
+    def is_quiet(self, except_for: Collection[str] = ()) -> bool:
+        """Return whether nothing is in flight and no watcher is behind, `except_for` these: what this moment brought
+        about is done. Timers may still run, and a scheduler may have a cycle before it.
         """
         if self._in_flight:
             return False
-        return all(at >= self._newest.of(kinds) for name, (at, kinds) in self._seen.items() if name not in aside)
+        return all(at >= self._newest.of(kinds) for name, (at, kinds) in self._seen.items() if name not in except_for)
 
     async def wait_idle(self) -> None:
         """Wait until `is_idle`; the waiter wakes only when it was."""
         await self._wait(self.is_idle)
 
-    async def wait_quiet(self, aside: Collection[str] = ()) -> None:
+    async def wait_quiet(self, except_for: Collection[str] = ()) -> None:
         """Wait until `is_quiet`; wakes only when it was."""
-        await self._wait(partial(self.is_quiet, aside))
+        await self._wait(partial(self.is_quiet, except_for))
 
     async def _wait(self, reached: Callable[[], bool]) -> None:
         while not reached():

@@ -73,10 +73,10 @@ def expected(reply: Message, kind: type[A]) -> A:
     return reply
 
 
-# --- At once: messages handled in the turn of their sender
+# --- Inline delivery: messages handled in the turn of their sender
 # A turn of the event loop costs as much as most messages. On the real clock it is well spent: what comes meanwhile is
 # dealt with together. On virtual time nothing comes meanwhile. So an actor that waits for mail, and would not wait
-# while it deals with it, is run at once where its context says so. The sender goes on when that is done, and finds its
+# while it deals with it, is run inline where its context says so. The sender goes on when that is done, and finds its
 # answer there; as no sends make a circle, no actor is run again in the midst of its own work. Without this a run on
 # virtual time whose jobs come one by one takes 1.2 times as long.
 
@@ -127,7 +127,7 @@ def _run_through(work: Coroutine[Any, Any, None]) -> None:
     except StopIteration:
         return
     work.close()
-    raise RuntimeError("bug in Pumice: what was to be dealt with at once waits")
+    raise RuntimeError("bug in Pumice: a message for inline delivery waits")
 
 
 M = TypeVar("M", bound=Message)
@@ -287,7 +287,7 @@ class Mailbox(Generic[M, R]):
             self._high_water = len(self._queue)
         while self._queue and len(batch) < cap:
             batch += self._queue.popleft().opened(self._decode)
-            # room goes to the sender that has waited longest at once: one that comes later must not overtake it
+            # room goes immediately to the sender that has waited longest: one that comes later must not overtake it
             if self._blocked and not self.closed:
                 envelope, its_turn = self._blocked.popitem(last=False)
                 self._post(envelope)

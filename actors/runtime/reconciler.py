@@ -9,7 +9,7 @@ Owns: its machines and their timers.
 Accepts: `Poke`: let every machine look again.
 Sends: asks the api (watch, and whatever the machines want).
 When full: the poker waits.
-Stops: at once; what it has not done, the next one does, since all that matters is in the api.
+Stops: immediately; what it has not done, the next one does, since all that matters is in the api.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Reconciler(Actor[Poke, Done]):
                 with self.activity.busy():
                     await self._work()
             if self._wait_s() <= 0:
-                await lowlevel.checkpoint()  # there is more to do at once, and others have waited
+                await lowlevel.checkpoint()  # there is more to do now, and others have waited
 
     def _wait_s(self) -> float:
         due = self._turns.next_due()

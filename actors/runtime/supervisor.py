@@ -195,7 +195,7 @@ class Supervisor:
     async def _look_after(self, running: _Running) -> None:
         """Run it, and run it again after every crash, until its mailbox is closed.
 
-        When everything ends at once its askers are answered here: some are shielded, and would wait for ever.
+        When everything ends together its askers are answered here: some are shielded, and would wait for ever.
         """
         self._begun.raise_to(self._begun.value + 1)
         try:

@@ -139,7 +139,7 @@ class Watcher:
                 events.extend([self._as_event(kind, blob) for blob in listing.blobs[start : start + READ]])
         revision = min(listed.values())  # what changes between two of these lists is seen again
         present = {(event.kind, event.namespace, event.name) for event in events}
-        # a list does not say what went meanwhile, and readers keep what they do not hear of
+        # a list does not say what went meanwhile, and readers keep an object until they see its deletion
         vanished = [_vanished(*key, revision) for key in sorted(self._known - present)]
         self._known = present
         return WatchedChanges([*vanished, *events], revision, relisted=True, listed=listed)

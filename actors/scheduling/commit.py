@@ -118,7 +118,7 @@ class Commit:
             order = EvictOrder(result.cycle, first + len(result.binds) + start, evicts)
             await next(self._evictors).tell(order, through=True)
         written = await self._status.ask_later(unsent.statuses, through=True) if unsent.statuses else None
-        # The status writer leaves out what it said last; a thousand jobs that wait would be told it every cycle.
+        # The status writer leaves out what it said last; a thousand jobs that wait would get it every cycle.
         if result.events and result.events != self._told:
             await self._status.tell(WriteStatus(result.cycle, events=result.events), through=True)
         self._told = result.events

@@ -16,7 +16,7 @@ from pumice.core.cycle import (
     cards_later,
     close_session,
     is_idle,
-    may_rest,
+    may_skip_no_op,
     open_session,
     run_action,
     run_cycle,
@@ -150,7 +150,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         card_table=queues.cards,
         job_shares=queues.shares,
         asks=asks_outside,
-        may_rest=always if report else may_rest,
+        may_skip_no_op=always if report else may_skip_no_op,
         others_waiting=waiting,
         decide_others=_decide_others,
     )

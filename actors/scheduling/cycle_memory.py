@@ -11,7 +11,7 @@ from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import CycleResult
-from pumice.core.state.echoes import Recurrence
+from pumice.core.state.no_op_cycles import Recurrence
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class SchedulerView(Protocol):
     def forget(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
     def evicting(self, namespace: str, name: str, uid: str | None = None, /) -> None: ...
     def unevict(self, namespace: str, name: str, uid: str | None = None, /) -> bool: ...
-    def hears_itself(self, said: CycleSaid, /) -> bool: ...
+    def next_is_no_op(self, said: CycleSaid, /) -> bool: ...
     def snapshot(self, volumes: VolumeRules = ..., /, *, kept: bool = ..., checks: bool = ...) -> Snapshot: ...
     def check(self) -> list[str]: ...
     def check_touched(self) -> list[str]: ...
@@ -85,14 +85,14 @@ class Decider:
     open_session: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any], Ask], Session]
     """(snapshot, configuration, moment, carry, the processes to ask)."""
     run_action: Callable[[Session, str], None]
-    """(session, action): the whole action at once."""
+    """(session, action): the whole action in one call."""
     close_session: Callable[[Session], CycleResult]
     is_idle: Callable[[Session, str], bool]
     """(session, action) -> True when the action would certainly find nothing to do."""
     actions: tuple[str, ...]
     """Every action there is: each has a worker, so that a reloaded configuration may name any of them."""
     stepped: Mapping[str, Callable[[Session], Steps]]
-    """The actions that stop at dry runs, by name: (session) -> its steps. All others run at once."""
+    """The actions that stop at dry runs, by name: (session) -> its steps. All others run in one call."""
     queue_tables: Callable[[], tuple[QueueTables, ...]]
     """The newest closed session's table of the queues, made when it is read."""
     card_table: Callable[[], CardTable]
@@ -101,11 +101,11 @@ class Decider:
     """The newest closed session's table of shares of the cluster, made when it is read."""
     asks: Callable[[SchedulerConfig], bool]
     """True for a configuration that asks processes outside: every step of a session may stop at a question."""
-    may_rest: Callable[[SchedulerConfig], bool]
+    may_skip_no_op: Callable[[SchedulerConfig], bool]
     """True for a configuration whose cycles decide nothing when no pod waits and nothing but what the cycle before
     said has come since.
     """
     others_waiting: Callable[[Snapshot], Sequence[Task]]
     """The pods of Kubernetes' own scheduler that wait in a snapshot, in the order in which it takes them."""
     decide_others: Callable[[Snapshot, SchedulerConfig, Moment, Mapping[str, Any]], CycleResult]
-    """(snapshot, configuration, moment, carry): a whole cycle of that scheduler at once."""
+    """(snapshot, configuration, moment, carry): a whole cycle of that scheduler in one call."""

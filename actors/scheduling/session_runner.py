@@ -207,17 +207,17 @@ class Measure:
         )
 
 
-# --- Resting: cycles that would decide nothing
-# A cycle writes statuses, and hears of them as of all news. Where that is all the news, and no pod waits for a place or
-# only queues were written, the next one would only say the same again: a third of the cycles of a cluster whose jobs
-# come one by one. Part of the session runner.
+# --- No-op cycles: those that would decide nothing
+# A cycle writes statuses, and sees them come back as changes. Where there are no other changes, and no pod waits for a
+# place or only queues were written, the next one would only say the same again: a third of the cycles of a cluster
+# whose jobs come one by one. Part of the session runner.
 
 
-def said_by(result: CycleResult, record: CycleRecord, *, may_rest: bool) -> CycleSaid:
+def said_by(result: CycleResult, record: CycleRecord, *, may_skip_no_op: bool) -> CycleSaid:
     """Return the part of a cycle that the next one may read; empty where another cycle follows in any case."""
-    # Events are no reason: those of the next cycle would be the same, and are not told twice.
+    # Events are no reason: those of the next cycle would be the same, and are not written twice.
     did = result.binds or result.evicts or result.pod_conditions
-    alone = may_rest and not did and result.wake_at is None and result.carry == record.carry_before
+    alone = may_skip_no_op and not did and result.wake_at is None and result.carry == record.carry_before
     return CycleSaid(result.pod_groups, result.queues, alone) if alone else CycleSaid()
 
 
@@ -267,7 +267,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         self._other = OtherScheduler(cache=cache, commit=commit, decider=decider, snapshots=snapshots, clock=self.clock)
         self._lock = anyio.Lock(fast_acquire=True)
         self._awaited: list[tuple[int, Received[RunnerCommand, Done | CyclesRun]]] = []
-        self._earliest = -YIELD_S  # the first one comes at once
+        self._earliest = -YIELD_S  # the first one comes immediately
         self._alarm = context.alarm()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -377,7 +377,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._commit.record(record, result, memory)
         await self._commit.carry_out(memory)
         await self._other.after(loaded, memory, self._settings.seed, others)
-        memory.said = said_by(result, record, may_rest=self._decider.may_rest(loaded.config))
+        memory.said = said_by(result, record, may_skip_no_op=self._decider.may_skip_no_op(loaded.config))
         in_vain = memory.recurrence.is_in_vain(result, moment.now)
         self._settle(taken.version, result.wake_at, in_vain=in_vain)
         await self._metrics.tell(measure.finish(result, moment.now))

@@ -5,7 +5,7 @@ Owns: its HTTP client.
 Accepts: `Poke`: ask now.
 Sends: asks the api for the nodes, and to write.
 When full: the poker waits. A Prometheus that does not answer costs this turn; the next one comes.
-Stops: at once.
+Stops: immediately.
 
 What it writes is journaled like everything in the api: a cycle decided on it can be decided again.
 """

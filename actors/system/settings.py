@@ -47,7 +47,7 @@ class SystemSettings:
     have changed since they were loaded.
     `post` asks extenders.
     `uid_seed`: instead of `seed` for uids and generated names, where others of that seed are there already.
-    `news_delay_s`: with faults, watchers hear of changes up to so much later.
+    `news_delay_s`: with faults, watchers see changes up to so much later.
     `default_duration_s`: how long a pod runs that does not say (0: for ever).
     `gateway` has the api served over HTTP; `budgets` keeps the statuses of PodDisruptionBudgets up.
     Without `scheduler` nothing is scheduled here, without `default_scheduler` no pod of Kubernetes' own scheduler,

@@ -48,8 +48,8 @@ LOOK_AGAIN_S = 0.1
 class System(Wiring):
     """One scheduler with its api, agents and controllers, on one journal, which it does not close.
 
-    Raises ConfigError at once for a bad configuration. `decider` replaces the core (tests); `objects` is the table of
-    what is decoded, where others than its actors read the same.
+    Raises ConfigError immediately for a bad configuration. `decider` replaces the core (tests); `objects` is the table
+    of what is decoded, where others than its actors read the same.
     """
 
     def __init__(

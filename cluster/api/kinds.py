@@ -112,7 +112,7 @@ VOLCANOS: Final[Mapping[str, str]] = {row.resource: row.key for row in _ROWS if 
 """The keys of Volcano's kinds, by the names of their CustomResourceDefinitions."""
 
 MAKERS: Final = frozenset(row.key for row in _ROWS if row.makes)
-"""Keys of the kinds of which controllers make pods, or makers of pods."""
+"""Keys of the kinds from which controllers make pods, or makers of pods."""
 
 _BY_TYPE: Final[dict[tuple[object, object], Kind]] = {
     (api_version, row.kind): row for row in _ROWS for api_version in (row.api_version, *row.also, *row.elsewhere)

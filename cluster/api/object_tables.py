@@ -366,7 +366,7 @@ class ObjectTables:
         """Take the outbox."""
         taken, self.outbox = self.outbox, []
         # Old bytes are rarely read once all have heard of the next: they make room. Not before: in a moment of virtual
-        # time the node agents have written again when controllers hear of the change that they answered to.
+        # time the node agents have written again when controllers see the change that they answered to.
         for blob in self._superseded:
             self._written.forget(blob)
         self._superseded.clear()

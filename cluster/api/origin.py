@@ -62,8 +62,8 @@ def as_new(obj: Object) -> Object:
 def unfinished(objects: Iterable[Object]) -> list[Delete]:
     """Return the deletions that go on once all objects are in: those that a cluster had begun.
 
-    A namespace empties itself, an owner waits for its dependents, a pod that runs nowhere goes at once; one that runs
-    is its node agent's to end. All of them must be there first.
+    A namespace empties itself, an owner waits for its dependents, a pod that runs nowhere goes immediately; one that
+    runs is its node agent's to end. All of them must be there first.
     """
     return [_deletion(obj) for obj in objects if section(obj, "metadata").get("deletionTimestamp") and is_recorded(obj)]
 

@@ -79,7 +79,7 @@ class FoundObject(NamedTuple):
 
 
 class FoundRecord(Struct):
-    """A record of which only the status will change: the rest of `obj` is read-only.
+    """A record whose status alone will change: the rest of `obj` is read-only.
 
     Unless it is settled `whole`: any write may change any part of it, to what a schema says.
     """

@@ -134,7 +134,7 @@ class DaemonPlanner:
                 plan.remove.append(old)
             else:
                 beside += 1
-        # where the old pod does not work, a new one costs nothing and may come at once
+        # where the old pod does not work, a new one costs nothing and may come immediately
         plan.new += [*first, *others[: max(most - beside, 0)]]
 
 

@@ -32,7 +32,7 @@ from pumice.core.objects.queue import is_counted
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
-from pumice.core.state.echoes import Recurrence, waits
+from pumice.core.state.no_op_cycles import Recurrence, waits
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
 from pumice.storage.shared_objects import SharedObjects
@@ -68,7 +68,7 @@ def _is_over(view: View, key: str) -> bool:
     return job is None or view.jobs.counts[:, job.row].sum() == view.jobs.counts[OVER, job.row].sum()
 
 
-AT_ONCE: Final = -inf
+IMMEDIATELY: Final = -inf
 _WATCHED: Final = frozenset(WATCHED)
 _UNWORDED: Final = ("PodGroup", "Queue")
 """Kinds whose changes alone do not make a cycle say otherwise why pods wait."""
@@ -100,7 +100,7 @@ class Kernel:
         self._due: float | None = None
         self._wake_at: float | None = None
         self._recurrence, self._in_vain = Recurrence(), False
-        self._again = self._echo = self._settled = False
+        self._again = self._may_be_no_op = self._settled = False
         self._stirred = self._worded = self._moved = True
         self._decision: CycleResult | None = None
         self._newest: tuple[CycleClock, Carry] | None = None
@@ -128,7 +128,7 @@ class Kernel:
         return self.store.apply(request, now)
 
     def begin(self) -> None:
-        """Take the present objects as old: all machines list them, and none hears of them as news."""
+        """Take the present objects as old: all machines list them, and none sees them as changes."""
         self.store.log.forget_all(self.store.revision)
         for kind in WATCHED:
             for _, record in self.store.tables.of_kind(kind):
@@ -183,17 +183,17 @@ class Kernel:
     # --- cycles
 
     def cycle_due(self) -> float | None:
-        """Return when a reason for the next cycle comes, which may be `AT_ONCE`; None for not before a change."""
+        """Return when a reason for the next cycle comes, which may be `IMMEDIATELY`; None before a change comes."""
         if self._again or self.view.version > self._seen:
-            return AT_ONCE
+            return IMMEDIATELY
         return None if self._in_vain else self._wake_at
 
     def decide(self, now: float) -> CycleResult | None:
         """Run a cycle; None when no input of a decision has changed, so that the result is known."""
         self.cycle += 1
         idle = self._settled and not (self._wake_at and self._wake_at <= now)
-        idle = idle and ((self._echo and self.view.version == self._seen) or self._is_still())
-        self._again = self._echo = False
+        idle = idle and ((self._may_be_no_op and self.view.version == self._seen) or self._is_still())
+        self._again = self._may_be_no_op = False
         if idle:
             self._seen = self.view.version
             return None
@@ -218,7 +218,7 @@ class Kernel:
         return result
 
     def _has_waiting(self) -> bool:
-        """Return whether a pod waits of which a cycle says why: one without a gate."""
+        """Return whether a pod without a gate waits: a cycle says why."""
         jobs = self.view.jobs
         return bool((jobs.counts[TaskStatus.PENDING] > jobs.gated).any())
 
@@ -243,4 +243,4 @@ class Kernel:
         words |= self._options.wordless and self._moved and self._has_waiting()
         # a mere message wakes the scheduler, though it decides the same again unless it goes on from elsewhere;
         # where nothing had stirred, it was said before
-        self._again = self._echo = words
+        self._again = self._may_be_no_op = words

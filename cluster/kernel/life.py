@@ -37,7 +37,7 @@ ROUNDS: Final = 10_000
 """Rounds in one moment; more is a world that talks to itself."""
 
 Hears = Callable[[Mutation, float], None]
-"""Hears of a change and of its time; `Kernel.decoded` has its object."""
+"""Receives a change and its time; `Kernel.decoded` has its object."""
 Decided = Callable[[CycleResult, float], None]
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.replies import ApiReply
     from pumice.storage.shared_objects import SharedObjects
 
-AT_ONCE: Final = 1 << 30
+WHOLE_LOG: Final = 1 << 30
 
 
 class Api(Protocol):
@@ -62,7 +62,7 @@ class StoreApi:
         log, kinds = self._store.log, turns.kinds
         more = log.head(kinds) > since
         while more:
-            found = log.read(since, kinds, AT_ONCE)
+            found = log.read(since, kinds, WHOLE_LOG)
             turns.tell(found.events, self._objects.unpack)
             since, more = found.revision, found.more
         return since

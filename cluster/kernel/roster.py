@@ -51,7 +51,7 @@ class Surroundings:
 
     `unpack` decodes an object. `start_delay_s`, `default_duration_s`: of pods that do not say. `fixes` gives the names
     of Volcano's defects that are mended now. `agents`: whether nodes are simulated. `served`: clients see the cluster
-    over HTTP, and agents of others may join it. `aloud`: Events about workloads are written, since somebody may read
+    over HTTP, and agents of others may join it. `aloud`: Events about workloads are written, since a client may read
     them. `event_ttl_s`: how long Events are kept. `scheduler`: whether one runs here.
     """
 

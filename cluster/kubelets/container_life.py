@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The containers of a pod on its node: one after the other or together, ended and started again (source: the kubelet).
 
-Pure, and on the clock that it is given. A container that ends is started again at once the first time; after that it
-waits from its end, 10 s the second time and twice as long each time, 5 min at most, and from 10 s again once it has run
-for more than 10 min.
+Pure, and on the clock that it is given. A container that ends is started again immediately the first time; after that
+it waits from its end, 10 s the second time and twice as long each time, 5 min at most, and from 10 s again once it has
+run for more than 10 min.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ContainerTrigger(StrEnum):
     STARTED = "started"  # for the first time or again
     EXITED = "exited"  # by itself
     KILLED = "killed"  # the node stops it
-    HELD_BACK = "held back"  # it is to be started again, but not at once
+    HELD_BACK = "held back"  # it is to be started again, but not immediately
     GIVEN_UP = "given up"  # its pod stops: it is not started again
     SEEN_RUNNING = "seen running"  # the api says so
     SEEN_ENDED = "seen ended"
@@ -60,7 +60,7 @@ CONTAINER_LIFE: Final = LifeCycle(
         (_S.WAITING, _T.SEEN_WAITING): _S.BACKOFF,
         (_S.RUNNING, _T.EXITED): _S.ENDED,
         (_S.RUNNING, _T.KILLED): _S.ENDED,
-        (_S.ENDED, _T.STARTED): _S.RUNNING,  # the first time it is started again at once
+        (_S.ENDED, _T.STARTED): _S.RUNNING,  # the first time it is started again immediately
         (_S.ENDED, _T.HELD_BACK): _S.BACKOFF,
         (_S.BACKOFF, _T.STARTED): _S.RUNNING,
         (_S.BACKOFF, _T.GIVEN_UP): _S.ENDED,
@@ -70,8 +70,8 @@ CONTAINER_LIFE: Final = LifeCycle(
 
 
 class AskedContainer(NamedTuple):
-    """Request for a container. `again`: when it is restarted; `first`: before the others; `aside`: it keeps running
-    beside them.
+    """Request for a container. `again`: when it is restarted; `first`: before the others; `is_sidecar`: it keeps
+    running beside them.
 
     `heeds`: it ends soon, and well, after SIGTERM.
     """
@@ -81,7 +81,7 @@ class AskedContainer(NamedTuple):
     plan: Plan
     again: str
     first: bool = False
-    aside: bool = False
+    is_sidecar: bool = False
     heeds: bool = False
 
 
@@ -183,7 +183,7 @@ class PodContainers(Struct):
             if run.state is ContainerState.WAITING:
                 _start(run, now)
             # a sidecar does not hold up the containers after it
-            if container.aside:
+            if container.is_sidecar:
                 continue
             if run.state is not ContainerState.ENDED:
                 return False
@@ -221,7 +221,7 @@ class PodContainers(Struct):
     def phase(self) -> str:
         """Return the phase of the pod (source: the kubelet's `getPhase`)."""
         if self.over:
-            wrong = self.too_long or any(failed(run) for container, run in self.both() if not container.aside)
+            wrong = self.too_long or any(failed(run) for container, run in self.both() if not container.is_sidecar)
             return "Failed" if wrong or self._waits(any) else "Succeeded"
         return "Pending" if self._waits(all) else "Running"
 

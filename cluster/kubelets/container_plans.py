@@ -21,7 +21,7 @@ from pumice.cluster.kubelets.container_life import (
 )
 from pumice.core.objects.metadata import Object, parse_time, section
 
-AT_ONCE: Final = Plan(0.0)
+IMMEDIATE: Final = Plan(0.0)
 
 
 def read_life(pod: Object, duration_s: float) -> PodContainers | None:
@@ -46,17 +46,17 @@ def read_life(pod: Object, duration_s: float) -> PodContainers | None:
 
 
 def _container(each: Object, plan: Plan | None, policy: str, otherwise: Plan, *, first: bool) -> AskedContainer:
-    aside = first and each.get("restartPolicy") == ALWAYS
-    again = ALWAYS if aside else ON_FAILURE if first and policy == ALWAYS else policy
+    is_sidecar = first and each.get("restartPolicy") == ALWAYS
+    again = ALWAYS if is_sidecar else ON_FAILURE if first and policy == ALWAYS else policy
     if plan is None:
         # an unknown program takes the time of its pod and ends for good; an init container takes none
-        plan = Plan(FOR_EVER) if aside or serves(each) else AT_ONCE if first else otherwise
+        plan = Plan(FOR_EVER) if is_sidecar or serves(each) else IMMEDIATE if first else otherwise
         again = NEVER
     elif plan.works:
         again = NEVER if not plan.exit_code else again
         plan = plan.working(otherwise.lasts_s)
     name, image = str(each.get("name")), str(each.get("image") or "")
-    return AskedContainer(name, image, plan, again, first, aside, heeds(each))
+    return AskedContainer(name, image, plan, again, first, is_sidecar, heeds(each))
 
 
 def _found(containers: tuple[AskedContainer, ...], status: Object, deadline_s: Any) -> PodContainers:
@@ -102,7 +102,7 @@ def _ended(state: Object) -> ContainerEnd | None:
 def foreseen(life: PodContainers) -> tuple[float, int]:
     """Return for how many seconds the pod is Running, and how it ends; 0 seconds when it never ends."""
     for container in life.containers:
-        if container.first and not container.aside and container.plan.exit_code:
+        if container.first and not container.is_sidecar and container.plan.exit_code:
             return 0.0, 0  # it never runs
     main = [container for container in life.containers if not container.first]
     again = any(each.again == ALWAYS or (each.again == ON_FAILURE and each.plan.exit_code) for each in main)

@@ -231,7 +231,7 @@ def _duration(meta: Object, annotations: dict[str, str], default_s: float) -> fl
     if given is not None and given >= 0:
         return given
     owners: list[Object] = meta.get("ownerReferences") or []
-    # what a workload keeps up has no end of its own: it would be replaced at once, for ever
+    # what a workload keeps up has no end of its own: it would be replaced immediately, for ever
     return 0.0 if any(owner["kind"] in _KEPT_UP for owner in owners) else default_s
 
 

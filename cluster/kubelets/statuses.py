@@ -62,13 +62,13 @@ def added_status(container: AskedContainer, each: ContainerRun) -> Object:
 
 def _status(run: PodRun, container: AskedContainer, each: ContainerRun) -> Object:
     runs = each.state is ContainerState.RUNNING
-    done = container.first and not container.aside and each.state is ContainerState.ENDED and not failed(each)
+    done = container.first and not container.is_sidecar and each.state is ContainerState.ENDED and not failed(each)
     return {
         "name": container.name,
         "image": container.image,
         "imageID": "",
         # an init container is ready once it has ended well, as the kubelet reports it
-        "ready": (runs and not (container.first and not container.aside)) or done,
+        "ready": (runs and not (container.first and not container.is_sidecar)) or done,
         "started": runs,
         "restartCount": each.restarts,
         "state": _state(run, container, each),
@@ -109,7 +109,7 @@ def _life_conditions(run: PodRun, life: PodContainers, at: str) -> Sequence[Obje
     lacking = [
         each.name
         for each, its in life.both()
-        if (each.aside or not each.first) and its.state is not ContainerState.RUNNING
+        if (each.is_sidecar or not each.first) and its.state is not ContainerState.RUNNING
     ]
     unready = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(lacking)}]"}
     if phase in ENDED_PHASES:
@@ -117,7 +117,7 @@ def _life_conditions(run: PodRun, life: PodContainers, at: str) -> Sequence[Obje
     first = [
         each.name
         for each, its in life.both()
-        if each.first and not each.aside and (its.state is not ContainerState.ENDED or failed(its))
+        if each.first and not each.is_sidecar and (its.state is not ContainerState.ENDED or failed(its))
     ]
     waits: Object = {"type": "Initialized", "status": "True"}
     if first:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evictions from nodes with NoExecute taints, for all pods (source: Kubernetes' `tainteviction` controller).
 
-A pod that does not tolerate all of them goes at once; one with a `tolerationSeconds` in its tolerations goes when the
-shortest of these has passed since the taint was noticed. A taint that is taken away in time takes the eviction back.
+A pod that does not tolerate all of them goes immediately; one with a `tolerationSeconds` in its tolerations goes when
+the shortest of these has passed since the taint was noticed. A taint that is taken away in time takes the
+eviction back.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     Steps = Generator["DryRun", "Candidate | None", None]
 
-# --- Victims on many nodes at once
+# --- Victims on many nodes together
 # For trials in which no plugin has anything to simulate and every plugin can say of a batch who may be evicted; the
 # answers are those of node after node, float by float. One after the other, `bench preempt` takes 9 times as long;
-# where that is needed, asking about the candidates of all nodes at once still saves a fifth (`bench
+# where that is needed, asking about the candidates of all nodes in one batch still saves a fifth (`bench
 # preemptAffinity`).
 
 # --- Findings

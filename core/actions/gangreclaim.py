@@ -39,7 +39,7 @@ def execute(session: Session) -> None:
         while jobs:
             job = jobs.pop()
             pending = eviction.pending(job)
-            # About all pending tasks at once (gangreclaim.go); reclaim asks task by task.
+            # About all pending tasks together (gangreclaim.go); reclaim asks task by task.
             if not pending or session.points.preemptive(queue, pending):
                 eviction.run(job, pending)
             else:

@@ -339,7 +339,7 @@ class KubeNominations:
             self._carry.plugins[NAME] = dict(self._unseen)
 
 
-AT_ONCE: Final = 20
+MOST_A_CYCLE: Final = 20
 """For so many pods room is made in one cycle: each may take as long as placing a thousand, and others wait."""
 UNSCHEDULABLE: Final = "Unschedulable"
 PREEMPTED: Final = "preempted by a pod of higher priority"
@@ -368,7 +368,7 @@ class OneByOne:
     def take_all(self) -> None:
         """Place pods one after the other until much room has been made: the decisions cause the next cycle."""
         for task in self._pods:
-            if self._rooms_made == AT_ONCE:
+            if self._rooms_made == MOST_A_CYCLE:
                 break
             self._take(task)
 

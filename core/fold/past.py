@@ -87,7 +87,7 @@ class Flights:
         return True
 
 
-# --- Changes that one cycle sees at once
+# --- Changes that one cycle sees together
 # Of an object that changed several times, a view need only see the last.
 
 Key = tuple[str, str, str]

@@ -35,7 +35,7 @@ class FailedAnswers(Struct, frozen=True, gc=False, array_like=True):
 class ClaimedDevices(Struct, frozen=True, gc=False):
     """The devices that a resource claim ("namespace/name") gets: (request, driver, pool, device) each.
 
-    Without devices the claim has its own already and only hears of one more pod. `node`: where they can be used, "" for
+    Without devices the claim has its own already and only gets one more pod. `node`: where they can be used, "" for
     everywhere.
     """
 

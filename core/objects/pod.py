@@ -351,6 +351,6 @@ _STATE = Task.__struct_fields__.index("status")
 
 
 def read_state(task: Task, pod: Object) -> Task:
-    """Return the task of a pod of which only the state has changed since this task, as `read_task` would."""
+    """Return the task of a pod whose state alone has changed since this task, as `read_task` would."""
     fields: tuple[Any, ...] = (*astuple(task)[:_STATE], *pod_state(pod))
     return Task(*fields)

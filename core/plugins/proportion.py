@@ -57,8 +57,8 @@ def fill(basin: Basin) -> tuple[FloatArray, bool]:
     """Return (deserved, float64 [dimension, queue]; whether anything was poured at all).
 
     A pass reads what remained at its start, so the order of queues has no say but in the last bit of a sum: sums run in
-    queue order. Source: Volcano's proportion, with Resources per queue; here every step is done for all queues at once,
-    with the same operations.
+    queue order. Source: Volcano's proportion, with Resources per queue; here every step is done for all queues
+    together, with the same operations.
     """
     remaining, deserved = basin.total.tolist(), np.zeros(basin.request.shape)
     # Computed once: no pass changes what a queue may have or asks for.
@@ -533,7 +533,7 @@ class Proportion(BuiltInPlugin):
         """Vote whether minResources + allocated + inqueue - elastic is within the real capability, and the queue is
         open.
 
-        A Permit charges at once
+        A Permit charges immediately
         (fix enqueue-charges-once: admission does).
         """
         queue = self._session.queue_of(job)

@@ -89,7 +89,7 @@ class LastEvents:
 
 @memory(NO_PARTS)
 def _last_events(_nothing: None) -> LastEvents:
-    """Return what the last cycle of this view told of jobs that were not admitted."""
+    """Return what the last cycle of this view said about jobs that were not admitted."""
     return LastEvents()
 
 
@@ -106,7 +106,7 @@ class AdmissionAnswers:
     """The jobs that were not admitted in a session, and why.
 
     A thousand waiting jobs are rejected in a few groups, and in most cycles no one reads why: so groups are kept, and
-    spread over the jobs when somebody reads. That takes a third off a small cycle with 1,000 waiting jobs.
+    spread over the jobs when a reader asks. That takes a third off a small cycle with 1,000 waiting jobs.
     """
 
     def __init__(self, session: Session) -> None:

@@ -284,7 +284,7 @@ class Session:
         placed = self.nodes.add(node, task, status)
         for handler in self.points.on_allocate:
             if (said := handler(task, node)) is not None:
-                placed, self.objection = False, said  # all handlers hear of it, then one rollback undoes all
+                placed, self.objection = False, said  # all handlers see it, then one rollback undoes all
         return placed
 
     def unplace(self, task: Task) -> None:

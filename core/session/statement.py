@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reversible list of operations. Source: Volcano `framework/statement.go`.
 
-An operation changes the session at once: job and node columns, then the event handlers. Discard undoes in reverse;
+An operation changes the session immediately: job and node columns, then the event handlers. Discard undoes in reverse;
 commit turns allocations into binds and evictions into evicts. Nothing leaves the session before commit.
 """
 

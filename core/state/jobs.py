@@ -119,8 +119,8 @@ class JobTable:
     int32 queue row or NO_QUEUE; `reported` int32 [phase, running, succeeded, failed; job] and `announced` bool (has the
     Scheduled condition of a ready job): what the PodGroup's status says already.
 
-    `aside`: the row of all jobs that no session can be concerned with any more; these are neither in order nor among
-    the handles.
+    `ended_row`: the row of all jobs that no session can be concerned with any more; these are neither in order nor
+    among the handles.
     """
 
     VECTORS = ("allocated", "pending", "total", "minimum")
@@ -145,7 +145,7 @@ class JobTable:
         self._order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._created = 0  # so many jobs, ever
         self._stale = 0  # so many jobs have come or gone since
-        self.aside = NO_ROW
+        self.ended_row = NO_ROW
         self.queue_count = 0
         self.allocated: FloatArray = np.zeros((4, 16))
         self.pending: FloatArray = np.zeros((4, 16))
@@ -193,7 +193,7 @@ class JobTable:
         # A snapshot has seen it: sessions keep the old one, unchanged.
         if job.epoch != self.epoch:
             job = self.by_key[key] = job.copy(self.epoch)
-            if job.row != self.aside:
+            if job.row != self.ended_row:
                 self.handles[job.row] = job
                 self.changed.add(job.row)
         return job
@@ -225,7 +225,7 @@ class JobTable:
         return job
 
     def in_key_order(self) -> npt.NDArray[np.intp]:
-        """Return the rows of all jobs by "namespace/name", except those that were laid aside."""
+        """Return the rows of all jobs by "namespace/name", except those that are retired."""
         if self._stale > FEW:
             self._order = np.array(self._rows_by_key, dtype=np.intp)
         self._stale = 0
@@ -233,22 +233,22 @@ class JobTable:
 
     def is_over(self, job: Job) -> bool:
         """Return whether the job has no PodGroup and all its tasks have ended."""
-        if job.spec is not None or job.row == self.aside:
+        if job.spec is not None or job.row == self.ended_row:
             return False
         return 0 < self._counts_at[SUCCEEDED][job.row] + self._counts_at[FAILED][job.row] == len(job.tasks)
 
-    def lay_aside(self, key: str) -> None:
+    def retire(self, key: str) -> None:
         """Move a job to the row of ended jobs."""
-        if self.aside == NO_ROW:
-            self.aside = self._take_row()
-        self.by_key[key] = Job(self.aside, key, self.epoch)
+        if self.ended_row == NO_ROW:
+            self.ended_row = self._take_row()
+        self.by_key[key] = Job(self.ended_row, key, self.epoch)
 
     def release_if_empty(self, job: Job) -> None:
         """Forget a job with neither PodGroup nor tasks."""
         if job.spec is not None or job.tasks:
             return
         del self.by_key[job.key]
-        if job.row == self.aside:
+        if job.row == self.ended_row:
             return
         for name in (*self.VECTORS, *self.PLAIN):
             getattr(self, name)[..., job.row] = 0

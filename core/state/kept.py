@@ -149,14 +149,14 @@ class KeptColumns:
 
     def __init__(self, tasks: KeepableTable, nodes: KeepableTable, jobs: KeepableTable) -> None:
         self._tables = tasks, nodes, jobs
-        self._resting: list[Lease | None] = [None, None]
+        self._leases: list[Lease | None] = [None, None]
 
     def note(self, *, moved: bool) -> None:
         """Note that a snapshot is taken: rows that change from here on it does not see. `moved`: of nodes."""
         if moved:
-            self._resting = [None, None]
+            self._leases = [None, None]
         for place, table in enumerate(self._tables):
-            for lease in self._resting:
+            for lease in self._leases:
                 if lease is not None:
                     (lease.tasks, lease.nodes, lease.jobs)[place].stale.update(table.changed)
             table.changed.clear()
@@ -165,14 +165,14 @@ class KeptColumns:
         """Lend columns to one session; a lease that never came back is replaced. `checks`: compare them with copies;
         raises KeptColumnsError.
         """
-        older, newer = self._resting
+        older, newer = self._leases
         tables = self._tables
         if older is None or older.is_out:
             lease = Lease(*[copied(table) for table in tables])
         else:
             parts = zip((older.tasks, older.nodes, older.jobs), tables, strict=True)
             lease = Lease(*[brought_up(copies, table) for copies, table in parts])
-        self._resting = [newer, lease]
+        self._leases = [newer, lease]
         if checks:
             self._demand_equal(lease)
         return lease

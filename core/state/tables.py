@@ -14,8 +14,8 @@ from pumice.core.objects.pod_group import PodGroupSpec, read_pod_group, renewed_
 from pumice.core.objects.queue import Queue, is_counted, read_queue
 from pumice.core.resources import Resource
 from pumice.core.state.dimensions import Dimensions
-from pumice.core.state.echoes import Echoes, only_echoes
 from pumice.core.state.jobs import NO_QUEUE, JobTable
+from pumice.core.state.no_op_cycles import ChangesSinceCycle, is_no_op
 from pumice.core.state.nodes import NodeTable
 from pumice.core.state.snapshot import AssumedPods, ResidentChanges
 from pumice.core.state.sources import limits_of
@@ -323,7 +323,7 @@ class ViewTables:
         self._fitted = 0  # so many dimensions have room
         self._assumed = AssumedPods()  # binds in flight
         self._evicting: set[str] = set()  # pod keys of evictions in flight
-        self._echoes = Echoes(stirred=True)
+        self._changes_since_cycle = ChangesSinceCycle(stirred=True)
 
     @property
     def node_tasks(self) -> dict[str, dict[str, Task]]:
@@ -340,11 +340,11 @@ class ViewTables:
         """Return how many binds and evictions are on their way."""
         return len(self._assumed), len(self._evicting)
 
-    def hears_itself(self, said: CycleSaid) -> bool:
+    def next_is_no_op(self, said: CycleSaid) -> bool:
         """Return whether only the cycle's own writes have come since the last call: another cycle would be a no-op."""
         # The next question is about what comes from now on.
-        echoes, self._echoes = self._echoes, Echoes()
-        return only_echoes(self, echoes, said)
+        changes, self._changes_since_cycle = self._changes_since_cycle, ChangesSinceCycle()
+        return is_no_op(self, changes, said)
 
     def _end_flight(self, key: str) -> None:
         self._assumed.drop(key)
@@ -354,9 +354,9 @@ class ViewTables:
         self._volumes.note(task)
         self._fit_dimensions()
         job = self.jobs.by_key.get(task.job)
-        if job is not None and job.row == self.jobs.aside:
+        if job is not None and job.row == self.jobs.ended_row:
             if task.status in COMPLETED_STATUSES:
-                self._put_aside(task)
+                self._retire_task(task)
                 return
             self._take_back(job.key)
         task.row = self.tasks.take_row()
@@ -380,31 +380,31 @@ class ViewTables:
         self._take_back(key)
         heard = self.groups.apply_pod_group(obj, deleted)
         self._fit_dimensions()
-        self._lay_aside(key)
+        self._retire_job(key)
         return heard
 
-    def _put_aside(self, task: Task) -> None:
+    def _retire_task(self, task: Task) -> None:
         job = self.jobs.writable(task.job)
-        self.tasks.lay_aside(task, task.status, job.row)
+        self.tasks.retire(task, task.status, job.row)
         job.put(task)
         self.jobs.count(job, task, task.status, 1)
 
-    def _lay_aside(self, key: str) -> None:
-        """Lay a job aside whose PodGroup has gone and whose pods have ended: it is in no session, and takes no room in
+    def _retire_job(self, key: str) -> None:
+        """Retire a job whose PodGroup has gone and whose pods have ended: it is in no session, and takes no room in
         the columns that every session copies, until its PodGroup comes again or its last pod has gone.
         """
         job = self.jobs.by_key.get(key)
         if job is not None and self.jobs.is_over(job):
             tasks = list(job.tasks.values())
             self._take_all_out(tasks)
-            self.jobs.lay_aside(key)
+            self.jobs.retire(key)
             for task in tasks:
                 self._put_in(replace(task))  # its row is known to snapshots
 
     def _take_back(self, key: str) -> None:
-        """Take back a laid-aside job that may be in a session again."""
+        """Take back a retired job that may be in a session again."""
         job = self.jobs.by_key.get(key)
-        if job is not None and job.row == self.jobs.aside:
+        if job is not None and job.row == self.jobs.ended_row:
             tasks = list(job.tasks.values())
             self._take_all_out(tasks)
             for task in tasks:

@@ -25,15 +25,15 @@ class TaskTable:
     `resides[row]` is the name of the node on which the task is counted, "" for none; the node itself may not have
     been seen yet.
 
-    `aside`: rows that tasks share when their job has nothing left to decide, one for each status; `laid_aside` are so
+    `ended_rows`: rows that tasks share when their job has nothing left to decide, one for each status; `retired` are so
     many.
     """
 
     def __init__(self) -> None:
         self.rows = Rows()
         self.changed: set[int] = set()  # see core/state/kept.py
-        self.aside: dict[int, int] = {}
-        self.laid_aside = 0
+        self.ended_rows: dict[int, int] = {}
+        self.retired = 0
         self.by_key: dict[str, Task] = {}
         self.handles: list[Task | None] = []
         self.resides: list[str] = []
@@ -66,22 +66,22 @@ class TaskTable:
         self.by_key[task.key] = self.handles[task.row] = task
         self.changed.add(task.row)
 
-    def lay_aside(self, task: Task, status: int, job: int) -> None:
+    def retire(self, task: Task, status: int, job: int) -> None:
         """Enter an ended task in the row of its like; `job` is the row of their jobs."""
-        row = self.aside.get(status)
+        row = self.ended_rows.get(status)
         if row is None:
-            row = self.aside[status] = self.take_row()
+            row = self.ended_rows[status] = self.take_row()
             self.status_at[row], self.job_at[row], self.node_at[row] = status, job, NOWHERE
         task.row = row
         self.by_key[task.key] = task
-        self.laid_aside += 1
+        self.retired += 1
 
     def release(self, task: Task) -> None:
         """Forget a task and free its row."""
         del self.by_key[task.key]
         # The row stays: other ended tasks share it.
-        if task.row in self.aside.values():
-            self.laid_aside -= 1
+        if task.row in self.ended_rows.values():
+            self.retired -= 1
             return
         self.handles[task.row] = None
         self.changed.add(task.row)

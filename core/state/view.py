@@ -68,7 +68,7 @@ def _check_jobs(view: View, jobs: Iterable[Job]) -> list[str]:
     broken: list[str] = []
     statuses, owners, columns = view.tasks.status_at, view.tasks.job_at, view.jobs.counts
     for job in jobs:
-        if job.row == view.jobs.aside:
+        if job.row == view.jobs.ended_row:
             continue  # it shares its columns
         counted = [0] * COUNT
         for task in job.tasks.values():
@@ -140,7 +140,7 @@ def _check_places(view: View, places: Iterable[int]) -> list[str]:
             broken.append(f"task {_key(task)} is counted on {home} but its column says {named}")
         if home and (task is None or home not in node_tasks or task.key not in node_tasks[home]):
             broken.append(f"task {_key(task)} is not among the tasks of its node {home}")
-    if len(tasks.by_key) != len(handles) - handles.count(None) + tasks.laid_aside:
+    if len(tasks.by_key) != len(handles) - handles.count(None) + tasks.retired:
         broken.append(f"{len(tasks.by_key)} tasks by name are not those by row")
     return broken
 
@@ -253,7 +253,7 @@ class View(ViewTables):
         elif kind:
             self.others.apply(str(kind), obj, deleted=deleted)
             self._follow(str(kind), obj)
-        self._echoes.heard(heard)
+        self._changes_since_cycle.note(heard)
         self.version += 1
 
     def _follow(self, kind: str, obj: Object) -> None:
@@ -287,7 +287,7 @@ class View(ViewTables):
         if key in self._evicting and TASK_LIFE.step(task.status, TaskTrigger.EVICT) is None:
             self._evicting.discard(key)
         # A pod that asks for the same keeps its row: only its status and node are counted anew.
-        if known is not None and task.asks_as(known) and known.row not in self.tasks.aside.values():
+        if known is not None and task.asks_as(known) and known.row not in self.tasks.ended_rows.values():
             self._renew(known, task)
         else:
             if known is not None:
@@ -295,7 +295,7 @@ class View(ViewTables):
             self._put_in(task)
         # It may be the last pod of a job without a PodGroup.
         if task.status in COMPLETED_STATUSES:
-            self._lay_aside(task.job)
+            self._retire_job(task.job)
 
     def _renew(self, known: Task, task: Task) -> None:
         """Renew a pod in the same row of the same job: only differing parts are counted anew."""
@@ -411,7 +411,7 @@ class View(ViewTables):
 
     def _recount(self, task: Task) -> None:
         self._move(task)
-        self._echoes.stirred = True
+        self._changes_since_cycle.stirred = True
         self.version += 1
 
     def assume(

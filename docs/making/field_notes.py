@@ -42,7 +42,7 @@ NOTES: Final[dict[str, str]] = {
             "pending": "Pod groups that are not let in yet.",
             "running": "Pod groups that run.",
             "completed": "Pod groups that are done.",
-            "unknown": "Pod groups of which only some pods run.",
+            "unknown": "Pod groups with some, not all, of their pods running.",
             "reservation": "What is held back for this queue.",
         },
     ),

@@ -47,8 +47,8 @@ NOTHING_TO_MEND = {
     "given to no pod until the whole card is free (`pickFromGroup`)": (
         "kept, with every switch: `pumice explain` names it as the reason of a waiting pod"
     ),
-    "an extender is asked `jobReady` of jobs without pending pods, and told of each image how many nodes had come with "
-    "it when a node came": "nothing hangs on the first; it is told of all nodes that have the image",
+    "an extender is asked `jobReady` of jobs without pending pods, and gets for each image how many nodes had come with it "
+    "when a node came": "nothing hangs on the first; it gets all nodes that have the image",
     "a session over 10,000 nodes and 100,000 running pods takes seconds to open": "see `pumice bench open`",
 }
 

@@ -60,7 +60,7 @@ class Extender(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Some nodes are asked about at once."""
+    """Asks about some nodes, in one batch."""
 
     request_queue_size = 64
 

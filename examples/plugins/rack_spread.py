@@ -1,4 +1,4 @@
-"""Two plugins of one's own: one by a per-node function, one by a column rule over all nodes at once.
+"""Two plugins of one's own: one by a per-node function, one by a column rule over all nodes in one batch.
 
 pumice decide -f cluster.yaml -f queues/ -f work.yaml --plugins-dir plugins --config racks.conf
 """

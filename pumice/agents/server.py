@@ -66,7 +66,7 @@ def build_server(desk: ToolDesk, source: str) -> Server[Any]:
 
 @cache
 def described(tool: type[AgentTool]) -> Tool:
-    """Return what clients are told about a tool."""
+    """Return the description of a tool for clients."""
     schema = msgspec.json.schema(tool)
     definition = schema["$defs"].pop(tool.__name__)
     del definition["title"]  # the name of a class

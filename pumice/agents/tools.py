@@ -54,7 +54,7 @@ class AgentSource:
     def journal(self, instead: str) -> str:
         """Return the journal. Raises InputError, with what to do instead, where there is none."""
         if self.db is None:
-            raise InputError(f"this is told by a journal, and the cluster here is none: {instead}")
+            raise InputError(f"this needs a journal, and the cluster here is not one: {instead}")
         return str(self.db)
 
 

@@ -15,7 +15,7 @@ from pumice.config.input_file import demand_output, note_inputs
 from pumice.errors import absent, demand
 from pumice.questions.adviser.waiting_jobs import waits_at_the_end
 from pumice.questions.report.charts import charts
-from pumice.questions.report.judged import judged_cycles
+from pumice.questions.report.cycle_reasons import reasons_by_cycle
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import RecordedRun, recorded
 from pumice.results import Result
@@ -79,7 +79,7 @@ async def _read(files: list[Path]) -> list[RecordedRun]:
     for number, file in enumerate(files):
         async with await SqliteJournal.open(file, read_only=True) as journal:
             name = file.stem if file.stem not in {run.name for run in runs} else f"{file.stem} ({number + 1})"
-            runs.append(await recorded(journal, name, await judged_cycles(file)))
+            runs.append(await recorded(journal, name, await reasons_by_cycle(file)))
     return runs
 
 

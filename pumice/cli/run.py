@@ -203,7 +203,7 @@ def say_done(terminal: Terminal, summary: RunResult, db: Path) -> None:
 def say_first(settings: ProcessSettings, token: str | None, terminal: Terminal) -> None:
     """Print the remarks that are known before any input is read."""
     path = Path(settings.db)
-    if path.exists():  # a process that was killed at once leaves an empty file
+    if path.exists():  # a process that was killed right after its start leaves an empty file
         if not path.stat().st_size:
             terminal.say(f"{path} is empty: a new journal begins")
         elif looks_like_journal(path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bells: events that are set at their times, by a clock that somebody else moves; and sleeping by them."""
+"""Bells: events that are set at their times, by a clock that another task moves; and sleeping by them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Baseline:
         """Return the requests that make all objects what they were; none when they are.
 
         They are written as they were, without admission and without graceful deletion, as if another server had them:
-        watchers hear of each as of any change.
+        watchers see each as any change.
         """
         present = dict(_records(tables))
         back = [self._again(key) for key in self.objects if key not in present]

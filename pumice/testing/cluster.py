@@ -143,7 +143,7 @@ class ServedCluster:
     def advance(self, seconds: float) -> None:
         """Let virtual time go by: all that is due meanwhile happens, moment by moment, at the cost of its own work.
 
-        Clients (a controller under test) live in real time, and hear of all this when it has happened. Raises
+        Clients (a controller under test) live in real time, and see all this when it has happened. Raises
         InputError on real time.
         """
         if not self.host.is_virtual:
@@ -194,7 +194,7 @@ class ServedCluster:
     # --- the whole
 
     def reset(self) -> None:
-        """Have all objects as they were at the beginning. Watches stay open, and hear of what goes and comes; time does
+        """Have all objects as they were at the beginning. Watches stay open, and report what goes and comes; time does
         not go back.
         """
         self.host.reset()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pumice.testing.options import ClusterOptions
 
 GATEWAY: Final = ("gateway",)
-"""The server hears of changes a little later: it gathers them for its clients."""
+"""The server sees changes a little later: it gathers them for its clients."""
 ROUNDS: Final = 20
 """Resets in a row; more is a cluster that does not come to rest."""
 TURNS: Final = 5
@@ -120,15 +120,15 @@ class Host:
         """Return when all that this moment brought about is done, and the server has it for its clients."""
         self._portal.call(self._settle, ())
 
-    async def _settle(self, aside: tuple[str, ...] = GATEWAY) -> None:
+    async def _settle(self, except_for: tuple[str, ...] = GATEWAY) -> None:
         """The board does not know of a task that was woken and has not run yet; each runs within a few turns, and then
         is on the board or sleeps.
         """
         activity, quiet_turns = self.system.context.activity, 0
         while quiet_turns < TURNS:
-            await activity.wait_quiet(aside)
+            await activity.wait_quiet(except_for)
             await lowlevel.checkpoint()
-            quiet_turns = quiet_turns + 1 if activity.is_quiet(aside) else 0
+            quiet_turns = quiet_turns + 1 if activity.is_quiet(except_for) else 0
 
     # --- time
 

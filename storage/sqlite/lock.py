@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # --- The mark
 # SQLite drops what comes after a broken page of that file without a word. So the last record of every append is noted
 # in the lock file, which is there from the opening to a clean stop. It is written after the append and before any
-# reader hears of it, and not waited for on the disk: it survives a kill, and after a power cut it says too little,
+# reader sees it, and not waited for on the disk: it survives a kill, and after a power cut it says too little,
 # never too much.
 
 _FORM: Final = struct.Struct("<16sQ16s8s")

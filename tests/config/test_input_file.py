@@ -39,7 +39,7 @@ def odd(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("read", [open_input, read_bytes, read_text, demand_file])
-def test_what_is_no_file_is_refused_at_once(odd: Path, read: Callable[[Path], object]) -> None:
+def test_what_is_no_file_is_refused_immediately(odd: Path, read: Callable[[Path], object]) -> None:
     with pytest.raises(OSError, match=r"not a file|Is a directory") as refusal:
         read(odd)
     assert refusal.value.strerror

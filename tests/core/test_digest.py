@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.config.errors import NewerVersionError
-from pumice.core.digest import AT_ONCE, COVERED, VERSION, as_encoded, as_row, covered, digest
+from pumice.core.digest import BATCH, COVERED, VERSION, as_encoded, as_row, covered, digest
 from pumice.core.messages.decisions import (
     Bind,
     BindContext,
@@ -155,7 +155,7 @@ def digested(version: int, *written: list[Any]) -> str:
     return digest(binds, evicts, conditions, groups, queues, version)
 
 
-def all_at_once(version: int, *written: list[Any]) -> str:
+def all_in_one_batch(version: int, *written: list[Any]) -> str:
     """The plain way: everything encoded in one piece."""
     row = as_encoded if version == 1 else as_row
     said = [list(map(row(fields), each)) for fields, each in zip(covered(version), written, strict=True)]
@@ -173,18 +173,18 @@ def many(count: int) -> tuple[list[Any], ...]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("count", [0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE, 2 * AT_ONCE + 1])
+@pytest.mark.parametrize("count", [0, 1, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH, 2 * BATCH + 1])
 def test_records_that_are_encoded_in_pieces_are_digested_as_in_one(version: int, count: int) -> None:
     written = many(count)
-    assert digested(version, *written) == all_at_once(version, *written)
+    assert digested(version, *written) == all_in_one_batch(version, *written)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", range(5))
 def test_every_record_beyond_the_first_piece_counts_in_its_place(version: int, kind: int) -> None:
-    written = many(AT_ONCE + 2)
+    written = many(BATCH + 2)
     found = {digested(version, *written)}
-    for first, second in ((0, AT_ONCE), (AT_ONCE - 1, AT_ONCE), (AT_ONCE, AT_ONCE + 1)):
+    for first, second in ((0, BATCH), (BATCH - 1, BATCH), (BATCH, BATCH + 1)):
         moved = list(written[kind])
         moved[first], moved[second] = moved[second], moved[first]
         found.add(digested(version, *written[:kind], moved, *written[kind + 1 :]))

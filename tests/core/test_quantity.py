@@ -169,7 +169,7 @@ def test_other_values_are_refused(value: object) -> None:
     "text",
     ["1" * 20_000 + "!", "0" * 60_000 + "!", "1." + "1" * 60_000 + "!", "1e" + "1" * 60_000, "1" + "eE" * 30_000 + "!"],
 )
-def test_long_texts_are_refused_at_once(text: str) -> None:
+def test_long_texts_are_refused_immediately(text: str) -> None:
     with pytest.raises(QuantityError) as caught:
         parse_quantity(text)
     assert len(str(caught.value)) < 200

@@ -17,7 +17,7 @@ from pumice.actors.gateway.site import exposed
 from pumice.questions.adviser.answers import answer
 from pumice.questions.adviser.reasons import WaitCode, WaitReason
 from pumice.questions.adviser.waiting_jobs import waits_at_the_end
-from pumice.questions.report.judged import judged_cycles
+from pumice.questions.report.cycle_reasons import reasons_by_cycle
 from tests.pumice.cli.terminal import pumice
 from tests.quality.broken_clusters import CAUSES, broken_cluster
 
@@ -116,7 +116,7 @@ def of_journal(db: Path, at_end: dict[str, dict[str, Any]]) -> Iterator[tuple[st
     names = {row["job"]: row["made_for"] for row in standings}
     assert list(at_end) == list(dict.fromkeys(names.values()))
     at_report = {row.job: plain(row.wait) for row in waits_at_the_end(db)}
-    newest = anyio.run(judged_cycles, db)[-1].reasons
+    newest = anyio.run(reasons_by_cycle, db)[-1].reasons
     for job, wait in by_job(standings).items():
         name = names[job]
         told = {"standings": wait, "queue": queued[job], "top": on_top[job], "run": at_end[name]["wait"]}

@@ -318,7 +318,7 @@ def binds_any_namesake(bind: Any) -> Any:
     return patched
 
 
-def looks_at_once(look: Any) -> Any:
+def looks_without_waiting(look: Any) -> Any:
     """It believes what it read, though the watch has not come as far."""
 
     async def patched(self: Cache, due: Any) -> None:
@@ -331,5 +331,5 @@ def looks_at_once(look: Any) -> Any:
     return patched
 
 
-def longest_at_once(_: int) -> float:
+def longest_delay_first(_: int) -> float:
     return LONGEST_S

@@ -62,7 +62,7 @@ VIEW_BROKEN = ("actors-live",)
 """The cache looks through its view after every cycle, and dies of one that contradicts itself."""
 
 BUGS: dict[str, Bug] = {
-    "an assumed pod is forgotten at once": Bug(replace(View, "assume", always), invariants=("decided-once",)),
+    "an assumed pod is forgotten immediately": Bug(replace(View, "assume", always), invariants=("decided-once",)),
     "a failed bind is not undone in the view": Bug(replace(View, "forget", nothing), invariants=("books-agree",)),
     "a failed bind leaves its room taken": Bug(wrap(View, "forget", defects.keeps_room), invariants=VIEW_BROKEN),
     "a failed bind is never looked at again": Bug(
@@ -165,10 +165,10 @@ BUGS: dict[str, Bug] = {
         wrap(Placement, "bind", defects.binds_any_namesake), TURNS, ("decided",), LARGE
     ),
     "looking again does not wait for the watch": Bug(
-        wrap(Cache, "_look_again", defects.looks_at_once), TURNS, ("looks-again",), LARGE
+        wrap(Cache, "_look_again", defects.looks_without_waiting), TURNS, ("looks-again",), LARGE
     ),
     "a failed bind waits as long as can be": Bug(
-        replace(resync, "delay_s", defects.longest_at_once), invariants=("looks-again",)
+        replace(resync, "delay_s", defects.longest_delay_first), invariants=("looks-again",)
     ),
     "cards that are promised to a pod on its way are given to another": Bug(
         replace(Snapshot, "annotations_of", defects.as_the_api_has_it), "cards", invariants=("within-cards",)

@@ -128,7 +128,7 @@ def test_a_cache_that_hears_of_things_late_is_found(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("pumice.proof.storm.invariants.soon.MOST_GLANCES", 20)
     (violation,) = storm(tmp_path, "trio", "calm", until="1s").violations or []
     assert violation.invariant == "books-agree"
-    assert violation.message.startswith("the cache does not hear of what the api told")
+    assert violation.message.startswith("the cache does not see what the api published")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

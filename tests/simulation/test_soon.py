@@ -61,7 +61,7 @@ def test_a_cache_that_hears_of_things_late_is_found(late_s: float, monkeypatch: 
     late_from(0.4, late_s, monkeypatch)
     (violation,) = simulate(Script(1, (NODE, JOB), faults_end_s=1.0)).violations
     assert violation.invariant == "books-agree"
-    assert violation.words.startswith("the cache does not hear of what the api told")
+    assert violation.words.startswith("the cache does not see what the api published")
 
 
 def test_a_moment_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:

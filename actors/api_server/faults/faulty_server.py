@@ -2,7 +2,7 @@
 """The api server with a bad network before it: `faults` lose, delay, double and refuse requests.
 
 Owns, accepts, sends, stops: as `actors.api_server.server`. What is held back belongs to the network and survives a
-crash of this actor; at the end it is delivered at once.
+crash of this actor; at the end it is delivered immediately.
 """
 
 from __future__ import annotations

@@ -349,7 +349,7 @@ PRINTERS: Final[dict[str, Printer]] = {
         text(
             "VolumeBindingMode",
             filled("volumeBindingMode", "Immediate"),
-            "At once, or when the first pod is placed.",
+            "Immediately, or when the first pod is placed.",
         ),
         text("AllowVolumeExpansion", at("allowVolumeExpansion", bool), "Whether a claim may grow."),
         _AGE,

@@ -30,7 +30,7 @@ ROWS: Final = 10
 SLICE: Final = 100
 """Objects that are decoded and encoded without a breath: a few milliseconds."""
 WHOLE: Final = 512 * 1024
-"""A list of up to so many bytes is answered at once, a larger one in chunks."""
+"""A list of up to so many bytes is answered in one piece, a larger one in chunks."""
 
 
 async def get_object(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:

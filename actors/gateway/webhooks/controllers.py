@@ -23,7 +23,7 @@ from pumice.storage import codec
 if TYPE_CHECKING:
     from pumice.actors.runtime.actor import Passed
 
-AT_ONCE: Final = 16
+MOST_CONCURRENT: Final = 16
 """Number of requests of one controller that webhooks handle at a time."""
 
 
@@ -32,7 +32,7 @@ async def passed(site: Site, requests: Sequence[ApiRequest]) -> list[Passed]:
     found: list[Passed] = [*requests]
     if not site.hooks:
         return found
-    limiter = anyio.CapacityLimiter(AT_ONCE)
+    limiter = anyio.CapacityLimiter(MOST_CONCURRENT)
 
     async def one(place: int, request: ApiRequest) -> None:
         async with limiter:

@@ -110,7 +110,7 @@ class ListedResource(NamedTuple):
 
 class Intake:
     """A sink for all reflectors. It hands out nothing before every resource was listed, or is known not to exist: the
-    first look is at a whole cluster. `burst` is told every pod immediately.
+    first look is at a whole cluster. `burst` receives every pod immediately.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ class Readability:
 
 
 BATCH = 500
-"""Limit of changes on their way to the api at once: all of a large cluster would need double memory."""
+"""Limit of changes on their way to the api at the same time: all of a large cluster would need double memory."""
 
 LOOKS_S = 1.0
 """For so long it is tried out when a scheduler may have looked; a cycle of a large cluster takes a second alone."""

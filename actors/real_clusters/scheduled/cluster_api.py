@@ -208,7 +208,7 @@ def _until() -> float:
 # --- The hearing: changes of the cluster, handed to the api here in their order
 
 BATCH = 500
-"""Limit of changes on their way to the api at once: all of a large cluster would need double memory."""
+"""Limit of changes on their way to the api at the same time: all of a large cluster would need double memory."""
 
 
 class ClusterHearing:

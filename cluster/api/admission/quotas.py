@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResourceQuotas: new objects against those of their namespace, and objects counted for statuses (source: Kubernetes).
 
-What is let in is added to the status at once, so that nothing that comes right after it goes beyond; the quota
+What is let in is added to the status immediately, so that nothing that comes right after it goes beyond; the quota
 controller counts again whenever something changes, and writes only over the status that it has seen.
 """
 

@@ -85,8 +85,8 @@ def _is_supported(status: Object) -> bool:
 
 
 def _of_container(was: Object, its: Object, path: str, *, first: bool) -> list[Cause]:
-    aside = first and was.get("restartPolicy") == "Always"
-    if first and not aside:
+    is_sidecar = first and was.get("restartPolicy") == "Always"
+    if first and not is_sidecar:
         why = "resources for non-sidecar init containers are immutable"
         return [] if _spelled(was) == _spelled(its) else [forbidden_field("spec", why)]
     old, new = section(was, "resources"), section(its, "resources")
@@ -96,7 +96,7 @@ def _of_container(was: Object, its: Object, path: str, *, first: bool) -> list[C
         if not section(old, part).keys() <= section(new, part).keys()
     ]
     if _spelled(was, RESIZABLE) != _spelled(its, RESIZABLE):
-        of = " for sidecar containers" if aside else ""
+        of = " for sidecar containers" if is_sidecar else ""
         found.append(forbidden_field("spec", f"only cpu and memory resources{of} are mutable"))
     return found
 

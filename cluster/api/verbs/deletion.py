@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletion: grace periods, finalizers, and owned objects (Kubernetes' garbage collector).
 
-Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes at once; a placed one is marked with
-a deletion time and stays until its node agent deletes it with grace 0. Dependents go with the last of their owners
+Pods go gracefully, as in Kubernetes: one that was never placed, or has ended, goes immediately; a placed one is marked
+with a deletion time and stays until its node agent deletes it with grace 0. Dependents go with the last of their owners
 ("Background"), before it ("Foreground"), or stay without it ("Orphan").
 """
 

@@ -2,9 +2,9 @@
 """The volume controller as a pure machine: claims get existing volumes, or volumes made for them.
 
 Source: Kubernetes' PersistentVolume controller. A claim whose class waits for its consumer gets a volume once the
-scheduler kept one for it (the volume's claimRef) or chose a node (the claim's annotation). Volumes are made at once,
-for every provisioner but `kubernetes.io/no-provisioner`, and can be reached from every node. A volume whose claim is
-gone is Released, and deleted when its reclaim policy says Delete.
+scheduler kept one for it (the volume's claimRef) or chose a node (the claim's annotation). Volumes are made
+immediately, for every provisioner but `kubernetes.io/no-provisioner`, and can be reached from every node. A volume
+whose claim is gone is Released, and deleted when its reclaim policy says Delete.
 """
 
 from __future__ import annotations

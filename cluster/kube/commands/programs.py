@@ -16,7 +16,7 @@ QUIET: Final = {
     "mv", "nc", "nginx", "httpd", "nslookup", "nvidia-smi", "ping", "ps", "pwd", "rm", "sshd", "sync", "touch",
     "true", "umask", "uname", "unset", "wget", "whoami",
 }  # fmt: skip
-"""They end with 0 at once. What they print depends on what an image holds, and is left out."""
+"""They end with 0 immediately. What they print depends on what an image holds, and is left out."""
 WORK: Final = {
     "accelerate", "deepspeed", "horovodrun", "java", "julia", "jupyter", "make", "mpiexec", "mpirun", "node", "npm",
     "perl", "php", "python", "ruby", "spark-submit", "torchrun", "Rscript",

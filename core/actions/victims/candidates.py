@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # --- Nodes worth a try, by columns
 
 TRIED_FIRST = 2  # nodes that are tried before anything is computed for all of them
-LOOKED_AT_FIRST, LOOKED_AT_MORE = 64, 4  # then so many at once, then so many times as many
+LOOKED_AT_FIRST, LOOKED_AT_MORE = 64, 4  # then so many in one batch, then so many times as many
 
 
 def worth_trying(

@@ -2,7 +2,7 @@
 """Virtual NPUs by MindCluster (Ascend 310P). Source: Volcano `ascend310p/vnpu`.
 
 Assigning takes nothing off a chip within a session: what a pod has counts once the next session reads its annotation
-(the fix npu-chips-once counts it at once).
+(the fix npu-chips-once counts it immediately).
 """
 
 from __future__ import annotations

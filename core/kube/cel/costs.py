@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 SPEND: Final = ""
-"""Under this name, which no expression can say, may stand a counter that hears of the steps, and may stop it."""
+"""Under this name, which no expression can say, may stand a counter that is called for each step, and may stop it."""
 MOST: Final = 100_000
 """Steps of one expression, where no limit is given."""
 _LETTERS: Final = 32

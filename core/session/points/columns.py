@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions over columns: a rule stated once over cells, read for many nodes or for one.
 
-What is asked of all nodes at once costs nanoseconds a node with numpy; what is asked of the one node that was just
+What is asked of all nodes in one batch costs nanoseconds a node with numpy; what is asked of the one node that was just
 touched costs least with plain numbers (LeastAllocated: half a microsecond, more than ten with arrays of one). A rule is
 therefore given as an expression: it learns how to read columns, and answers with a function of where to read them.
 `MANY` reads arrays, `ONE` reads numbers; the operators are the same, and so, to the last bit, is the outcome.

@@ -45,7 +45,7 @@ class JobColumn(Struct, frozen=True):
     """An order of jobs by numbers: the smaller goes first.
 
     `read` gives the numbers by job row, int or float [J]; it is asked at the first comparison, once for each form
-    of the rule. From then on the plugin keeps the array up to date in place: event handlers hear of every placement
+    of the rule. From then on the plugin keeps the array up to date in place: event handlers see every placement
     before the next comparison.
     """
 

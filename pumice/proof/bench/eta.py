@@ -16,7 +16,7 @@ from pumice.questions.eta.runs import EndedRun
 
 DEFAULTS: Final = Parameters(nodes=60, pods=600, gang=8, runs=3)
 KNOWN: Final = 3
-"""Of every so many pods, an earlier run of one like it is known: without any, the futures end at once."""
+"""Of every so many pods, an earlier run of one like it is known: without any, the futures end immediately."""
 
 
 def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:

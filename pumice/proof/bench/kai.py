@@ -93,14 +93,14 @@ def placed(nodes: int, work: list[Object], *, pods: int = 0, lots: int = 1) -> f
 
 
 def refused(nodes: int) -> float:
-    """Return the seconds until a gang for 80 GPUs is told that a full cluster has no room for it."""
+    """Return the seconds until a gang for 80 GPUs gets the answer that a full cluster has no room for it."""
     rounds = full(nodes)
     rounds.add(jobs(1, 10, A_NODE, queue="q0", first=1_000_000))
     for _ in range(MOST_CYCLES):
         result = rounds.cycle()
         if any(one.name == _name(1_000_000) and one.conditions for one in result.pod_groups):
             return rounds.cpu_s
-    raise RuntimeError("the gang was not told that it cannot start")
+    raise RuntimeError("the gang got no answer that it cannot start")
 
 
 def reclaimed(nodes: int, work: list[Object]) -> float:

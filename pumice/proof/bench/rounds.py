@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cycles over a cluster in which all that is decided happens at once: bound pods run, evicted pods are gone."""
+"""Cycles over a cluster in which all that is decided happens immediately: bound pods run, evicted pods are gone."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     with settled():
         with samples.timed("first_open_s"):
             open_session(view.snapshot(), config, CycleClock(cycle=0, now=cluster.NOW), Carry())
-        _echo(view, measured_cycle(view, config, Samples()), parameters)
+        _apply_statuses(view, measured_cycle(view, config, Samples()), parameters)
         first = cluster.jobs_of(parameters.running, parameters.gang)
         for number in range(1, parameters.runs + 1):
             arrivals = list(cluster.pending_jobs(first, parameters.pods, parameters.gang))
@@ -95,7 +95,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
             for obj in arrivals:
                 view.apply("DELETED", obj)
             first += cluster.jobs_of(parameters.pods, parameters.gang)
-            _echo(view, result, parameters)
+            _apply_statuses(view, result, parameters)
             _quiet_cycle(view, samples)
             advance(1)
     measure_idling(parameters, samples)
@@ -108,7 +108,7 @@ def _quiet_cycle(view: View, samples: Samples) -> None:
     samples.add("nothing_pending_cycle_s", scratch.values["cycle_s"][0], "s")
 
 
-def _echo(view: View, result: CycleResult, parameters: Parameters) -> None:
+def _apply_statuses(view: View, result: CycleResult, parameters: Parameters) -> None:
     """Return the statuses that the cycle wrote from the API, so that the next cycle need not write them again."""
     for written in result.pod_groups:
         job = int(written.name.removeprefix("j"))

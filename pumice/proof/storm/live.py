@@ -196,7 +196,7 @@ class LiveStorm:
             problems += [("reasons", words) for words in without_reason(system.store, self.monitor)]
         elif not interrupted and (left := system.context.activity.reasons(timers=not cut)):
             problems.append(("quiesces", "; ".join(left)))
-        for problem in problems:  # all at once: it may be interrupted, and asked again
+        for problem in problems:  # all in one step: it may be interrupted, and asked again
             self.monitor.violated(*problem)
 
     def found(self) -> FaultsFound:

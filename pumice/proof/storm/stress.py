@@ -82,7 +82,7 @@ def run_seeds(plan: StressPlan, seeds: Sequence[int]) -> Tally:
         for seed in seeds:
             script = script_of(seed, plan)
             tally.add(script, simulate(script))
-            gc.collect(0)  # at once, so that the next storm has this one's memory, still at the processor's hand
+            gc.collect(0)  # immediately, so that the next storm has this one's memory, still at the processor's hand
     return tally
 
 
@@ -110,8 +110,8 @@ def between_storms() -> None:
 def run_storms(plan: StressPlan, executors: Executors, advance: Callable[[int], None]) -> Tally:
     """Run all storms; `advance` receives the number of newly ended ones. Failures come in the order of their seeds.
 
-    Ctrl-C ends the workers at once: what was done by then is the result. A single worker is a process of its own too,
-    for the sake of Ctrl-C.
+    Ctrl-C ends the workers immediately: what was done by then is the result. A single worker is a process of its own
+    too, for the sake of Ctrl-C.
     """
     tally = Tally()
     left = {seed: (plan, seed) for seed in range(plan.first, plan.first + plan.seeds)}

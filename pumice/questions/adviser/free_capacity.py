@@ -85,11 +85,11 @@ class NodeRoom:
             counts.setdefault(_kind(task), []).append(task)
         groups = [self._alike(kind, some) for kind, some in counts.items()]
         if len(counts) > 1:
-            return self._judge(groups)
+            return self._reason_by_amounts(groups)
         key = (next(iter(counts)), len(tasks))
         found = self._single.get(key)
         if found is None:
-            found = self._single[key] = self._judge(groups)
+            found = self._single[key] = self._reason_by_amounts(groups)
         return found
 
     def _alike(self, kind: object, tasks: list[Task]) -> Alike:
@@ -148,7 +148,7 @@ class NodeRoom:
 
     # --- by amounts
 
-    def _judge(self, groups: list[Alike]) -> WaitReason:
+    def _reason_by_amounts(self, groups: list[Alike]) -> WaitReason:
         if not self._session.nodes.count:
             return waits_for(WaitCode.LARGER_THAN_CLUSTER, "there are no nodes")
         for each in groups:

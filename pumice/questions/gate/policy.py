@@ -48,7 +48,7 @@ Cores = Annotated[list[Annotated[float, Meta(ge=0)]], Meta(min_length=1, descrip
 Cards = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, description="a list of whole numbers from 0 on")]
 Count = Annotated[int, Meta(ge=0, le=100_000, description="a number from 0 to 100000")]
 SHORTEST_DAY_S: Final = 60.0
-"""A stretch of time that is drawn anew is at least so long."""
+"""Shortest duration that is drawn anew, in seconds."""
 DEFAULT_NAMES: Final = (
     "no-eviction-for-an-equal",
     "nobody-evicted-again-soon",

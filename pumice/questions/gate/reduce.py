@@ -118,11 +118,11 @@ def reduced(
     _leave_out_pieces(search, lambda obj: obj["kind"] in WORK)
     _leave_out_pieces(search, lambda obj: obj["kind"] == NODE)
     _leave_out_together(search)
-    _begin_at_once(search)
+    _start_with_first_job(search)
     _make_smaller(search)
     _leave_out_pieces(search, lambda obj: obj["kind"] in WORK)
     _leave_out_pieces(search, lambda obj: obj["kind"] not in WORK)
-    _begin_at_once(search)
+    _start_with_first_job(search)
     return Reduced(search.trial, search.tries, search.exhausted)
 
 
@@ -167,7 +167,7 @@ def _windows(trial: Trial, kept: Expectation, pair: Pair) -> Iterator[list[Objec
         yield objects
 
 
-def _begin_at_once(search: _Search) -> None:
+def _start_with_first_job(search: _Search) -> None:
     """Let the first job come at the beginning."""
     arrivals = [at for obj in search.objects if (at := arrival_s(obj)) is not None]
     first = float(int(min(arrivals, default=0.0)))

@@ -155,7 +155,7 @@ class _Pairs(Generic[Key]):
     A head waits for its base, which says where it may end. The largest does not wait: it is begun as a whole beside its
     base, and again with limits when base has ended. If the whole run ends first and breaks no limit, it is what the
     limited one would have become; otherwise the limited one ends early. Either way the record is the same, and a run
-    without failures takes no longer than with both sides at once.
+    without failures takes no longer than a run of both sides concurrently.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class JobRow:
 
     A job is a Volcano Job, else the owner of a PodGroup, else the PodGroup, else a pod without an owner. `pods`: names
     of pods it had, `attempts`: pods, counting one that was made again. `cpu` (cores), `memory` (bytes) and `gpu`
-    (cards): what all its pods ask for. `started`: when for the first time as many pods ran at once as it needs
+    (cards): what all its pods ask for. `started`: when for the first time as many pods ran at the same time as it needs
     (`min_available`). `ended`: when its last pod had, if it has none left and makes no more. `wait_s` from its
     submission to its start, which is `admission_s`, until its PodGroup was let in, and `scheduling_s`, from there on;
     `run_s` from its start to its end, `response_s` wait and run; `bounded_slowdown` is `fairness.bounded_slowdown`.
@@ -100,7 +100,7 @@ class JobLife:
 
 
 class Jobs(Listener):
-    """Joins the lives of pods to jobs, and yields the row of each job of which nothing is left.
+    """Joins the lives of pods to jobs, and yields the row of each job that has nothing left.
 
     `done` is called with each row, in the order in which they end, and at the end of the journal with the rest.
     """
@@ -153,10 +153,10 @@ class Jobs(Listener):
             life.row.restarts += max(0, retries - life.retries)  # it is counted from 0 again when a Job is resumed
         life.retries = retries
         if life.phase in KILLING:
-            self._killed_at_once(life, at)
+            self._note_killed_without_grace(life, at)
 
-    def _killed_at_once(self, life: JobLife, at: float) -> None:
-        """Return whether pods were killed before their Job said why: those without a grace period."""
+    def _note_killed_without_grace(self, life: JobLife, at: float) -> None:
+        """Note pods that were killed before their Job said why: those without a grace period."""
         for name in [name for name, pod in life.undone.items() if pod.told_to_go and pod.ended == at]:
             _killed(life, life.undone.pop(name))
 

@@ -126,7 +126,7 @@ class ResourceUse(Listener):
         return [part / whole if whole > 0 else 0.0 for part, whole in zip(torn, free, strict=True)]
 
     def all_held(self, resource: str, until: float) -> list[float]:
-        """Return the amount that all queues hold, in each stretch of time."""
+        """Return the amount that all queues hold, in each interval."""
         return _sums((self.held[key].means(until) for key in sorted(self.held) if key[1] == resource), self, until)
 
 

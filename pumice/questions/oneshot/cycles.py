@@ -61,13 +61,13 @@ def decide_others(
     turn = opened(snapshot, config, clock, Carry.from_dict(first.carry), trail)
     room = turn.session.nodes.future.copy()
     turn.take_all()
-    judge, reasons = NodeRoom(turn.session, room), dict[str, WaitReason]()
+    node_room, reasons = NodeRoom(turn.session, room), dict[str, WaitReason]()
     making = {evict.preemptor for evict in turn.session.evicts}
     for task in pods:
         if task.key in making:
             reasons[task.key] = waits_for(WaitCode.PROMISED, "room is being made for it")
         elif task.key in turn.pending:
-            reasons[task.key] = judge.verdict([task])
+            reasons[task.key] = node_room.verdict([task])
     return OtherCycle(closed(turn), reasons)
 
 

@@ -4,7 +4,7 @@ to see.
 
 The controllers' own machines do it, on the objects that were handed in, with an API that only takes note. What is there
 already is not made again, nothing is taken away, and no time passes. A PodGroup stays Pending: to admit it is the
-cycle's; that pods come with it at once is so that the one cycle which is asked about sees them.
+cycle's; pods come with it immediately, so that the one cycle which is asked about sees them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def expanded(objects: Sequence[Object], now: float) -> Expansion:
         return Expansion(list(objects))
     api, given = NotingApi(objects, now), Surroundings()
     owned = [machine for group in (WORKLOADS, JOBS) for machine in group.machines(given)]
-    # the first kind of a machine is that of its owners; it hears of all others from the first of these on
+    # the first kind of a machine is that of its owners; it sees all others from the first of these on
     hosts = [MachineHost(api, [machine], [kind_of(machine.kinds[0])], rounds=1) for machine in owned]
     api.rest([*hosts, MachineHost(api, POD_GROUPS.machines(given), rounds=1)])
     return api.expansion()
@@ -82,7 +82,7 @@ def _has(objects: Mapping[Identity, Object], namespace: str, kind: str, name: st
 
 
 class NotingApi:
-    """An API that takes note of what machines ask of it, and lets all see it at once."""
+    """An API that takes note of what machines ask of it, and lets all see it immediately."""
 
     def __init__(self, objects: Iterable[Object], now: float) -> None:
         self.notes: list[str] = []
@@ -98,7 +98,7 @@ class NotingApi:
         self._revision = 1
 
     def _tell(self, obj: Object) -> None:
-        """Machines hear of it, unless it is not what they can rely on."""
+        """Show it to the machines, unless it is not what they can rely on."""
         kind = stored_as(obj)
         if kind == "Job" and section(section(obj, "status"), "state").get("phase") in OVER:
             return  # it makes no more pods, and its status states its end

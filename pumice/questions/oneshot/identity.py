@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities of objects that were handed in: by them objects are found, kept and told apart."""
+"""Identities of objects that were handed in: by them objects are found, kept and distinguished."""
 
 from __future__ import annotations
 

@@ -108,8 +108,8 @@ def requests_of(mutation: Mutation, before: Object, after: Object) -> list[ApiRe
     where = (mutation.kind, mutation.namespace, mutation.name)
     goes = section(after, "metadata")
     if mutation.type == "DELETED" or (goes.get("deletionTimestamp") and not _goes(before)):
-        at_once = mutation.type == "DELETED" and mutation.kind == "Pod"
-        grace = 0 if at_once else goes.get("deletionGracePeriodSeconds")
+        is_removed_pod = mutation.type == "DELETED" and mutation.kind == "Pod"
+        grace = 0 if is_removed_pod else goes.get("deletionGracePeriodSeconds")
         return [Delete(*where, grace_period_s=grace, user=mutation.user)]
     if mutation.type == "ADDED" and mutation.user == LOAD:
         return [LoadObject(mutation.blob, user=LOAD)]

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pumice.questions.measures.lives import GroupLife, PodLife
     from pumice.questions.measures.measures import Measures
     from pumice.questions.measures.over_time import Grid
-    from pumice.questions.report.judged import JudgedCycle
+    from pumice.questions.report.cycle_reasons import CycleReasons
     from pumice.storage.journal import Journal, Stored
 
 NOT_LOOKED_AT: Final = "not looked at yet"
-"""Instead of a reason, where no cycle was judged while a pod waited."""
+"""Instead of a reason, where no cycle gives one while a pod waited."""
 UNSAID: Final = "nothing was said"
-"""Instead of a reason, where no cycle was judged while a PodGroup was not admitted."""
+"""Instead of a reason, where no cycle gives one while a PodGroup was not admitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Beside(Listener):
     admitted_for: defaultdict[str, dict[str, float]] = field(default_factory=_nobody)
     outside: dict[str, Outside] = field(default_factory=dict[str, "Outside"])
     let_in: dict[str, float] = field(default_factory=dict[str, float])
-    judged: deque[JudgedCycle] = field(default_factory=deque["JudgedCycle"])
+    cycles: deque[CycleReasons] = field(default_factory=deque["CycleReasons"])
     groups_of: dict[str, str] = field(default_factory=dict[str, str])
     now: float = 0.0
     reasons: defaultdict[str, Steps] = field(init=False)
@@ -146,17 +146,17 @@ class Beside(Listener):
 
     def reach(self, at: float) -> None:
         """Advance the time: the reasons of earlier cycles count."""
-        while self.judged and self.judged[0].at < at:
-            cycle = self.judged.popleft()
+        while self.cycles and self.cycles[0].at < at:
+            cycle = self.cycles.popleft()
             for pod in self.waiting.keys() & cycle.reasons.pods.keys():
                 self.waits(pod, cycle.reasons.pods[pod].label, cycle.at)
             for group in self.outside.keys() & cycle.reasons.jobs.keys():
                 self._refuses(group, cycle.reasons.jobs[group].label, cycle.at)
 
     def comes(self, pod: str, at: float) -> None:
-        """Note a pod without a node: it waits for what the next judged cycle says."""
+        """Note a pod without a node: it waits for what the next cycle with reasons says."""
         if pod not in self.waiting:
-            reason = self.judged[0].reasons.pods.get(pod) if self.judged else None
+            reason = self.cycles[0].reasons.pods.get(pod) if self.cycles else None
             self.waits(pod, NOT_LOOKED_AT if reason is None else reason.label, at)
 
     def _refuses(self, group: str, why: str, at: float) -> None:
@@ -164,7 +164,7 @@ class Beside(Listener):
         outside = self.outside[group]
         if outside.why == why:
             return
-        if outside.why != UNSAID:  # what it waited for before the first judged cycle is what that says
+        if outside.why != UNSAID:  # before the first cycle with reasons it waited for what that says
             self._admission(outside, at)
             outside = outside._replace(since=at)
         self.outside[group] = outside._replace(why=why)
@@ -217,12 +217,12 @@ class Beside(Listener):
         return Counter(why for why, _ in self.waiting.values())
 
 
-async def recorded(journal: Journal, name: str, judged: Sequence[JudgedCycle] = ()) -> RecordedRun:
-    """Read a whole journal; `judged`: its cycles with reasons of jobs and pods. Raises DamagedError."""
+async def recorded(journal: Journal, name: str, reasons: Sequence[CycleReasons] = ()) -> RecordedRun:
+    """Read a whole journal; `reasons`: its cycles with reasons of jobs and pods. Raises DamagedError."""
     begun = await beginning(journal)
     rows: list[JobRow] = []
     measuring = Measuring(begun.at, rows.append)
-    watched = Beside(measuring.grid, judged=deque(judged))
+    watched = Beside(measuring.grid, cycles=deque(reasons))
     lives = Lives((*measuring.listeners(), watched))
     evictions: Counter[tuple[str, str, str]] = Counter()
     cycles, configurations = 0, list[str]()

@@ -91,7 +91,7 @@ def _again(job: str, lost: Sequence[EvictedPod]) -> EvictionLoop:
 def _rounds(lost: Sequence[EvictedPod]) -> list[float]:
     """Return the times of the first eviction, and of each later one after one of its pods had come back in between."""
     moments: list[float] = []
-    back: list[tuple[float, float]] = []  # when it was evicted and when it was there again, which may be at once
+    back: list[tuple[float, float]] = []  # when it was evicted and when it was there again, which may be immediately
     for each in lost:
         last = moments[-1] if moments else -1.0
         came_back = any(last < came <= each.at_s or went == came == last < each.at_s for went, came in back)

@@ -38,7 +38,7 @@ def evicting(victims: Callable[[], list[Evict]]) -> Decider:
         result = real.close_session(session)
         return msgspec.structs.replace(result, evicts=(*result.evicts, *victims()))
 
-    return replace(real, close_session=close, may_rest=always)
+    return replace(real, close_session=close, may_skip_no_op=always)
 
 
 async def test_an_eviction_is_told_in_the_conditions_and_the_pod_goes() -> None:

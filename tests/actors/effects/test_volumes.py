@@ -95,7 +95,7 @@ async def test_a_claim_that_finds_no_volume_leaves_its_pod_pending_with_a_reason
 
 
 async def test_a_refused_bind_gives_back_what_was_written_and_is_tried_again() -> None:
-    """Devices are given back at once; a volume that is bound already stays with its claim, as in Kubernetes."""
+    """Devices are given back immediately; a volume that is bound already stays with its claim, as in Kubernetes."""
     refusals = 0
     reserved: list[int] = []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pumice.actors.gateway.advice import AdviserAnswer, AdviserQuestion
 
 
-def echoes(question: AdviserQuestion) -> AdviserAnswer:
+def repeats(question: AdviserQuestion) -> AdviserAnswer:
     """Says what it was asked; refuses what is called nobody."""
     if question.name == "nobody":
         return AdviserAnswer(404, reason="NotFound", message="there is nobody")
@@ -29,7 +29,7 @@ def sleeps(folder: str, question: AdviserQuestion) -> AdviserAnswer:
     """Writes its process number and sleeps for a long time."""
     Path(folder, "pid").write_text(str(os.getpid()))
     time.sleep(60)
-    return echoes(question)
+    return repeats(question)
 
 
 def dies(question: AdviserQuestion) -> AdviserAnswer:

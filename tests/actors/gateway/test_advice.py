@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from pumice.actors.gateway.advice import KINDS
-from tests.actors.gateway.advisers import counts, dies, echoes, sleeps
+from tests.actors.gateway.advisers import counts, dies, repeats, sleeps
 from tests.actors.gateway.rig import PATIENCE_S, Web, serving
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ async def gone(pid: int) -> None:
 
 
 async def test_a_question_is_handed_on_as_it_stands_and_answered_elsewhere() -> None:
-    async with serving(adviser=echoes) as web:
+    async with serving(adviser=repeats) as web:
         said = await web.get(f"{BASE}/namespaces/a/explanations/g?of=pod&budget=3&of=job")
         pid = said.pop("pid")
         assert said == {
@@ -63,7 +63,7 @@ async def test_a_question_is_handed_on_as_it_stands_and_answered_elsewhere() -> 
     ],
 )
 async def test_what_cannot_be_asked(method: str, path: str, code: int) -> None:
-    async with serving(adviser=echoes) as web:
+    async with serving(adviser=repeats) as web:
         assert (await web.http.request(method, f"{BASE}/{path}")).status_code == code
 
 
@@ -114,7 +114,7 @@ async def test_whoever_leaves_while_a_process_starts_leaves_no_process_behind(tm
 
 async def test_a_question_that_ends_soon_after_its_asker_has_left_keeps_its_process() -> None:
     before = children()
-    async with serving(adviser=echoes) as web:
+    async with serving(adviser=repeats) as web:
         pid = (await web.get(f"{BASE}/standings"))["pid"]
         async with await anyio.connect_tcp(*web.settings.address) as stream:
             await stream.send(f"GET {BASE}/standings HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
@@ -154,7 +154,7 @@ async def test_patience_has_an_end(tmp_path: Path) -> None:
 
 
 async def test_the_group_is_discovered_and_shadows_no_other_resource() -> None:
-    async with serving(adviser=echoes) as web:
+    async with serving(adviser=repeats) as web:
         groups = {group["name"]: group for group in (await web.get("/apis"))["groups"]}
         assert groups["pumice.dev"]["preferredVersion"] == {"groupVersion": "pumice.dev/v1", "version": "v1"}
         assert (await web.get("/apis/pumice.dev"))["kind"] == "APIGroup"

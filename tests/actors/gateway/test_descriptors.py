@@ -24,7 +24,7 @@ LIMIT = 64
 CLIENTS = 100
 
 
-def test_what_is_beyond_the_bound_is_closed_at_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_beyond_the_bound_is_closed_immediately(caplog: pytest.LogCaptureFixture) -> None:
     with (
         listen("127.0.0.1", 0) as plain,
         bounded(os.dup(plain.fileno()), Complaints()) as listener,

@@ -42,7 +42,7 @@ class Echo(Actor[TakeSnapshot, ViewChecked]):
 
 
 class CrashingLoop(Echo):
-    """Its loop beside the mailbox crashes at once, the first time."""
+    """Its loop beside the mailbox crashes immediately, the first time."""
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
         return (self._loop,)

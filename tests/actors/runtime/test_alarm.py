@@ -59,7 +59,7 @@ async def test_it_tells_which_time_has_come(autojump_clock: object) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_time_that_has_passed_wakes_at_once() -> None:
+async def test_a_time_that_has_passed_wakes_immediately() -> None:
     alarm = Alarm()
     with anyio.fail_after(10):
         async with sleeping(alarm, 1000.0):

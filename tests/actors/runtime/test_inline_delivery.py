@@ -22,7 +22,7 @@ PATIENCE_S = 10
 
 
 class Ready(Echo):
-    """Deals with everything at once but LATER."""
+    """Deals with everything immediately but LATER."""
 
     def delivers_inline(self, message: TakeSnapshot) -> bool:
         return message.known_version != LATER

@@ -33,7 +33,7 @@ async def test_a_level_signal_wakes_everybody_and_forgets_nobody() -> None:
         assert signal.value == 3
         signal.raise_to(5)
     assert woken == [3, 5]
-    assert await signal.wait_beyond(4) == 5  # late, and at once
+    assert await signal.wait_beyond(4) == 5  # late, so without a wait
 
 
 async def test_idle_waits_for_everything_on_the_board() -> None:

@@ -70,7 +70,7 @@ async def test_a_bind_without_an_answer_times_out_and_backs_off(autojump_clock: 
         assert after - before == pytest.approx(30 + 0.005 * 2**number, abs=0.02)
 
 
-async def test_virtual_time_runs_pods_to_their_end_at_once(autojump_clock: object) -> None:
+async def test_virtual_time_runs_pods_to_their_end_immediately(autojump_clock: object) -> None:
     began = anyio.current_time()
     async with started(clock=VirtualClock(), settings=replace(QUICK, schedule_period_s=None)) as system:
         await system.submit([*three_nodes(), pod("p", duration="3h")])

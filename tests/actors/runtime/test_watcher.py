@@ -164,8 +164,8 @@ async def test_a_pull_waits_for_news_of_what_it_asks_for_and_a_later_one_takes_i
             await create(api, queue("q"))
         found = [replies_of[what] for what in ("later", "of queues")]
         assert [each.revisions for each in found if isinstance(each, Pulled)] == [(1,), (2,)]
-        at_once = await api.ask(Pull("one", 1, ("Node",), held=False))
-        assert at_once == Pulled(2)
+        immediate = await api.ask(Pull("one", 1, ("Node",), held=False))
+        assert immediate == Pulled(2)
 
 
 async def test_a_watcher_that_keeps_up_asks_once() -> None:

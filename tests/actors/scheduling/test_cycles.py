@@ -210,7 +210,7 @@ async def test_a_changed_configuration_is_taken_over_and_a_bad_one_is_not(
     assert digests == {configs[0].digest, configs[2].digest, configs[3].digest}
 
 
-async def test_a_bad_configuration_at_the_start_is_refused_at_once() -> None:
+async def test_a_bad_configuration_at_the_start_is_refused_immediately() -> None:
     with pytest.raises(ConfigError, match="alocate"):
         async with started(settings=replace(QUICK, config_text="actions: alocate\n")):
             pytest.fail("it started")

@@ -29,16 +29,16 @@ RECORD = CycleRecord(1, 0.0, 0, 0, 0, "", "", 0)
 
 
 def test_what_it_said_when_it_did_nothing_else() -> None:
-    assert said_by(RESULT, RECORD, may_rest=True) == CycleSaid(GROUPS, QUEUES, alone=True)
+    assert said_by(RESULT, RECORD, may_skip_no_op=True) == CycleSaid(GROUPS, QUEUES, alone=True)
 
 
 def test_events_of_waiting_jobs_are_no_reason_for_another_cycle() -> None:
     told = replace(RESULT, events=(PodGroupEvent("default", "g", "Unschedulable", "no room"),))
-    assert said_by(told, RECORD, may_rest=True).alone
+    assert said_by(told, RECORD, may_skip_no_op=True).alone
 
 
 @pytest.mark.parametrize(
-    ("what", "may_rest"),
+    ("what", "may_skip_no_op"),
     [
         ({}, False),
         ({"binds": (Bind("default", "p", "u", "n", "default/g"),)}, True),
@@ -48,10 +48,10 @@ def test_events_of_waiting_jobs_are_no_reason_for_another_cycle() -> None:
         ({"carry": {"drawn": 1}}, True),
     ],
 )
-def test_nothing_where_another_follows(what: dict[str, Any], may_rest: bool) -> None:
-    assert said_by(replace(RESULT, **what), RECORD, may_rest=may_rest) == CycleSaid()
+def test_nothing_where_another_follows(what: dict[str, Any], may_skip_no_op: bool) -> None:
+    assert said_by(replace(RESULT, **what), RECORD, may_skip_no_op=may_skip_no_op) == CycleSaid()
 
 
 @pytest.mark.parametrize("report", [False, True])
 def test_every_cycle_that_is_to_report_is_decided_though_it_comes_to_nothing(report: bool) -> None:
-    assert core_decider(report=report).may_rest(load_scheduler_config(None)) is not report
+    assert core_decider(report=report).may_skip_no_op(load_scheduler_config(None)) is not report

@@ -91,7 +91,7 @@ async def test_later_answers_replace_earlier_ones(prometheus: Callable[[Answer],
         for value in (1.0, 2.0):
             cpu["n0"] = value
             text = f'"10m":{value}'
-            await until(lambda: text in str(stored(system, "NodeMetrics")))  # noqa: B023 - awaited at once
+            await until(lambda: text in str(stored(system, "NodeMetrics")))  # noqa: B023 - awaited immediately
         assert len(stored(system, "NodeMetrics")) == 1
 
 

@@ -26,7 +26,7 @@ def test_a_new_one_is_active_and_labelled(cluster: Cluster) -> None:
     assert found["metadata"]["labels"] == {"kubernetes.io/metadata.name": "team"}
 
 
-def test_an_empty_one_goes_at_once(cluster: Cluster) -> None:
+def test_an_empty_one_goes_immediately(cluster: Cluster) -> None:
     assert isinstance(cluster.delete("Namespace", "team", ""), Accepted)
     assert not cluster.exists("Namespace", "team", "")
 

@@ -68,7 +68,7 @@ def test_structured(structured: dict[str, object] | None, holds: bool) -> None:
         "x" * 60_000,
     ],
 )
-def test_long_selectors_are_refused_at_once(text: str) -> None:
+def test_long_selectors_are_refused_immediately(text: str) -> None:
     began = process_time()
     with pytest.raises(SelectorTextError) as caught:
         parse_selector(text)

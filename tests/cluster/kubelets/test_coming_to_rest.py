@@ -68,13 +68,13 @@ def happen(cluster: Cluster, what: str, *rest: Any) -> None:
 
 
 @given(st.lists(STEPS, max_size=25), st.booleans())
-def test_agents_have_no_timer_left_when_all_has_happened(steps: list[tuple[Any, ...]], at_once: bool) -> None:
+def test_agents_have_no_timer_left_when_all_has_happened(steps: list[tuple[Any, ...]], immediate: bool) -> None:
     cluster = Cluster(NodeAgentsMachine(addresses=ClusterAddresses()))
     for name in NODES:
         cluster.create(node(name))
     for what, *rest in steps:
         happen(cluster, what, *rest)
-        if not at_once:
+        if not immediate:
             cluster.settle()
     cluster.advance(1000.0)
     assert cluster.timers() == 0

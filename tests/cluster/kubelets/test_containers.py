@@ -85,7 +85,7 @@ def test_a_service_that_is_kept_up_runs_for_ever(cluster: Cluster) -> None:
 
 
 def test_back_off_doubles_up_to_five_minutes(cluster: Cluster) -> None:
-    """The kubelet's: at once, then 10 s after the end, 20 s, 40 s, 80 s, 160 s, 300 s, 300 s."""
+    """The kubelet's: immediately, then 10 s after the end, 20 s, 40 s, 80 s, 160 s, 300 s, 300 s."""
     bound(cluster, container("sleep 1; exit 1"), policy="OnFailure")
     starts = [0.0]
     while len(starts) < 9:

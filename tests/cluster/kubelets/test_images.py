@@ -52,7 +52,7 @@ def test_server_runs_whatever_the_restart_policy_says(policy: str, container: Ob
     ],
 )
 @pytest.mark.parametrize("policy", ["OnFailure", "Never"])
-def test_shell_without_a_command_ends_at_once(policy: str, container: Object) -> None:
+def test_shell_without_a_command_ends_immediately(policy: str, container: Object) -> None:
     assert after(0, policy, container) == "Succeeded"
 
 

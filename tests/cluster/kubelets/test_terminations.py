@@ -98,7 +98,7 @@ def test_containers_with_commands_follow_the_annotation(cluster: Cluster) -> Non
     assert last(cluster) == ("Failed", [143, 143])
 
 
-def test_pod_that_never_began_fails_at_once(cluster: Cluster) -> None:
+def test_pod_that_never_began_fails_immediately(cluster: Cluster) -> None:
     late = Cluster(NodeAgentsMachine(start_delay_s=10))
     late.create(node("n1"))
     bound(late)

@@ -44,7 +44,7 @@ def test_jobs_that_come_first_and_have_nothing_to_place_keep_nobody_from_it() ->
     assert [bind.name for bind in session.binds] == ["d-0"]
 
 
-def test_a_pod_that_was_promised_room_is_placed_where_it_can_be_at_once() -> None:
+def test_a_pod_that_was_promised_room_is_placed_where_it_can_be_immediately() -> None:
     session = open_world(CONFIG, node("n0"), queue("q"), gang("j", pods=1, queue="q", phase="Inqueue", **AMOUNTS))
     session.statement().pipeline(task_of(session, "j-0"), 0, evicted=False)
     run_action(session, "backfill")

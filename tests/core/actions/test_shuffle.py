@@ -12,7 +12,7 @@ from tests.core.plugins.world import configuration, open_world, task_of
 from tests.kit import node, queue
 
 
-def test_victims_of_plugins_are_evicted_at_once() -> None:
+def test_victims_of_plugins_are_evicted_immediately() -> None:
     config = configuration(["gang"], ["pdb"])
     parts = (node("n0"), queue("q"), classes(), running("old", ["n0"] * 2, queue="q"), waiting("new", 1, queue="q"))
     session = open_world(config, *parts)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.core.default_scheduler.cycle import AT_ONCE, Preemption, Sacrifice
+from pumice.core.default_scheduler.cycle import MOST_A_CYCLE, Preemption, Sacrifice
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
@@ -163,11 +163,11 @@ def test_what_was_tried_changes_nothing() -> None:
 
 
 def test_a_cycle_makes_room_for_so_many_and_leaves_the_others_to_the_next() -> None:
-    there = [node(f"n{number:02}") for number in range(AT_ONCE + 5)]
-    low = [resident(f"r{number:02}", f"n{number:02}", cpu="8") for number in range(AT_ONCE + 5)]
-    waits = [mine(f"p{number:02}", cpu="6", priority=9) for number in range(AT_ONCE + 5)]
+    there = [node(f"n{number:02}") for number in range(MOST_A_CYCLE + 5)]
+    low = [resident(f"r{number:02}", f"n{number:02}", cpu="8") for number in range(MOST_A_CYCLE + 5)]
+    waits = [mine(f"p{number:02}", cpu="6", priority=9) for number in range(MOST_A_CYCLE + 5)]
     result = decided(there, low, waits)
-    assert len(result.evicts) == len(result.pod_conditions) == AT_ONCE
+    assert len(result.evicts) == len(result.pod_conditions) == MOST_A_CYCLE
 
 
 def test_pods_alike_are_tried_once_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:

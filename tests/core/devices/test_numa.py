@@ -166,7 +166,7 @@ def test_policy_takes_the_best_of_all_sets_of_cells(node: Topology, data: st.Dat
 
 
 @pytest.mark.parametrize("numbers", [range(64), range(10**12, 10**12 + 64)], ids=["dozens", "of any number"])
-def test_dozens_of_cells_are_judged_at_once(numbers: range) -> None:
+def test_dozens_of_cells_are_judged_in_one_pass(numbers: range) -> None:
     """They have 2^64 sets, and a mask of their numbers as many bits."""
     places = {cpu: CpuPlace(cell, cell, cpu) for at, cell in enumerate(numbers) for cpu in (2 * at, 2 * at + 1)}
     node = Topology(places, 0, "static", "best-effort", {})

@@ -1,4 +1,4 @@
-"""What a cycle sees at once is the same whether every change is shown or only the telling ones."""
+"""What a cycle sees together is the same whether every change is shown or only the telling ones."""
 
 from __future__ import annotations
 

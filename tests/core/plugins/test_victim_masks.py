@@ -37,9 +37,9 @@ def test_a_mask_says_what_the_plain_rule_says(name: str, fix: tuple[str, ...], o
         random.shuffle(candidates)
         assert point(preemptor, candidates) == RULES[name](session, preemptor, candidates)
     batch = session.residents.on(range(session.nodes.count))
-    at_once = session.residents.tasks(batch.rows[point.over(preemptor, batch)])
+    in_batch = session.residents.tasks(batch.rows[point.over(preemptor, batch)])
     each = [RULES[name](session, preemptor, occupied(session, row)) for row in range(session.nodes.count)]
-    assert at_once == [task for of_node in each for task in of_node]
+    assert in_batch == [task for of_node in each for task in of_node]
 
 
 @given(crowds())

@@ -130,7 +130,7 @@ def in_one_rack(objects: list[Object]) -> list[Object]:
     [(False, {"new-0": "Allocated", "new-1": "Pipelined"}), (True, {"new-0": "Pipelined", "new-1": "Pipelined"})],
 )
 def test_allocate_tries_again_what_gangpreempt_has_made_room_for(mended: bool, found: dict[str, str]) -> None:
-    """Room is made for two in the first rack; in the second there is room for one of them at once."""
+    """Room is made for two in the first rack; in the second there is room for one of them immediately."""
     racks = [hyper_node("r0", 1, nodes=["n0"]), hyper_node("r1", 1, nodes=["n1", "n2"])]
     nodes = [node("n0", cpu="6"), node("n1", cpu="4"), node("n2", cpu="2")]
     old = running("low", ["n0"] * 6, least=0, queue="q")

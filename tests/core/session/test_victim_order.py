@@ -89,7 +89,7 @@ def in_heaps(session: Session) -> list[list[str]]:
     return [[heap.pop().key for _ in range(len(heap))] for heap in heaps]
 
 
-def sorted_at_once(session: Session) -> list[list[str]] | None:
+def sorted_in_one_pass(session: Session) -> list[list[str]] | None:
     batch = session.residents.on(range(session.nodes.count))
     order = removal_order(session.points, batch)
     return None if order is None else [[task.key for task in tasks] for tasks in batch.only(order).by_node()]
@@ -103,7 +103,7 @@ def test_one_sort_gives_what_a_heap_gives_on_each_node(objects: Any, tiers: Any,
         if end == "all" or (end and place % 2):
             obj["metadata"]["name"] += f"-{place % 3}"
     session = open_world(configuration(*tiers), objects)
-    found = sorted_at_once(session)
+    found = sorted_in_one_pass(session)
     assert found is None or found == in_heaps(session)
 
 
@@ -122,7 +122,7 @@ def test_what_numbers_cannot_tell_is_left_to_the_heap(names: Any, uids: Any, fou
     pods = [pod(name, group="low", node="n", uid=uid) for name, uid in zip(names, uids, strict=True)]
     low = pod_group("low", queue="q", phase="Running")
     session = open_world(CONFIG, node("n"), queue("q"), low, pods, gang("new", queue="q", pods=1))
-    assert sorted_at_once(session) == (None if found is None else [found])
+    assert sorted_in_one_pass(session) == (None if found is None else [found])
     assert found in (None, in_heaps(session)[0])
 
 
@@ -134,4 +134,4 @@ def test_a_plugin_that_only_compares_has_no_numbers() -> None:
     for order in ("job_order", "task_order"):
         session = world()
         getattr(session.points, order).add("priority", alike)
-        assert sorted_at_once(session) is None
+        assert sorted_in_one_pass(session) is None

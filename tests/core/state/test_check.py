@@ -158,7 +158,7 @@ DEFECTS: list[tuple[type, str]] = [
 
 @pytest.mark.parametrize(("owner", "name"), DEFECTS, ids=[f"{o.__name__}.{n}" for o, n in DEFECTS])
 @given(steps=STEPS)
-def test_what_a_forgotten_step_breaks_is_found_at_once(owner: type, name: str, steps: list[Any]) -> None:
+def test_what_a_forgotten_step_breaks_is_found_immediately(owner: type, name: str, steps: list[Any]) -> None:
     view = View()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, name, _nothing)

@@ -75,7 +75,7 @@ def test_the_count_follows_what_comes_later_and_goes() -> None:
     assert asked(view) == {}
 
 
-def test_a_pod_that_comes_or_changes_once_the_rules_are_known_asks_at_once() -> None:
+def test_a_pod_that_comes_or_changes_once_the_rules_are_known_asks_immediately() -> None:
     view = view_of(CLOUD, claim("a", cls="cloud"))
     view.snapshot()
     for event, labels in (("ADDED", None), ("MODIFIED", {"touched": "yes"})):

@@ -80,7 +80,7 @@ def test_json_beside_csv_is_printed_or_refused(file: Path, tmp_path: Path) -> No
     assert (said.code, "not both" in said.err) == (2, True)
 
 
-def test_two_files_at_once_are_refused(file: Path, tmp_path: Path) -> None:
+def test_two_files_together_are_refused(file: Path, tmp_path: Path) -> None:
     said = pumice("measures", file, "--csv", tmp_path / "a", "--parquet", tmp_path / "b")
     assert (said.code, "exclude" in said.err) == (2, True)
     said = pumice("measures", file, "--parquet", "-")

@@ -1,4 +1,4 @@
-"""`pumice stress`: Ctrl-C ends it at once, and what was found by then is told."""
+"""`pumice stress`: Ctrl-C ends it immediately, and what was found by then is told."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def begun(workers: int, into: Path) -> subprocess.Popen[str]:
         ),
     ],
 )
-def test_ctrl_c_and_sigterm_end_it_at_once(workers: int, number: int, group: bool, tmp_path: Path) -> None:
+def test_ctrl_c_and_sigterm_end_it_immediately(workers: int, number: int, group: bool, tmp_path: Path) -> None:
     """A terminal signals the workers as well; `kill` only the process it is told."""
     process = begun(workers, tmp_path)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Seeded workloads for a real API server: unequal nodes, and waves of gangs that come all at once."""
+"""Seeded workloads for a real API server: unequal nodes, and waves of gangs that come all together."""
 
 from random import Random
 from typing import Final
@@ -38,7 +38,7 @@ def prepare(client: httpx.Client) -> None:
 
 
 def gate(client: httpx.Client, state: str, *names: str) -> None:
-    """Have these queues, or all, take jobs or none: so a wave comes to a scheduler all at once."""
+    """Have these queues, or all, take jobs or none: so a wave comes to a scheduler all together."""
     for name in names or NAMES:
         client.patch(f"{QUEUES}/{name}/status", json={"status": {"state": state}}, headers=MERGE)
 

@@ -1,4 +1,4 @@
-"""Input that nobody writes by accident: each bad object is named with its place, all others are taken, at once."""
+"""Input that nobody writes by accident: each bad object is named with its place, all others are taken, immediately."""
 
 from __future__ import annotations
 

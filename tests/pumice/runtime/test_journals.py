@@ -97,6 +97,6 @@ def test_what_nobody_keeps_is_cut_at_the_end(tmp_path: Path) -> None:
     assert anyio.run(head, tmp_path / "a.db").cut == 5
 
 
-def test_a_file_that_cannot_be_written_is_found_out_at_once(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_found_out_immediately(tmp_path: Path) -> None:
     with pytest.raises(OpenError), file_in_pieces(tmp_path):
         pytest.fail("a folder is no journal")

@@ -151,7 +151,7 @@ async def _at_most(sleeper: _Sleeper, nursery: trio.Nursery) -> None:
     await trio.sleep(1.0)
     soon.set()
     await sleeper.alarm.wait(soon, 40.0)
-    sleeper.seen.append((trio.current_time(), "at once"))
+    sleeper.seen.append((trio.current_time(), "immediately"))
     await sleeper.alarm.wait(anyio.Event(), 2.0)  # that has passed
     sleeper.seen.append((trio.current_time(), "too late"))
 

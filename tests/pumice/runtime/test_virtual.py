@@ -38,7 +38,7 @@ configurations: [{name: pumice, arguments: {bindWorkers: 3, checkpointEvery: 100
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """More than there is room for at once, ends at many times, jobs whose pods controllers make."""
+    """More than there is room for at the same time, ends at many times, jobs whose pods controllers make."""
     folder = tmp_path_factory.mktemp("virtual")
     objects = [node(f"n{number}", cpu="6") for number in range(5)]
     for number in range(20):
@@ -102,7 +102,7 @@ def test_without_cycles_that_hear_only_themselves_all_is_decided_at_the_same_tim
     (folder / "placing.conf").write_text(CONFIG.replace("preempt, ", ""), "utf-8")
     placing = "--config", str(folder / "placing.conf")
     ran(folder, "some.db", *placing)
-    monkeypatch.setattr(core_decider, "may_rest", never)
+    monkeypatch.setattr(core_decider, "may_skip_no_op", never)
     ran(folder, "every.db", *placing)
     (some, told), (every, told_then) = decided(folder / "some.db"), decided(folder / "every.db")
     assert some < every - 2

@@ -133,7 +133,7 @@ BACK: Expected = ("wait.max[queue=prod]", "<=", "10s")
 
 
 def backlog(prod: str = "prod", batch: str = "batch") -> list[Object]:
-    """Jobs of two queues and two classes, more than two nodes can run at once."""
+    """Jobs of two queues and two classes, more than two nodes can run at the same time."""
     found = nodes(2, cpu=8)
     for number in range(40):
         name, level = (prod, "high") if number % 2 else (batch, "low")

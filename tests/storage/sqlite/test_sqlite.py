@@ -213,7 +213,7 @@ async def test_after_a_failure_of_unknown_effect_nothing_more_is_written(path: P
 # --- many callers, cancelled callers --------------------------------------------------------------------------------
 
 
-async def test_many_writers_at_once(opened: SqliteJournal) -> None:
+async def test_many_concurrent_writers(opened: SqliteJournal) -> None:
     lasts: list[int] = []
 
     async def write(writer: int) -> None:

@@ -8,7 +8,7 @@ const WIDTH = 720;
 const LEFT = 84; // what stands beside an axis is as wide as `107,018 cores`
 
 /** Lines over one axis of time. `series`: [{name, points: [[x, y]…]}]; `told`: how a value is written; `whole`: values are
- *  counts, of which there are no halves. */
+ *  counts, which have no halves. */
 export function lines(series, { high = 170, told = String, when = String, label = "", whole = false } = {}) {
   const shown = series.filter((each) => each.points.length);
   if (!shown.length) return h("p", { class: "soft" }, "Nothing to draw yet.");

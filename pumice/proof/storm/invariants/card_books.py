@@ -153,7 +153,7 @@ def virtual_too_full(node: Object, pods: Iterable[Object], *, slices: bool) -> I
             yield f"slice {name} has {users} containers"
     for uuid, groups in ways.items() if slices else ():
         if len(groups) > 1:
-            yield f"card {uuid} is cut in {len(groups)} ways at once: {', '.join(sorted(groups))}"
+            yield f"card {uuid} is cut in {len(groups)} ways at the same time: {', '.join(sorted(groups))}"
     for uuid, (users, memory, cores) in used.items():
         card = cards[uuid]
         if users > card.split or memory > card.memory or cores > ALL_CORES:

@@ -345,7 +345,7 @@ class Monitor:
     def acknowledged(self, revision: int, whom: str) -> None:
         """Note that the api acknowledged a request, as of a revision: it must be on disk."""
         if revision > self.truth.revision:
-            words = f"{whom} was told of revision {revision} when the journal was at {self.truth.revision}"
+            words = f"{whom} got revision {revision} when the journal was at {self.truth.revision}"
             self.violated("nothing-lost", words)
 
     # --- records

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariants one cycle after the faults have stopped, long before the system is at rest; binds that failed.
 
-The cache hears of everything in time: a change that it has not noted, although it was sent, and although no actor it
+The cache sees every change in time: a change that it has not noted, although it was sent, and although no actor it
 needs was away, it must know a few seconds later. Then its books are what the api has, except binds that have not
 succeeded: one that failed is looked at again after a while, and one without an answer is given up after a minute; until
 then its room counts as taken, as in Volcano. Which ones these are the journal says, not the cache.
@@ -126,7 +126,7 @@ async def _agree_soon(
     await anyio.sleep(period_s)
     checked = await _caught_up(system, view)
     if checked is None:
-        problems.append(f"the cache does not hear of what the api told {MOST_GLANCES * GLANCE_S:g} s ago and more")
+        problems.append(f"the cache does not see what the api published {MOST_GLANCES * GLANCE_S:g} s ago and more")
     else:
         problems += checked.problems
         problems += misplaced(places_of(view()), places_in(monitor.truth), may_hold(monitor))

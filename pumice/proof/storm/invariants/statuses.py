@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.proof.storm.invariants.truth import StormTruth
 
 # --- Counts of Volcano Jobs
-# The controller hears of pods a little after they change: what it says must have been so at some moment of the last
+# The controller sees pods a little after they change: what it says must have been so at some moment of the last
 # LAG_S seconds, counter by counter; at rest it must be so.
 
 COUNTERS: Final = ("pending", "running", "succeeded", "failed", "terminating", "unknown")

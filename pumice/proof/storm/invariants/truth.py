@@ -74,7 +74,7 @@ class StormTruth:
         self.queues: dict[str, History] = {}
         self.parents: dict[str, str] = {}
         self.went: list[tuple[int, PodBook]] = []
-        """Pods that ended at a revision, began to be deleted then, or were deleted at once."""
+        """Pods that ended at a revision, began to be deleted then, or were deleted immediately."""
         self.left_at: dict[str, int] = {}
         """Revision at which a pod last gave its room on a node back."""
         self.claims = ClaimBooks(self.read)

@@ -41,7 +41,7 @@ class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     """One storm. `rates`: probability of each fault on each occasion; with rates, faults are not listed.
 
     `profile`: where it came from, a word for people: the storm itself stands here, configuration and all.
-    `news_delay_s`: watchers hear of changes up to so much later. `order`: the seed of the order in which everything
+    `news_delay_s`: watchers see changes up to so much later. `order`: the seed of the order in which everything
     runs, where that is not the storm's own: one that was cut down may show what it shows in another order only.
     """
 

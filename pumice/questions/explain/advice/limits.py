@@ -143,7 +143,7 @@ def _quotas(group: WaitingGroup) -> Iterator[LimitTable]:
 
 
 def _grain_of_minima(group: WaitingGroup) -> dict[str, int]:
-    """Return the amount of which all minimums of the namespace's jobs are multiples, by the quotas' names."""
+    """Return the greatest common divisor of all minimums of the namespace's jobs, by the quotas' names."""
     grain: dict[str, int] = {}
     for who, obj in group.objects.items():
         if who[:2] == group.who[:2]:

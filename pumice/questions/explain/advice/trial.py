@@ -56,7 +56,7 @@ def demand_time(spent: Spent) -> None:
 
 
 def while_time(items: Iterable[T], spent: Spent) -> Iterator[T]:
-    """Yield one object after the other, each of which costs a reading. Raises TimeOverError before one that the budget
+    """Yield one object after the other; each costs a reading. Raises TimeOverError before one that the budget
     does not cover.
     """
     for item in items:

@@ -61,7 +61,7 @@ class Move(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Stock:
     """The stock of a plan. `free` by node; `pods` that may be moved: node and amount; the gang: `asked` by each of its
-    waiting pods, `needed` of which must find room.
+    waiting pods, and `needed` of these must find room.
     """
 
     free: Mapping[str, Amount]

@@ -35,7 +35,7 @@ from pumice.work import CHANGE, WorkOverError
 # --- Advice, tried in futures
 
 PERIODS: Final = 3
-"""Schedule periods that controllers get to make what the cluster needs at once."""
+"""Schedule periods that controllers get to make what the cluster needs immediately."""
 MOST: Final = 5
 """The most answers, the best first."""
 

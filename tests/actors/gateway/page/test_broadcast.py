@@ -56,12 +56,12 @@ async def test_nothing_is_read_while_nobody_listens(monkeypatch: pytest.MonkeyPa
         tasks.cancel_scope.cancel()
 
 
-def _at_once(spent: float, busy: float) -> float:
+def _no_rest(spent: float, busy: float) -> float:
     return 0.001
 
 
 async def test_changes_follow_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(broadcast, "rest_s", _at_once)
+    monkeypatch.setattr(broadcast, "rest_s", _no_rest)
     cache = FakeCache()
     pages = Broadcast(cast("Any", cache), cast("Any", cache), None)
     async with anyio.create_task_group() as tasks:

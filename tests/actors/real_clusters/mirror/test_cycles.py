@@ -175,4 +175,4 @@ def test_what_may_have_come_after_the_scheduler_had_looked_is_room_that_was_made
     (cycle,) = cutter.cut([gone, named("b"), *room, named("a", "n1")])
     assert [each.change.name for each in cycle.before[cycle.part() :]] == ["x", "y", "z", "g"]
     (cycle,) = cutter.cut([*[gone] * 100, named("b", "n1")])
-    assert cycle.part() == 40, "not all of it at once"
+    assert cycle.part() == 40, "not all of it in one batch"

@@ -58,7 +58,7 @@ async def test_what_has_expired_is_listed_again(expired: Callable[[httpx.Request
     assert server.queries()[3]["resourceVersion"] == "50"
 
 
-async def test_a_list_whose_pages_expire_is_asked_for_at_once() -> None:
+async def test_a_list_whose_pages_expire_is_asked_for_immediately() -> None:
     server = ScriptedServer(page(pod("a"), token="more"), status(410, "Expired"), page(pod("a"), pod("b"), revision=3))
     heard, _ = await followed(server, 1)
     assert heard.told == [("LISTED", "a", "b")]

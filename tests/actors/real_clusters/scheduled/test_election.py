@@ -95,7 +95,7 @@ async def test_who_stops_in_order_gives_it_back() -> None:
 
 
 class SlowLeases:
-    """One Lease, in place of a client's server: a write takes its place at once and is answered `slow_s` later."""
+    """One Lease, in place of a client's server: a write takes its place immediately and is answered `slow_s` later."""
 
     def __init__(self) -> None:
         self.lease: dict[str, Any] = {}

@@ -60,7 +60,7 @@ class Elsewhere:
 
 
 def jobs() -> list[Object]:
-    """More than there is room for at once; gangs of up to six pods."""
+    """More than there is room for at the same time; gangs of up to six pods."""
     return [
         vcjob(f"j{number}", job_task(replicas=1 + number % 6, cpu=str(1 + number % 3), duration=f"{2 + number}s"))
         for number in range(12)

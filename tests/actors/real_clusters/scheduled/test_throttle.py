@@ -1,4 +1,4 @@
-"""Requests a second, in the long run and at once; and who goes first."""
+"""Requests a second, in the long run and in a burst; and who goes first."""
 
 import pytest
 from hypothesis import given

@@ -119,7 +119,7 @@ def test_jobs_of_a_cron_job_select_by_the_labels_that_they_are_given(cluster: Cl
 
 
 def test_a_new_queue_is_what_the_first_session_would_write_of_it(cluster: Cluster) -> None:
-    """Who creates a queue and updates it at once meets no other write: there is nothing more to say of it."""
+    """Who creates a queue and updates it immediately meets no other write: there is nothing more to say of it."""
     queue = cluster.create({"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "q"}})
     assert queue["status"] == {"state": "Open", "allocated": {"cpu": "0", "memory": "0"}}
     said = QueueStatus("q", {"cpu": "0", "memory": "0"})

@@ -95,7 +95,7 @@ def test_whatever_a_schema_is_checking_it_says_so(schema: Any) -> None:
 
 
 @given(SCHEMAS, OBJECTS)
-def test_pruning_and_defaulting_settle_at_once(schema: Schema, obj: dict[str, Any]) -> None:
+def test_pruning_and_defaulting_settle_immediately(schema: Schema, obj: dict[str, Any]) -> None:
     once = deepcopy(obj)
     dropped = prune(once, schema)
     settle(once, schema, Work(once))

@@ -23,7 +23,7 @@ def placed(cluster: Cluster, name: str = "p", phase: str = "Running") -> Object:
     return cluster.get("Pod", name)
 
 
-def test_a_pod_without_a_node_goes_at_once(cluster: Cluster) -> None:
+def test_a_pod_without_a_node_goes_immediately(cluster: Cluster) -> None:
     cluster.create(pod("p"))
     assert isinstance(cluster.delete("Pod", "p"), Accepted)
     assert not cluster.exists("Pod", "p")

@@ -59,7 +59,7 @@ def test_a_queue_of_work_is_done_when_one_has_succeeded_and_the_others_have_ende
     assert status(cluster, "succeeded", "failed") == (2, 1)
 
 
-def test_no_completions_are_reached_at_once() -> None:
+def test_no_completions_are_reached_immediately() -> None:
     cluster = started(batch_job(completions=0))
     assert pods(cluster) == []
     assert conditions(cluster) == COMPLETE

@@ -43,7 +43,7 @@ def image(cluster: Cluster, to: str) -> None:
 
 
 def live(cluster: Cluster) -> None:
-    """Until nothing is left to do; every pod finds a node at once."""
+    """Until nothing is left to do; every pod finds a node immediately."""
     for _ in range(30):
         cluster.settle()
         if not bind_all(cluster):

@@ -46,7 +46,7 @@ def test_one_after_the_other() -> None:
     assert events == {f"create Pod w-{each} in StatefulSet w successful" for each in range(3)}
 
 
-def test_all_at_once() -> None:
+def test_all_together() -> None:
     cluster = started(stateful_set(podManagementPolicy="Parallel"))
     assert names(cluster) == ["w-0", "w-1", "w-2"]
     change(cluster, replicas=1)

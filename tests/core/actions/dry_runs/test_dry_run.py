@@ -1,5 +1,5 @@
-"""Topology-aware preemption: whole chunks at once say what node after node says, nobody goes for nothing, and neither
-chunks nor the order of answers matter.
+"""Topology-aware preemption: whole chunks in one batch say what node after node says, nobody goes for nothing, and
+neither chunks nor the order of answers matter.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def test_idle_room_where_a_task_may_not_run_is_no_room() -> None:
 
 
 def only_on(*names: str) -> Object:
-    """One of these nodes; without names two nodes at once."""
+    """One of these nodes; without names two nodes together."""
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in names or ("n0", "n1")]
     terms = [{"matchFields": [field]} for field in fields] if names else [{"matchFields": fields}]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}

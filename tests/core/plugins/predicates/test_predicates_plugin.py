@@ -136,7 +136,7 @@ def test_node_info_moves_with_the_plugin_only() -> None:
         assert session.kube.nonzero.tolist() == [[0.0], [0.0]]
 
 
-def test_an_evicted_pod_frees_its_port_at_once() -> None:
+def test_an_evicted_pod_frees_its_port_immediately() -> None:
     running = pod("r", node="n0", group="g", host_ports=[80])
     session = open_world(predicates(), BASE, node("n0"), running, waiting(host_ports=[80]))
     assert reasons(session) == [(slow.PORTS,)]

@@ -88,7 +88,7 @@ def test_amounts(text: str, amount: int) -> None:
         ({MIN_AVAILABLE: "1", MAX_UNAVAILABLE: "0"}, 4, 3),
     ],
 )
-def test_how_many_may_go_at_once(annotations: dict[str, str], running: int, count: int) -> None:
+def test_how_many_may_go_together(annotations: dict[str, str], running: int, count: int) -> None:
     group = pod_group("j", queue="q", annotations=annotations)
     session = world(group, gang("j", queue="q", pods=5, nodes=["n0"] * running)[1:])
     assert evictable_count(session.jobs, job_of(session, "j")) == count

@@ -129,7 +129,7 @@ def test_votes(point: str, answers: dict[str, Vote], outcome: bool) -> None:
         assert made.rejecter(None) == next(name for name, vote in answers.items() if vote is REJECT)
 
 
-def test_a_reject_ends_the_vote_at_once() -> None:
+def test_a_reject_ends_the_vote_immediately() -> None:
     asked: list[str] = []
 
     def voter(name: str, answer: Vote) -> Callable[[Any], Vote]:

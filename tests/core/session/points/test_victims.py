@@ -126,10 +126,10 @@ def test_many_nodes_are_told_what_each_by_itself_is_told(said: list[int], one_ti
     assert masks.by_columns
     assert mixed.by_columns is not any(place < len(said) for place in listed)
     batch, preemptor = session.residents.on(range(3)), session.nodes.tasks_on(0)[0]
-    at_once = {task.key for task in session.residents.tasks(batch.rows[masks.over(preemptor, batch)])}
+    in_batch = {task.key for task in session.residents.tasks(batch.rows[masks.over(preemptor, batch)])}
     for point in (masks, mixed):
         each = [point(preemptor, session.nodes.tasks_on(row)) for row in range(3)]
-        assert {task.key for of_node in each for task in of_node} == at_once
+        assert {task.key for of_node in each for task in of_node} == in_batch
 
 
 def plain(bits: int) -> Callable[[Task, Sequence[Task]], tuple[list[Task], Vote]]:

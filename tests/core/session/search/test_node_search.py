@@ -162,7 +162,7 @@ def test_room_that_came_is_seen_under_another_error_cache_and_not_under_the_same
     assert refused == [[2], [2], []]
 
 
-def test_a_node_that_was_touched_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_was_touched_is_looked_at_a_single_time(monkeypatch: pytest.MonkeyPatch) -> None:
     view = View()
     for obj in (queue("q"), *[node(f"n{i}") for i in range(20)], *gang("j", queue="q", pods=3, phase="Inqueue")):
         view.apply("ADDED", obj)

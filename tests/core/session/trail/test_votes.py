@@ -64,7 +64,7 @@ def test_who_keeps_whom_is_told_where_nobody_goes() -> None:
 
 
 @pytest.mark.parametrize("minimum", [2, 4])
-def test_many_nodes_at_once_are_told_as_one_by_one(minimum: int) -> None:
+def test_many_nodes_in_one_batch_are_told_as_one_by_one(minimum: int) -> None:
     """A topology-aware preemption asks by columns where every rule is a mask; a fix makes it ask node by node."""
     by_columns, one_by_one = (_elections(minimum, fix) for fix in ((), ("empty-answer-vetoes",)))
     assert by_columns

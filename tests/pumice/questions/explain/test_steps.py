@@ -259,7 +259,7 @@ def test_where_nobody_was_to_consider_nothing_is_said_of_what_they_would_have_gi
 
 
 def test_room_to_come_without_evictions_is_no_want_of_victims() -> None:
-    """Two of three have room at once; the third is gated, so all is undone, and nobody was to be evicted for any."""
+    """Two of three have room immediately; the third is gated, so all is undone; no pod was to be evicted for any."""
     group, *pods = gang("g", pods=3, cpu="1", phase="Inqueue")
     gated = {**pods[-1], "spec": {**pods[-1]["spec"], "schedulingGates": [{"name": "later"}]}}
     told = steps(node("n0", cpu="4"), *running("r", 1, 1), group, *pods[:-1], gated)["preempt"]

@@ -19,7 +19,7 @@ from pumice.questions.adviser.reasons import WaitCode, WaitNumber, waits_for
 from pumice.questions.adviser.wait_reasons import WaitReasons
 from pumice.questions.measures.measures import ResourceSummary
 from pumice.questions.report.charts import charts, drawn, most_telling, waiting_jobs
-from pumice.questions.report.judged import JudgedCycle
+from pumice.questions.report.cycle_reasons import CycleReasons
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import PodSlice, RecordedRun, recorded
 from pumice.storage import codec
@@ -36,11 +36,11 @@ drawing = pytest.importorskip("vl_convert", reason="vl-convert is not installed:
 MARKS = 'class="marks" width='
 
 
-def waits(second: float, code: WaitCode, *pods: str, jobs: tuple[str, ...] = (), lacking: str = "") -> JudgedCycle:
-    """What a cycle was judged to say of these pods and PodGroups."""
+def waits(second: float, code: WaitCode, *pods: str, jobs: tuple[str, ...] = (), lacking: str = "") -> CycleReasons:
+    """The reasons of these pods and PodGroups in a cycle."""
     numbers = [WaitNumber.of(lacking, 2000.0, 0.0, 1000.0, "all nodes")] if lacking else []
     reason = waits_for(code, "", numbers=numbers)
-    return JudgedCycle(BEGAN + second, WaitReasons(dict.fromkeys(jobs, reason), dict.fromkeys(pods, reason)))
+    return CycleReasons(BEGAN + second, WaitReasons(dict.fromkeys(jobs, reason), dict.fromkeys(pods, reason)))
 
 
 def evicted(second: float, pod: dict[str, Any], winner: str) -> list[Record]:
@@ -199,11 +199,11 @@ KEPT_OUT = [
 """Cycles of `admitted_late`."""
 
 
-def of_records(given: list[Record], judged: Sequence[JudgedCycle] = ()) -> RecordedRun:
+def of_records(given: list[Record], reasons: Sequence[CycleReasons] = ()) -> RecordedRun:
     async def whole() -> RecordedRun:
         journal = MemoryJournal()
         await journal.append(given)
-        return await recorded(journal, "run", judged)
+        return await recorded(journal, "run", reasons)
 
     return anyio.run(whole)
 

@@ -155,7 +155,7 @@ def test_thousands_of_nodes_are_drawn_in_time(viewed: str) -> None:
     told: Iterator[bytes] = iter(())
 
     def live(route: Route) -> None:
-        """One event a connection; the browser comes again at once."""
+        """One event a connection; the browser comes again immediately."""
         route.fulfill(body=b"retry: 20\n" + next(told, b": nothing\n\n"), content_type="text/event-stream")
 
     found: list[tuple[float, float]] = []

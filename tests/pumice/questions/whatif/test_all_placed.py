@@ -25,7 +25,7 @@ def elastic(one_at_least: int = 1) -> dict[str, Any]:
 
 
 def change_of(change: ForkChange, *objects: dict[str, Any]) -> JobChange | None:
-    """What becomes of a job of four pods where two have room at once and the others after 60 s."""
+    """What becomes of a job of four pods where two have room immediately and the others after 60 s."""
     others = gang("other", pods=2, nodes=["n0", "n0"], phase="Running", duration="60s")
     fork = Fork((node("n0", cpu="4"), *others, *(objects or (elastic(),))), BEGAN, parsed(config_text(0)))
     return what_if(fork, [change], 200.0).jobs.get("default/elastic")

@@ -268,8 +268,8 @@ def test_what_was_there_keeps_its_uids_when_more_comes_by_the_same_seed() -> Non
 @pytest.mark.parametrize(("before", "after", "start_s"), [(2, 1, 0.0), (1, 2, 15.0)], ids=["lowered", "raised"])
 @pytest.mark.parametrize("field", ["job/two:spec.minAvailable", "podgroup/default/two:spec.minMember"])
 def test_a_job_starts_by_the_minimum_that_it_has_now(field: str, before: int, after: int, start_s: float) -> None:
-    """One pod has room at once, the other after 15 s; whoever looks only for the start says the same. A job has a group
-    by then, which its controller changes.
+    """One pod has room immediately, the other after 15 s; whoever looks only for the start says the same. A job has
+    a group by then, which its controller changes.
     """
     other = gang("other", pods=1, cpu="2", nodes=["n2"], phase="Running", duration="20s")
     two = gang("two", pods=2, min_member=before, cpu="2")

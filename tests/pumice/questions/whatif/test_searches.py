@@ -229,7 +229,7 @@ def test_jobs_are_known_by_their_names() -> None:
 
 
 class Elsewhere(Executor):
-    """Does at once what is asked, as another process would: from bytes. Dies over every third."""
+    """Does immediately what is asked, as another process would: from bytes. Dies over every third."""
 
     def __init__(self) -> None:
         self.asked = 0

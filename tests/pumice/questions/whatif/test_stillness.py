@@ -11,7 +11,7 @@ from pumice.cluster.kernel.kernel import Kernel, stirs
 from pumice.cluster.kernel.life import Life
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import Mutation
-from pumice.core.state.echoes import waits
+from pumice.core.state.no_op_cycles import waits
 from pumice.core.state.view import View
 from pumice.storage import codec
 from tests.kit.jobs import gang

@@ -70,4 +70,5 @@ def test_what_is_judged_follows_from_the_configuration() -> None:
 
 def test_a_card_is_cut_in_one_way() -> None:
     twice = pod("a", node="n0", phase="Running", annotations={codec.IDS: "GPU-0[g-0],NVIDIA,10,0:;GPU-0[h-0],N,10,0:"})
-    assert list(over_assigned(NODE, [twice])) == [("within-cards", "card GPU-0 is cut in 2 ways at once: g, h")]
+    said = "card GPU-0 is cut in 2 ways at the same time: g, h"
+    assert list(over_assigned(NODE, [twice])) == [("within-cards", said)]

@@ -41,7 +41,7 @@ class Recurrence:
 WAITING: Final[int] = TaskStatus.PENDING.value
 
 
-class Echoes:
+class ChangesSinceCycle:
     """Changes since a cycle. `stirred`: a change has come that no cycle writes; `said`: the PodGroups
     ("namespace/name") and queues in which only cycles' writes have changed.
     """
@@ -52,9 +52,9 @@ class Echoes:
         self.stirred = stirred
         self.said: set[str] = set()
 
-    def heard(self, name: str | None) -> None:
-        """Return "" when more than a cycle's writes has changed in the object, its name when only these have, and None
-        when not even these have.
+    def note(self, name: str | None) -> None:
+        """Note a change of an object. `name`: "" when more than a cycle's writes has changed, its name when only these
+        have, and None when not even these have.
         """
         if name:
             self.said.add(name)
@@ -77,7 +77,7 @@ def _waits_alone(tasks: TaskTable) -> bool:
     return any(tasks.handles[row] is not None for row in alone.nonzero()[0].tolist())
 
 
-def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
+def is_no_op(view: ViewTables, changes: ChangesSinceCycle, said: CycleSaid) -> bool:
     """Return whether all changes are writes of a cycle that did nothing else, and all have arrived; and no task waits,
     or the writes were only about queues.
 
@@ -85,10 +85,10 @@ def only_echoes(view: ViewTables, echoes: Echoes, said: CycleSaid) -> bool:
     reads what the status of a queue says is allocated. So a cycle that admitted and placed nothing would decide
     the same again, whatever waits: of the six cycles of a small job where others wait, that spares the last.
     """
-    if not said.alone or echoes.stirred:
+    if not said.alone or changes.stirred:
         return False
     names = {f"{each.namespace}/{each.name}" for each in said.pod_groups}.union([each.name for each in said.queues])
-    if not echoes.said <= names or _waits_alone(view.tasks) or (said.pod_groups and waits(view)):
+    if not changes.said <= names or _waits_alone(view.tasks) or (said.pod_groups and waits(view)):
         return False
     return all(_is_group(view, each) for each in said.pod_groups) and all(_is_queue(view, each) for each in said.queues)
 

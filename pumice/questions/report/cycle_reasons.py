@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from pumice.storage.journal import Journal
 
 MOST: Final = 60
-"""Number of cycles that are judged, the first in each of as many stretches of time; all where there are not more."""
+"""Limit of cycles that are decided again: the first in each of so many equal intervals; all where there are fewer."""
 BATCH: Final = 5_000
 
 
-class JudgedCycle(NamedTuple):
-    """Jobs that waited at the time `at`, with reasons."""
+class CycleReasons(NamedTuple):
+    """Wait reasons of jobs and pods in the cycle at the time `at`."""
 
     at: float
     reasons: WaitReasons
 
 
-async def judged_cycles(file: Path) -> list[JudgedCycle]:
-    """Return the decided cycles of a journal, which is only read, in order; none where they cannot be decided again."""
+async def reasons_by_cycle(file: Path) -> list[CycleReasons]:
+    """Return the wait reasons of some cycles of a journal, in order; [] where they cannot be decided again."""
     try:
         await demand_plugins(file, None, lambda sentence: None)
         async with await SqliteJournal.open(file, read_only=True) as journal:
-            return await _judged(journal)
+            return await _decided_again(journal)
     except PumiceError:
         return []
 
 
-async def _judged(journal: Journal) -> list[JudgedCycle]:
-    chosen, found = _spread(await _moments(journal)), list[JudgedCycle]()
+async def _decided_again(journal: Journal) -> list[CycleReasons]:
+    chosen, found = _spread(await _moments(journal)), list[CycleReasons]()
     if not chosen:
         return []
     last, report = max(chosen), ReplayReport()
@@ -59,7 +59,7 @@ async def _judged(journal: Journal) -> list[JudgedCycle]:
                 if replayer.past.view is None:
                     replayer.past.materialised()
                 scene = scene_of(Rewound(cycle, replayer, "", report.position))
-                found.append(JudgedCycle(cycle.record.now, judged(scene)))
+                found.append(CycleReasons(cycle.record.now, wait_reasons(scene)))
             if cycle.record.cycle >= last:
                 break
     return found
@@ -87,8 +87,8 @@ def _spread(moments: dict[int, float]) -> set[int]:
     return {*first.values(), max(moments)}
 
 
-def judged(scene: Scene) -> WaitReasons:
-    """Decide the cycle of the scene, and judge all that waits after it."""
+def wait_reasons(scene: Scene) -> WaitReasons:
+    """Decide the cycle of the scene, and return the reasons of all that waits after it."""
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot, trail = scene.view.snapshot(volume_rules(scene.config, ignored)), Trail((), brief=True)
     session = open_session(
