@@ -199,9 +199,9 @@ class Cache(Actor[CacheMessage, CacheReply]):
             self._forget_shown()  # the cycle before is in the journal, though it was not assumed
         if self._check_always:
             self._demand_whole()
-        rests = asked.said is not None and self.view.next_is_no_op(asked.said) and not self._operations
-        # no handle: a runner that rests reads no snapshot, so none is made
-        handle = 0 if rests else self._snapshots.put(self._taken(asked))
+        is_no_op = asked.said is not None and self.view.next_is_no_op(asked.said) and not self._operations
+        # no handle: a runner that skips a no-op cycle reads no snapshot, so none is made
+        handle = 0 if is_no_op else self._snapshots.put(self._taken(asked))
         self._changed.raise_to(self.version)  # of what the asking itself has changed no other cycle need hear
         self._shown, self._shown_cycle = len(self._operations), asked.cycle
         return SnapshotTaken(handle, self.version, self._watcher.revision, tuple(self._operations))

@@ -319,7 +319,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             await self._wait_for_reason()
             # the period runs from the end of a cycle, as with Volcano's `wait.Until` (pkg/scheduler/scheduler.go)
             await self._alarm.sleep_until(max(self._earliest, self._alarm.now()) + YIELD_S)
-            await self.run_cycle(rest=True)
+            await self.run_cycle(skips_no_op=True)
 
     async def _wait_for_reason(self) -> None:
         changed, seen, wake_at = self._memory.changed, self._memory.seen, self._memory.wake_at
@@ -339,20 +339,20 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
 
     # --- one cycle
 
-    async def run_cycle(self, *, rest: bool = False) -> None:
+    async def run_cycle(self, *, skips_no_op: bool = False) -> None:
         """Run one cycle from snapshot to commit. A lost cycle is noted and tried again later on a new snapshot; with
-        `rest`, a cycle that would decide nothing is left out and only takes its time.
+        `skips_no_op`, a no-op cycle is left out and only takes its time.
         """
         async with self._lock:
             with self.activity.busy():
                 await self._look_at_config()
                 try:
-                    await self._cycle(rest=rest)
+                    await self._cycle(skips_no_op=skips_no_op)
                     self._earliest = self._alarm.after(self._settings.period_s)
                 except (CycleLostError, ActorFailedError) as error:
                     await self._lost(error)
 
-    async def _cycle(self, *, rest: bool) -> None:
+    async def _cycle(self, *, skips_no_op: bool) -> None:
         memory = self._memory
         await self._commit.carry_out(memory)  # of the cycle before, after a crash during it
         loaded = self._settings.source.loaded  # one configuration for the whole cycle
@@ -360,7 +360,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
         await self._other.before(loaded, memory, self._settings.seed)
         volumes, number = volume_rules(loaded.config), memory.cycle + 1
         # Kept columns are Volcano's alone: readers of its queue tables read them after the other scheduler's turn, too.
-        asked = TakeSnapshot(memory.seen, number, volumes, said if rest else None, kept=True)
+        asked = TakeSnapshot(memory.seen, number, volumes, said if skips_no_op else None, kept=True)
         taken = expected(await self._cache.ask(asked), SnapshotTaken)
         if not taken.handle:
             memory.said = CycleSaid(alone=True)
@@ -478,7 +478,7 @@ class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
             return False
         if loaded is None:
             return False
-        # under another configuration the same news may lead to other decisions: no rest
+        # under another configuration the same news may lead to other decisions: no cycle is skipped
         self._memory.said = CycleSaid()
         log.info("configuration reloaded from %s", source.name)
         for warning in loaded.config.warnings:

@@ -47,7 +47,7 @@ NOTHING_TO_MEND = {
     "given to no pod until the whole card is free (`pickFromGroup`)": (
         "kept, with every switch: `pumice explain` names it as the reason of a waiting pod"
     ),
-    "an extender is asked `jobReady` of jobs without pending pods, and gets for each image how many nodes had come with it "
+    "an extender is asked `jobReady` of jobs without pending pods, and gets by image how many nodes had come with it "
     "when a node came": "nothing hangs on the first; it gets all nodes that have the image",
     "a session over 10,000 nodes and 100,000 running pods takes seconds to open": "see `pumice bench open`",
 }

@@ -14,8 +14,8 @@ so that tasks share answers.
     session.points.predicate.add(self.name, lambda task, node: None if node.idle("cpu") > 500 else "nearly full")
 
 A **column rule** says it of many nodes in one batch, which costs nanoseconds a node: a NodeFilter or NodeScorer has
-`name`, `reads` (Reads: what of a task beside its template) and `prepare(session, task)`, which gives a ColumnRule. That is
-a function over rows with the Volatility of what it reads; an array [N] is an answer for good; Expression and Clauses are
+`name`, `reads` (Reads: what of a task beside its template) and `prepare(session, task)`, which gives a ColumnRule. This
+is a function over rows with the Volatility of what it reads; an array [N] is a final answer; Expression and Clauses are
 functions over columns that are read as plain numbers where one row is asked about.
 
     def prepare(self, session: Session, task: Task) -> ColumnRule[np.float64]:

@@ -217,12 +217,12 @@ class Beside(Listener):
         return Counter(why for why, _ in self.waiting.values())
 
 
-async def recorded(journal: Journal, name: str, reasons: Sequence[CycleReasons] = ()) -> RecordedRun:
-    """Read a whole journal; `reasons`: its cycles with reasons of jobs and pods. Raises DamagedError."""
+async def recorded(journal: Journal, name: str, cycle_reasons: Sequence[CycleReasons] = ()) -> RecordedRun:
+    """Read a whole journal; `cycle_reasons`: its cycles with reasons of jobs and pods. Raises DamagedError."""
     begun = await beginning(journal)
     rows: list[JobRow] = []
     measuring = Measuring(begun.at, rows.append)
-    watched = Beside(measuring.grid, cycles=deque(reasons))
+    watched = Beside(measuring.grid, cycles=deque(cycle_reasons))
     lives = Lives((*measuring.listeners(), watched))
     evictions: Counter[tuple[str, str, str]] = Counter()
     cycles, configurations = 0, list[str]()

@@ -1,4 +1,4 @@
-"""What the next cycle may hear of one: a cycle that is followed by another in any case says nothing."""
+"""A cycle says nothing to the next one if that one runs in any case."""
 
 from __future__ import annotations
 
