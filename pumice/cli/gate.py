@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pumice gate`: the jobs that a change of a cluster's policy helps or harms."""
+"""`pumice gate` shows the jobs that a change of a cluster's policy helps or harms."""
 
 from __future__ import annotations
 

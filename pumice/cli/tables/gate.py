@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate's verdict for people."""
+"""Tables show the gate's verdict to people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FELT_S: Final = 0.05
 
 
 def show(console: Console, report: GateReport) -> None:
-    """Print the verdict, what failed and why, and what moves."""
+    """Print the verdict, the failures with their reasons, and the jobs and pods that move."""
     for finding in report.findings:
         console.print(f"new in head: {finding}")
     shown = [*report.expectations, *(each for each in report.defaults if each.verdict is not Judgement.OK)]
@@ -94,7 +94,7 @@ def _show_moved(console: Console, moved: Moved) -> None:
 
 
 def show_mutants(console: Console, result: MutationResult) -> None:
-    """Print each bad change and what notices it."""
+    """Print each bad change and the expectations that notice it."""
     table = WholeTable("bad change", "noticed by")
     for each in result.mutants:
         missed = "nothing (it changes nothing here)" if each.is_silent else "NOTHING"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A golden case under one policy, by itself."""
+"""A golden case runs under one policy, without a comparison."""
 
 from __future__ import annotations
 

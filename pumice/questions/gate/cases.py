@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden cases: a small cluster, its events, and expectations, in a few lines of YAML.
+"""Golden cases state a small cluster, its events, and expectations, in a few lines of YAML.
 
     name: an urgent gang takes the place of a low one
     given:
@@ -51,7 +51,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class CaseNodes(Struct, forbid_unknown_fields=True):
-    """A number of equal nodes, ready; or nodes of these names."""
+    """Stands for a number of equal nodes, ready; or for nodes with these names."""
 
     nodes: int | list[str]
     cpu: Amount = 8
@@ -72,8 +72,8 @@ class CaseNodes(Struct, forbid_unknown_fields=True):
 
 
 class CaseJob(Struct, forbid_unknown_fields=True):
-    """A gang of equal pods that comes `at` a time and `runs` so long. `min`: pods that must start together, all unless
-    it says fewer; `class`: its PriorityClass; `policies`: those of a Volcano Job.
+    """Stands for a gang of equal pods that comes `at` a time and `runs` so long. `min`: pods that must start together,
+    all unless it says fewer; `class`: its PriorityClass; `policies`: those of a Volcano Job.
     """
 
     job: str
@@ -113,13 +113,13 @@ class CaseJob(Struct, forbid_unknown_fields=True):
 
 
 class CaseObject(Struct, forbid_unknown_fields=True):
-    """A manifest."""
+    """Contains one manifest."""
 
     object: dict[str, Any]
 
 
 class CaseManifests(Struct, forbid_unknown_fields=True):
-    """Manifests or a trace, as `-f` takes them."""
+    """Names manifests or a trace, as `-f` takes them."""
 
     file: str
 
@@ -134,7 +134,7 @@ FORMS: Final[Mapping[str, type[Given]]] = {
 
 
 class WrittenCase(Struct, forbid_unknown_fields=True):
-    """A case as its file has it. `policy`: a folder, for those who run the case by itself."""
+    """Contains a case as its file has it. `policy`: the folder of a policy, to run the case without a comparison."""
 
     then: list[WrittenExpectation]
     name: str = ""
@@ -148,7 +148,7 @@ class WrittenCase(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class GoldenCase:
-    """A golden case after reading. `policy`: the folder of a policy beside it, "" for none."""
+    """Contains a golden case after it was read. `policy`: the folder of a policy beside it, "" for none."""
 
     workload: Workload
     objects: tuple[Object, ...]
@@ -204,7 +204,7 @@ def _made(said: Given, place: ValuePlace, folder: Path) -> list[Object]:
 
 
 def case_text(name: str, objects: Sequence[Object], expect: Sequence[Expectation], until_s: float | None) -> str:
-    """Return a case in the form that `read_case` reads: nodes and jobs in their short form where that says it all."""
+    """Return a case as `read_case` reads it: nodes and jobs have their short form where it is complete."""
     there, coming = list[Object](), list[Object]()
     for obj in objects:
         (there if obj["kind"] not in ("Job", "Pod", "PodGroup") else coming).append(obj)
@@ -234,7 +234,7 @@ def written_out(expectation: Expectation) -> dict[str, Any]:
 
 
 def plain_number(said: str) -> float | str:
-    """Return a bound as YAML has it: a number where it is one."""
+    """Return a bound as YAML has it: as a number where it is a number."""
     try:
         return int(said) if said.isdecimal() else float(said)
     except ValueError:
@@ -242,7 +242,7 @@ def plain_number(said: str) -> float | str:
 
 
 def _short_nodes(objects: Sequence[Object]) -> list[Object]:
-    """Return equal nodes as one entry, where that describes them completely; the others as they are."""
+    """Return equal nodes as one entry, where this describes them completely; the others as they are."""
     found, alike = list[Object](), dict[bytes, Object]()
     for obj in objects:
         said = _node(obj)
@@ -259,7 +259,7 @@ def _short_nodes(objects: Sequence[Object]) -> list[Object]:
 
 
 def _node(obj: Object) -> Object | None:
-    """Return the short form of one node, None where that would say less."""
+    """Return the short form of one node, None where it is not complete."""
     if obj["kind"] != "Node":
         return None
     name, amounts = str(obj["metadata"]["name"]), section(section(obj, "status"), "allocatable")
@@ -271,7 +271,7 @@ def _node(obj: Object) -> Object | None:
 
 
 def _short(obj: Object) -> Object:
-    """Return a job in its short form where that makes the same job, else the manifest."""
+    """Return a job in its short form where this makes the same job, else the manifest."""
     spec, meta = section(obj, "spec"), obj["metadata"]
     tasks = objects_in(spec, "tasks")
     if obj["kind"] != "Job" or len(tasks) != 1:
@@ -299,7 +299,7 @@ def _short(obj: Object) -> Object:
 
 
 def _plain(said: CaseNodes | CaseJob) -> Object:
-    """Return the written keys, without those that every reader assumes."""
+    """Return the written keys, without the default values."""
     content: Object = msgspec.to_builtins(said)
     usual: Object = msgspec.to_builtins(
         type(said)(content["nodes"]) if isinstance(said, CaseNodes) else CaseJob(said.job)
@@ -309,7 +309,7 @@ def _plain(said: CaseNodes | CaseJob) -> Object:
 
 
 def _alike(short: Object, obj: Object) -> bool:
-    """Return whether both are the same to the scheduler: names of tasks, containers and images do not count."""
+    """Return whether two jobs are the same to the scheduler: names of tasks, containers and images do not count."""
     return _bare(short) == _bare(obj)
 
 

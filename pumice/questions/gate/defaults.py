@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expectations that hold for every policy. Each is checked on both sides, and fails only where base does not."""
+"""Defaults are expectations of every policy. Each is checked on both sides, and fails only where base holds it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pumice.questions.gate.record import RecordedEviction, RunRecord
 
 SYSTEM: Final = "kube-system"
 SHOWN: Final = 3
-"""Number of what was found that are named."""
+"""Number of findings that a message names."""
 LATE: Final = 0.05
 LATE_S: Final = 60.0
 """A job that base starts so shortly before the horizon may well start after it under head: a part, and seconds at
@@ -24,7 +24,7 @@ Found = list[str]
 
 
 def defaults(limits: DefaultLimits, workload: str, pair: Pair) -> Iterator[Judged]:
-    """Check the defaults that hold in this policy, by the workload as it stands."""
+    """Check the defaults that are on in this policy, on the first draw of the workload."""
     within_s = duration_s(limits.evicted_again_within) or 0.0
     rules: Mapping[str, Callable[[RunRecord], Found]] = {
         EQUAL: _equal,
@@ -59,7 +59,7 @@ def _judged(name: str, workload: str, pair: Pair, rule: Callable[[RunRecord], Fo
 
 
 def told(name: str, workload: str, base: Found, head: Found, *, is_open: bool = False) -> Judged:
-    """Return the judgement of a default by what breaks it on either side; `is_open`: a run ended too early to say."""
+    """Return the judgement of a default by its failures on either side; `is_open`: a run ended too early to say."""
     if is_open:
         verdict = Judgement.BASE_FAILS if base else Judgement.UNDECIDED
     elif head:

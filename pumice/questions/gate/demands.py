@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as a workload states them, before a run: queue, class, and pods by role."""
+"""Demands describe the jobs of a workload before a run: queue, class, and pods by role."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Amounts = Mapping[str, float]
 
 
 class DemandRole(NamedTuple):
-    """Pods of a job that are alike: their number, what each asks for, and their template."""
+    """Describes equal pods of a job: their number, the requests of each, and their template."""
 
     name: str
     pods: int
@@ -26,7 +26,7 @@ class DemandRole(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """A job, by the name that a run records it under. `minimum`: pods that must start together."""
+    """Describes a job, by the name under which a run records it. `minimum`: pods that must start together."""
 
     name: str
     queue: str
@@ -51,7 +51,7 @@ class Demand(NamedTuple):
 
 
 def demands(objects: Sequence[Object]) -> tuple[Demand, ...]:
-    """Return the jobs of a workload. What the API will refuse is left out: that is told otherwise."""
+    """Return the jobs of a workload. Objects that the API will refuse are left out: loading reports them."""
     grouped = dict[str, list[Object]]()
     groups = {_named(obj) for obj in objects if obj["kind"] == "PodGroup"}
     for obj in objects:
@@ -122,7 +122,7 @@ def _role_of(pod: Object) -> str:
 
 
 def is_volcano_job(obj: Object) -> bool:
-    """Return whether an object is a Job of Volcano's."""
+    """Return whether an object is a Volcano Job."""
     return obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/")
 
 

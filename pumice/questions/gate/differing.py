@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first decision in which both futures part, with the reasons of either side."""
+"""A difference is the first decision in which both futures part, with the reasons of either side."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import RunTask, fork_of
 
 BEFORE_S: Final = 0.001
-"""So shortly before the moment a side that decides nothing is asked why."""
+"""Time before the difference at which a side that decides nothing is asked for its reason, in seconds."""
 KINDS: Final = ("job", "podgroup", "pod")
-"""What the name of a job may be, in the order in which it is asked about."""
+"""Kinds that the name of a job may belong to, in the order of the search."""
 
 Decisions = list[tuple[str, str, str]]
-"""What was decided at one moment: (job, pod, its node, or "evicted")."""
+"""Decisions of one moment: (job, pod, its node, or "evicted")."""
 EVICTED: Final = "evicted"
 
 
 class SideDecision(Struct, frozen=True):
-    """The decisions of one side about the job at that moment: binds (pod -> node) and evictions that the other side
+    """Lists the decisions of one side about the job then: binds (pod -> node) and evictions that the other side
     lacks; and the reason where it made none.
     """
 
@@ -39,7 +39,7 @@ class SideDecision(Struct, frozen=True):
 
 
 class FirstDifference(Struct, frozen=True):
-    """The first moment (seconds from the beginning) at which the sides decide differently, and the job concerned."""
+    """Names the first moment (seconds from the beginning) at which the sides decide differently, and the job."""
 
     at: float
     job: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language of expectations: a measure over the jobs in a scope, and a bound, alone or against base.
+"""An expectation compares a measure over the jobs in a scope with a bound, alone or against base.
 
 A measure is `WHAT[.HOW][SCOPE]`, for example `wait.mean[queue=batch,pods>=8]`. A scope is a list of conditions, all of
 which must hold: `name`, `namespace`, `queue`, `class` (globs), `pods` (a number), `label.KEY` (a glob). A bound is a
@@ -24,19 +24,19 @@ _BASE: Final = re.compile(r"base\s*(?:([+-])\s*(\S+))?")
 
 
 class ExpectedBound(Struct, frozen=True):
-    """A number; or `of_base`: that of base × `factor` + `value`."""
+    """Bounds a measure by a number, or, with `of_base`, by base's number × `factor` + `value`."""
 
     value: float
     of_base: bool = False
     factor: float = 1.0
 
     def at(self, base: float) -> float:
-        """Return the number that holds where base has this measure."""
+        """Return the number of the bound where base has this measure."""
         return base * self.factor + self.value if self.of_base else self.value
 
 
 class Expectation(Struct, frozen=True):
-    """What is expected: `measure` and `op` as written, `bound` read, `said` the bound as written."""
+    """States an expectation: `measure` and `op` as written, `bound` as read, `said` the bound as written."""
 
     name: str
     measure: str
@@ -49,21 +49,21 @@ class Expectation(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return it in one line."""
+        """Return the expectation in one line."""
         return f"{self.measure} {self.op} {self.said}"
 
     def value(self, record: RunRecord, horizon_s: float) -> float:
-        """Return the measure of a run."""
+        """Return the value of the measure in a run."""
         found = MEASURES[self.what].reckon(AskedMeasure(record, self.scope, self.how, horizon_s))
         return round(found, 4)
 
     def is_met(self, value: float, base: float) -> bool:
-        """Return whether a value is as expected, where base has that of its own."""
+        """Return whether a value is as expected, beside the value of base."""
         return OPERATORS[self.op].holds(value, self.bound.at(base))
 
 
 class RunLimit(Struct, frozen=True):
-    """An expectation and the number that a run is held to. `jobs`: the number of jobs in scope at the end, None: it is
+    """Holds a run to the bound of an expectation. `jobs`: the number of jobs in scope at the end, None: it is
     not known.
     """
 
@@ -72,7 +72,7 @@ class RunLimit(Struct, frozen=True):
     jobs: int | None = None
 
     def is_broken_for_good(self, record: RunRecord, at_s: float) -> bool:
-        """Return whether a part of a run, up to `at_s`, breaks it however the run goes on."""
+        """Return whether a part of a run, up to `at_s`, breaks the limit however the run goes on."""
         expected = self.expectation
         found = MEASURES[expected.what].least
         asked = AskedMeasure(record, expected.scope, expected.how, at_s)
@@ -88,7 +88,7 @@ def _has_upper_bound(expectation: Expectation) -> bool:
 
 
 def limit_of(expectation: Expectation, base: RunRecord) -> RunLimit | None:
-    """Return what a run of head is held to, beside that of base; None where no part of a run can break it for good."""
+    """Return the limit of a run of head, beside its run of base; None where no part of a run can break it for good."""
     if MEASURES[expectation.what].least is None or not _has_upper_bound(expectation):
         return None
     inside = expectation.scope.jobs(base)
@@ -99,7 +99,7 @@ def limit_of(expectation: Expectation, base: RunRecord) -> RunLimit | None:
 
 
 def expectation_of(name: str, measure: str, op: str, value: float | str) -> Expectation:
-    """Read an expectation. Raises MeasureError."""
+    """Read an expectation from its text. Raises MeasureError."""
     what, how, scope = _measure(measure)
     said = value if isinstance(value, str) else f"{value:g}"
     return Expectation(name or f"{measure} {op} {said}", measure, what, how, scope, op, _bound(value), said)
@@ -127,7 +127,7 @@ def _measure(text: str) -> tuple[str, str, JobScope]:
 
 
 def _demand_code(reason: str) -> None:
-    """Refuse a reason that no job ever waits for; a glob is taken as it is."""
+    """Refuse a reason for which no job ever waits; a glob is accepted. Raises MeasureError."""
     codes = [each.value for each in WaitCode]
     if not any(letter in reason for letter in "*?[") and reason not in codes:
         raise MeasureError("measure", f"reason: unknown code {reason!r}; known: {', '.join(codes)}")

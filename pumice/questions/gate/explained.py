@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failure with its explanation: the smallest case that shows it, the first differing decision, and files to open."""
+"""An explanation of a failure has the smallest case that shows it, the first differing decision, and files to open."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pumice.questions.gate.workloads import Trial, drawn
 from pumice.questions.whatif.saving import save
 
 AFTER_S: Final = 1.0
-"""A run until nothing more happens is saved for so much longer."""
+"""Time that a run until nothing more happens is saved beyond its end, in seconds."""
 
 
 class Explained(Struct, frozen=True):
-    """A failure of one expectation on one workload. `kept`: what the case keeps of it; `jobs`, `nodes`: of the case;
-    `tries`: pairs of runs that it took, `complete`: whether nothing more could be left out; `case`: the case as YAML;
-    `files`: where it was kept; `commands` that open it.
+    """Explains a failure of one expectation on one workload. `kept`: its part in the case; `jobs`, `nodes`: of the
+    case; `tries`: pairs of runs that it took, `complete`: whether nothing more could be left out; `case`: the case as
+    YAML; `files`: where it was kept; `commands` that open it.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Explained(Struct, frozen=True):
 
 
 class GateReport(GateVerdict, kw_only=True, tag="gate/1"):
-    """Verdict on a change of policy, with a small case for each workload on which something fails (`failures`)."""
+    """Verdict on a change of policy, with a small case for each workload with a failure (`failures`)."""
 
     failures: list[Explained]
 
     @classmethod
     def of(cls, verdict: GateVerdict, failures: Sequence[Explained]) -> GateReport:
-        """Join both."""
+        """Return a verdict and its failures as one report."""
         return cls(**msgspec.structs.asdict(verdict), failures=list(failures))
 
 
@@ -123,7 +123,7 @@ def _explained(
 def _kept(
     name: str, text: str, tasks: tuple[RunTask, RunTask], pair: Pair, folder: Path | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Keep the case and a journal of either side; the files, and commands that open them."""
+    """Save the case and a journal of either side, and return the files and commands that open them."""
     if folder is None:
         return (), ()
     folder.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def _kept(
 
 
 def _commands(journal: str, pair: Pair) -> Iterator[str]:
-    """Yield commands that open head's journal, on the job that waits longest."""
+    """Yield commands that open head's journal at the job that waits longest."""
     waiting = max(
         pair.head.jobs, key=lambda job: (job.started is None, job.wait_s(pair.head.horizon_s), job.job), default=None
     )

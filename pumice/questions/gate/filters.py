@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default about filters: whether head places pods where base's filters refuse them. Each kind of pod is tried alone
-in the cluster against the filters of both sides, so that only their rules about nodes count, and not other pods.
+"""The default about filters fails where head places pods on nodes that base's filters refuse. Each kind of pod is tried
+alone in the cluster against the filters of both sides, so that only their rules about nodes count, and not other pods.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from pumice.questions.oneshot.cycles import fill
 
 POINTS: Final = ("Predicate", "PrePredicate")
 MOST: Final = 300
-"""Kinds of pods that are shown to the filters at most."""
+"""Limit of the kinds of pods that the filters see."""
 STATED: Final = (NODE, "Queue", "HyperNode", "PriorityClass")
-"""Kinds that filters read."""
+"""Kinds of objects that filters read."""
 
 
 def refused(trial: Trial, sides: PolicySides, pair: Pair) -> Judged:
@@ -50,7 +50,7 @@ def refused(trial: Trial, sides: PolicySides, pair: Pair) -> Judged:
 
 
 def _filters(config: SchedulerConfig) -> SchedulerConfig:
-    """Return the configuration with nothing but its filters."""
+    """Return the configuration reduced to its filters."""
     tiers = tuple(
         Tier(
             tuple(
@@ -65,7 +65,7 @@ def _filters(config: SchedulerConfig) -> SchedulerConfig:
 
 
 def _says(side: Side, objects: Sequence[Object]) -> tuple[Any, ...]:
-    """Return all that filters go by."""
+    """Return the objects and settings that filters read."""
     read = sorted(
         (str(obj["kind"]), str(obj["metadata"].get("name")), msgspec.json.encode(obj, order="sorted"))
         for obj in objects
@@ -76,11 +76,11 @@ def _says(side: Side, objects: Sequence[Object]) -> tuple[Any, ...]:
 
 
 Kind = tuple[str, str]
-"""A job and a role of it, for all whose pods are alike."""
+"""A job and one of its roles, for all with equal pods."""
 
 
 def _kinds(objects: Sequence[Object]) -> dict[Kind, Object]:
-    """Return the pods by job and role, those that are alike being one object; roles whose pods differ are left out."""
+    """Return the pods by job and role, equal ones as one object; roles with unequal pods are left out."""
     alike, found, mixed = dict[bytes, Object](), dict[Kind, Object](), set[Kind]()
     for job in demands(objects):
         for role in job.roles:
@@ -104,7 +104,7 @@ def _kind_of(job: str, task: str, kinds: Mapping[Kind, Object]) -> Kind | None:
 def _refusals(
     config: SchedulerConfig, objects: Sequence[Object], kinds: Mapping[Kind, Object], now: float
 ) -> dict[Kind, Mapping[str, str]]:
-    """Return by kind the nodes that the filters refuse, with the reason."""
+    """Return the nodes that the filters refuse, with the reason, by kind of pod."""
     shown = list({id(each): each for each in kinds.values()}.values())
     names = {id(each): f"shown-{number}" for number, each in enumerate(shown)}
     pods = [made for each in shown for made in _alone(names[id(each)], each)]
@@ -121,7 +121,7 @@ def _refusals(
 
 
 def _alone(name: str, kind: Object) -> tuple[Object, Object]:
-    """Return a pod of this kind, and a PodGroup of it alone."""
+    """Return a pod of this kind, and a PodGroup for this pod alone."""
     meta = {"namespace": "default", "name": name}
     group: Object = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about a policy without a run: settings that no plugin reads, and limits that the
+"""Findings need no run: they name settings that no plugin reads, and limits that the
 workload's own jobs cannot keep within. Only what is new in head counts.
 """
 
@@ -29,14 +29,14 @@ TOPOLOGY: Final = "network-topology-aware"
 RECLAIMING: Final = ("reclaim", "gangreclaim")
 REQUESTS: Final = "requests."
 CHECK: Final = "check"
-"""The rule of what `pumice check` says."""
+"""The rule of the findings of `pumice check`."""
 _JOINING: Final = frozenset(("and", "or", "make", "makes", "is", "are"))
-"""Words by which a sentence about two differs from one about one of them."""
+"""Words in which a sentence about two things differs from a sentence about one."""
 _TIER: Final = re.compile(r"tiers\[\d+\]|\W+")
 
 
 class PolicyFinding(NamedTuple):
-    """Something in a policy that is not what it seems: a `sentence` for people, and the `rule`, the `subject` (a queue,
+    """Names a mistake in a policy: a `sentence` for people, and the `rule`, the `subject` (a queue,
     a namespace) and the `jobs` that it is about. The subject of what `check` says is its sentence.
     """
 
@@ -46,7 +46,7 @@ class PolicyFinding(NamedTuple):
     jobs: frozenset[str] = frozenset()
 
     def is_said_by(self, others: Sequence[PolicyFinding]) -> bool:
-        """Return whether another side says as much: of no fewer jobs, whatever the numbers in the sentence are."""
+        """Return whether another side has the same finding, for no fewer jobs, whatever numbers the sentence has."""
         alike = [each for each in others if each.rule == self.rule]
         if self.rule == CHECK:
             return any(_words(self.subject) <= _words(each.subject) for each in alike)
@@ -54,7 +54,7 @@ class PolicyFinding(NamedTuple):
 
 
 class PolicyScene(NamedTuple):
-    """One side and the workload under it."""
+    """Contains one side and the workload under it."""
 
     side: Side
     objects: Sequence[Object]
@@ -65,16 +65,16 @@ class PolicyScene(NamedTuple):
         return [obj for obj in self.objects if obj["kind"] == kind]
 
     def found(self, sentence: str, rule: str, subject: str = "", jobs: Sequence[str] = ()) -> PolicyFinding:
-        """Return a finding; its subject is called as the workload calls it."""
+        """Return a finding about a subject, with the name that the workload gives it."""
         return PolicyFinding(sentence, rule, self.side.called(subject), frozenset(jobs))
 
     def has(self, *plugins: str) -> bool:
-        """Return whether one of these plugins is listed."""
+        """Return whether the configuration lists one of these plugins."""
         return any(self.side.settings.plugin(name) is not None for name in plugins)
 
 
 def findings(side: Side, objects: Sequence[Object]) -> list[PolicyFinding]:
-    """Return each thing in a policy that is not what it seems, for this workload."""
+    """Return the mistakes in a policy, for this workload."""
     scene = PolicyScene(side, objects, demands(objects))
     said = [side.problem] if side.problem else []
     said += review(side.settings, objects).warnings
@@ -85,7 +85,7 @@ def findings(side: Side, objects: Sequence[Object]) -> list[PolicyFinding]:
 
 
 def new_in(found: Sequence[PolicyFinding], known: Sequence[PolicyFinding]) -> list[str]:
-    """Return the sentences of what one side has found and the other does not know."""
+    """Return the sentences of findings that one side has and the other does not."""
     return [each.sentence for each in found if not each.is_said_by(known)]
 
 
@@ -114,7 +114,7 @@ def _missing_classes(scene: PolicyScene) -> Iterator[PolicyFinding]:
 
 
 def _limits(scene: PolicyScene) -> Iterator[PolicyFinding]:
-    """Yield jobs that are larger than all that their queue may ever have."""
+    """Yield jobs that are larger than the limit of their queue."""
     if not scene.has(*QUOTA_PLUGINS):
         return
     for queue in scene.of_kind("Queue"):
@@ -147,7 +147,7 @@ def _too_large(
 
 
 def _cuts(scene: PolicyScene) -> Iterator[PolicyFinding]:
-    """Yield shares that reclaim passes back and forth, since a pod is larger than the rest of the share."""
+    """Yield shares that reclaim moves back and forth, since a pod is larger than the rest of the share."""
     if not scene.has(DESERVED_PLUGIN) or not any(action in scene.side.settings.actions for action in RECLAIMING):
         return
     for queue in scene.of_kind("Queue"):
@@ -181,7 +181,9 @@ def _unread(scene: PolicyScene) -> Iterator[PolicyFinding]:
 
 
 def _node_groups(scene: PolicyScene) -> Iterator[PolicyFinding]:
-    """Queues that may use no node. nodegroup is strict by default: without an affinity a queue gets no node at all."""
+    """Yield queues that may use no node. nodegroup is strict by default: without an affinity a queue gets no node at
+    all.
+    """
     option = scene.side.settings.plugin(NODE_GROUPS)
     if option is None:
         return
@@ -198,7 +200,7 @@ def _node_groups(scene: PolicyScene) -> Iterator[PolicyFinding]:
 
 
 def _affinity(queue: str, queues: Mapping[Any, Object], *, inherits: bool) -> Object:
-    """Return the affinity of a queue, or that of its nearest ancestor with one."""
+    """Return the affinity of a queue, or of its nearest ancestor that has one."""
     seen = set[str]()
     while queue in queues and queue not in seen:
         seen.add(queue)
@@ -234,7 +236,7 @@ def _no_tier(demand: Demand, tier: str) -> str:
 
 
 def _amounts(said: Any) -> Amounts:
-    """Return cores, bytes and pieces; what cannot be read is left to the API."""
+    """Return cores, bytes and pieces; the API refuses amounts that cannot be read."""
     try:
         resource = Resource.from_list(said or {})
     except (QuantityError, TypeError, AttributeError):

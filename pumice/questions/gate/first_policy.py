@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A first policy file, from what a cluster's present policy makes of a workload."""
+"""A first policy file states what a cluster's present policy achieves on a workload."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pumice.yaml_text import dump_yaml
 DRAWS: Final = 6
 """Number of draws that show the variation of a measure without any change."""
 SLACK: Final = 0.1
-"""Part that is allowed beyond the worst draw."""
+"""Part of the worst draw that is allowed beyond it."""
 MOST_QUEUES: Final = 3
 """Number of queues with an expectation, those with the most jobs that waited."""
 MOST_CLASSES: Final = 2
-"""Number of priority classes with one, the highest: in the mean of a queue a few urgent jobs are not seen."""
+"""Number of priority classes with an expectation, the highest: the mean of a queue hides a few urgent jobs."""
 CLASS: Final = "PriorityClass"
 HEADER: Final = """\
 # The first policy of this cluster: what its present policy keeps to over {draws} draws of the workload (arrivals moved
@@ -35,7 +35,7 @@ HEADER: Final = """\
 
 
 def first_policy(inputs: Sequence[str], folder: str, side: Side, trial: Trial, runner: Runner) -> tuple[str, list[str]]:
-    """Return a policy file's text, and what was chosen and why, a line each."""
+    """Return the text of a policy file, and the choices with their reasons, a line each."""
     noise = Noise(draws=DRAWS)
     policy = GatePolicy(noise=noise)
     sides = PolicySides(side, side)
@@ -81,7 +81,7 @@ def _waiting(record: RunRecord) -> list[str]:
 
 
 def _classes(record: RunRecord, side: Side) -> list[str]:
-    """Return the highest classes of jobs that waited or had others evicted, where there is more than one class."""
+    """Return the highest classes of jobs that waited or preempted, where there is more than one class."""
     values = {obj["metadata"].get("name"): obj.get("value") or 0 for obj in side.objects if obj["kind"] == CLASS}
     used = {job.priority_class for job in record.jobs if job.priority_class in values}
     evicting = {each.by for each in record.evictions}

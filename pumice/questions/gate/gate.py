@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate from a policy file to its verdict: findings first, then both futures of every workload."""
+"""The gate goes from a policy file to a verdict: it reports findings first, then runs both futures of every workload."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ BASE, HEAD = "base", "head"
 
 
 class GateVerdict(Result, kw_only=True):
-    """Verdict on a change of policy: `passes`, or why not. `findings`: what is new in head without living through
-    anything, `mended`: what was in base alone; `expectations` and `defaults`: what came of each on every workload;
-    `moved`: what the change moves; `counts`: how many expectations came to each verdict.
+    """Gives the verdict on a change of policy: `passes`, or why not. `findings`: those that are new in head,
+    `mended`: those of base alone; `expectations` and `defaults`: their judgements on every workload; `moved`: the
+    effects of the change; `counts`: the number of expectations by verdict.
     """
 
     passes: bool
@@ -52,15 +52,15 @@ class GateVerdict(Result, kw_only=True):
 
 
 def base_task(trial: Trial, sides: PolicySides, policy: GatePolicy, draw: int = 0) -> RunTask:
-    """Return the run of base in a draw. A loop ends it only where nothing else would."""
+    """Return the run of base in a draw. A loop ends the run only where nothing else does."""
     return _task(trial, sides.base, sides, policy, draw)
 
 
 def head_task(
     trial: Trial, sides: PolicySides, policy: GatePolicy, base: RunRecord | None = None, draw: int = 0
 ) -> RunTask:
-    """Return the run of head in a draw. `base`: that of base, where the run may end as soon as it is certain that head
-    breaks what base keeps.
+    """Return the run of head in a draw. `base`: the run of base, where the run may end as soon as it is certain that
+    head breaks what base keeps.
     """
     task = _task(trial, sides.head, sides, policy, draw)
     if base is None:
@@ -87,7 +87,7 @@ def _task(trial: Trial, side: Side, sides: PolicySides, policy: GatePolicy, draw
 
 
 def _names(trial: Trial, renamed: Mapping[str, str]) -> WorkloadNames:
-    """Return the workload's own names of what a side renames: two queues may have become one."""
+    """Return the workload's own names of objects that a side renames: two queues may have become one."""
     if not renamed:
         return WorkloadNames()
     jobs = demands(trial.objects)
@@ -98,7 +98,7 @@ def _names(trial: Trial, renamed: Mapping[str, str]) -> WorkloadNames:
 
 
 def wanted_by(expect: Sequence[Expectation]) -> WantedFacts:
-    """Return what the expectations ask for that costs time to reckon."""
+    """Return the facts that the expectations need and that cost time to compute."""
     asked = {(each.what, each.how) for each in expect}
     return WantedFacts(
         younger=("evictions", "not_youngest") in asked,
@@ -118,7 +118,7 @@ def lived(
     runner: Runner,
     ended: Callable[[], None] = lambda: None,
 ) -> Pairs:
-    """Live through both futures of all workloads. A single draw of head ends as soon as its verdict is certain, which
+    """Run both futures of all workloads. A single draw of head ends as soon as its verdict is certain, which
     base's run is needed for; with more draws the mean of all decides, so each is lived to its end.
     """
     tasks = {
@@ -142,14 +142,14 @@ def _pair_task(trial: Trial, sides: PolicySides, policy: GatePolicy, draw: int, 
 
 
 class ReadFindings(NamedTuple):
-    """What reading alone finds: sentences that are `new` in head, and those of base that are `mended` there."""
+    """Contains findings without a run: sentences that are `new` in head, and sentences of base that head `mended`."""
 
     new: list[str]
     mended: list[str]
 
 
 def found_by_reading(trials: Sequence[Trial], sides: PolicySides) -> ReadFindings:
-    """Return what is new in head and what was in base alone, without living through anything."""
+    """Return the findings that are new in head and those of base alone, without a run."""
     new, mended = list[str](), list[str]()
     for trial in trials:
         base, head = (findings(side, joined(trial.objects, side, sides.stated())) for side in sides)
@@ -161,7 +161,7 @@ def found_by_reading(trials: Sequence[Trial], sides: PolicySides) -> ReadFinding
 def judged(
     trials: Sequence[Trial], pairs: Pairs, sides: PolicySides, policy: GatePolicy
 ) -> tuple[list[Judged], list[Judged]]:
-    """Return what came of every expectation, and of every default, on each workload."""
+    """Return the judgements of every expectation, and of every default, on each workload."""
     expectations, standing = list[Judged](), list[Judged]()
     for trial in trials:
         drawn_pairs = pairs[trial.name]
@@ -176,7 +176,7 @@ def judged(
 def verdict(
     sides: PolicySides, policy: GatePolicy, read: ReadFindings, trials: Sequence[Trial], pairs: Pairs
 ) -> GateVerdict:
-    """Return the whole."""
+    """Return the verdict on the change, from its findings and runs."""
     expectations, standing = judged(trials, pairs, sides, policy)
     counts = {each.value: sum(one.verdict is each for one in expectations) for each in Judgement}
     return GateVerdict(

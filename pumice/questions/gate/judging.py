@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgements: each expectation on both sides of each workload, and what it means that it holds or fails."""
+"""A judgement says whether an expectation holds on both sides of a workload, and what follows from it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.scopes import OPERATORS
 
 WAITED_S: Final = 2.0
-"""A job waited that has not started after so long; less is the time that two cycles take."""
+"""Time after which a job without a start counts as waiting, in seconds; two cycles take less."""
 ONE_SIDED: Final = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83)
-"""Student's t by degrees of freedom from 1 on: a mean above nought by so many standard errors is above it in 19 cases
-of 20."""
+"""Student's t by degrees of freedom from 1 on: a mean so many standard errors above 0 is above 0 in 19 cases of 20."""
 MANY: Final = 1.65
-"""For more degrees of freedom."""
+"""Student's t for more degrees of freedom."""
 
 
 class Judgement(StrEnum):
-    """The verdict on an expectation."""
+    """Names the verdict on an expectation."""
 
     OK = "ok"
     FAILS = "fails under head"
@@ -37,8 +36,9 @@ class Judgement(StrEnum):
 
 
 class Stakes(Struct, frozen=True):
-    """The numbers behind a verdict: jobs in scope, those that waited, evictions of or for them, pods of them that were
-    placed; the greatest of both sides and all draws."""
+    """Counts what a verdict rests on: jobs in scope, those that waited, evictions of or for them, pods of them that
+    were placed; the greatest of both sides and all draws.
+    """
 
     jobs: int = 0
     waited: int = 0
@@ -47,8 +47,8 @@ class Stakes(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """One expectation on one workload. `base`, `head`: the measure of the first draw; None: a run ended too early.
-    `failed`: draws of either side in which it does not hold, of so many `draws`.
+    """Judges one expectation on one workload. `base`, `head`: the measure of the first draw; None: a run ended too
+    early. `failed`: draws of either side in which it does not hold, of so many `draws`.
     """
 
     name: str
@@ -66,24 +66,24 @@ class Judged(Struct, frozen=True):
 
 
 class Pair(NamedTuple):
-    """One draw of a workload under both policies."""
+    """Contains the runs of one draw of a workload under both policies."""
 
     base: RunRecord
     head: RunRecord
 
     @property
     def is_whole(self) -> bool:
-        """Return whether both runs came to their ends."""
+        """Return whether both runs reached their ends."""
         return not (self.base.stopped or self.head.stopped)
 
     @property
     def horizon_s(self) -> float:
-        """Return the moment at which both can be compared: of runs until nothing more happens the later end."""
+        """Return the moment at which both runs can be compared: the later end of runs until nothing more happens."""
         both = self.base.horizon_s, self.head.horizon_s
         return max(both) if self.is_whole else min(both)
 
     def value(self, expectation: Expectation, record: RunRecord) -> float:
-        """Return the measure of one of both at its own end: where both are whole, that is the same moment."""
+        """Return the measure of one run at its own end: where both are whole, the ends are equal."""
         return expectation.value(record, self.horizon_s if self.is_whole else record.horizon_s)
 
 
@@ -92,7 +92,7 @@ Pairs = Mapping[str, Sequence[Pair]]
 
 
 class JudgedDraw(NamedTuple):
-    """Measures of both sides in one draw, and whether they are as expected; None: a run ended too early to say."""
+    """Contains the measures of both sides in one draw, and whether they are as expected; None: a run ended too early."""
 
     base: float
     head: float
@@ -101,12 +101,12 @@ class JudgedDraw(NamedTuple):
 
     @property
     def tells(self) -> bool:
-        """Return whether base holds what head breaks."""
+        """Return whether base holds the expectation and head breaks it."""
         return self.base_met is True and self.head_met is False
 
 
 def judge(expectation: Expectation, workload: str, pairs: Sequence[Pair]) -> Judged:
-    """Judge an expectation by all draws of a workload."""
+    """Judge an expectation on all draws of a workload."""
     draws = [judge_draw(expectation, pair) for pair in pairs]
     base_failed, head_failed = sum(one.base_met is False for one in draws), sum(one.head_met is False for one in draws)
     stakes = stakes_of(expectation, pairs)
@@ -129,7 +129,7 @@ def judge(expectation: Expectation, workload: str, pairs: Sequence[Pair]) -> Jud
 
 
 def judge_draw(expectation: Expectation, pair: Pair) -> JudgedDraw:
-    """Judge an expectation by one draw."""
+    """Judge an expectation on one draw."""
     base, head = (pair.value(expectation, record) for record in pair)
     limit = limit_of(expectation, pair.base)
 
@@ -180,7 +180,7 @@ def _differs(expectation: Expectation, draws: Sequence[JudgedDraw]) -> bool:
 
 
 def stakes_of(expectation: Expectation, pairs: Sequence[Pair]) -> Stakes:
-    """Return what was at stake for an expectation: the greatest counts of either side in any draw."""
+    """Return the stakes of an expectation: the greatest counts of either side in any draw."""
     found = [_stakes(expectation, record, pair.horizon_s) for pair in pairs for record in pair]
     return Stakes(
         max(each.jobs for each in found),

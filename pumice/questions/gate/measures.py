@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures: figures of a run over the jobs in a scope. Waits count every job that was submitted."""
+"""Measures compute figures of a run over the jobs in a scope. Waits count every job that was submitted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOWS: Final[Mapping[str, Callable[[list[float]], float]]] = {
 
 
 class AskedMeasure(NamedTuple):
-    """A measure as it is asked: the jobs in scope, `how` it sums up, and the horizon of both sides."""
+    """Asks for a measure: the jobs in scope, `how` to sum up, and the horizon of both sides."""
 
     record: RunRecord
     scope: JobScope
@@ -32,7 +32,7 @@ class AskedMeasure(NamedTuple):
     horizon_s: float
 
     def jobs(self) -> list[RecordedJob]:
-        """Return the jobs in scope that had come by the horizon."""
+        """Return the jobs in scope that were submitted by the horizon."""
         return self.scope.jobs(self.record)
 
 
@@ -41,12 +41,12 @@ def _wait(asked: AskedMeasure) -> float:
 
 
 def _slowdown(asked: AskedMeasure) -> float:
-    """Bounded slowdown of all submitted jobs; one that has not ended counts with what it has waited."""
+    """Return the bounded slowdown of all submitted jobs; a job without an end counts with its wait so far."""
     return HOWS[asked.how]([slowdown_of(job, asked.horizon_s) for job in asked.jobs()])
 
 
 def slowdown_of(job: RecordedJob, horizon_s: float) -> float:
-    """Return how many times as long as its run a job took; runs of less than ten seconds count as ten."""
+    """Return the bounded slowdown of a job: response over run time; runs of less than ten seconds count as ten."""
     run_s = job.run_s if job.run_s is not None else 0.0
     return bounded_slowdown(job.wait_s(horizon_s), run_s)
 
@@ -68,7 +68,7 @@ def _count(asked: AskedMeasure) -> float:
 
 
 def _evictions(asked: AskedMeasure) -> float:
-    """Evictions of pods of jobs in scope; `max`: of one job, `for_one`: for one job, `again`: of one pod."""
+    """Count the evictions of pods of jobs in scope; `max`: of one job, `for_one`: for one job, `again`: of one pod."""
     inside = {job.job for job in asked.jobs()}
     evicted = [each for each in asked.record.evictions if each.job in inside]
     match asked.how:
@@ -120,17 +120,17 @@ def _makespan(asked: AskedMeasure) -> float:
 
 
 def _placed(asked: AskedMeasure) -> float:
-    """Return pods of jobs in scope that got a node in scope."""
+    """Count the pods of jobs in scope that got a node in scope."""
     return float(len(_binds(asked)))
 
 
 def _where(asked: AskedMeasure) -> float:
-    """Return pods of jobs in scope that got a node whose name begins so."""
+    """Count the pods of jobs in scope that got a node whose name has this prefix."""
     return float(sum(node.startswith(asked.how) for _, _, node in _binds(asked)))
 
 
 def _together(asked: AskedMeasure) -> float:
-    """Return jobs in scope with two pods on one node."""
+    """Count the jobs in scope with two pods on one node."""
     nodes: dict[str, list[str]] = {}
     for job, _, node in _binds(asked):
         nodes.setdefault(job, []).append(node)
@@ -138,7 +138,9 @@ def _together(asked: AskedMeasure) -> float:
 
 
 def _domains(asked: AskedMeasure) -> float:
-    """Return how many domains the pods of one job span: by a node label, or by a tier of HyperNodes (`by=tier1`)."""
+    """Return the number of domains that the pods of one job span: by a node label, or by a tier of HyperNodes
+    (`by=tier1`).
+    """
     by, nodes = asked.scope.option("by") or "kubernetes.io/hostname", asked.record.nodes
     spans: dict[str, set[str]] = {}
     for job, _, name in _binds(asked):
@@ -149,7 +151,7 @@ def _domains(asked: AskedMeasure) -> float:
 
 
 def _inversions(asked: AskedMeasure) -> float:
-    """Pairs of a job `first=` and a job `then=` where the second started before the first."""
+    """Count the pairs of a job `first=` and a job `then=` where the second started before the first."""
     record, horizon = asked.record, asked.horizon_s
     inside = asked.jobs()
     first, then = asked.scope.option("first"), asked.scope.option("then")
@@ -163,13 +165,13 @@ def _started_at(job: RecordedJob, horizon_s: float) -> float:
 
 
 def _pending(asked: AskedMeasure) -> float:
-    """Return jobs in scope that wait at the end for a reason (`reason=`, any without)."""
+    """Count the jobs in scope that wait at the end for a reason (`reason=`; without it, for any)."""
     reason, pending = asked.scope.option("reason") or "*", asked.record.pending
     return float(sum(fnmatchcase(pending[job.job], reason) for job in asked.jobs() if job.job in pending))
 
 
 def _binds(asked: AskedMeasure) -> list[tuple[str, str, str]]:
-    """Job, pod and last node of each pod in scope."""
+    """Return job, pod and last node of each pod in scope."""
     inside = {job.job for job in asked.jobs()}
     found: dict[str, tuple[str, str, str]] = {}
     for bind in asked.record.binds:
@@ -198,18 +200,18 @@ RESOURCES: Final = {"gpu": "nvidia.com/gpu"}
 
 Reckoning = Callable[[AskedMeasure], float]
 Least = Callable[[AskedMeasure, int | None], float | None]
-"""The least that a measure will be at the end, by a part of the run and the number of jobs in scope at the end (None:
+"""Lower bound of a measure at the end, by a part of the run and the number of jobs in scope at the end (None:
 not known). None: it may be anything.
 """
 
 
 def _grows(reckon: Reckoning) -> Least:
-    """Return the least of a measure that only grows: what it is so far."""
+    """Return the lower bound of a measure that only grows: its present value."""
     return lambda asked, jobs: reckon(asked)
 
 
 def _least_wait(asked: AskedMeasure, jobs: int | None) -> float | None:
-    """Return the least to which waits sum up: each goes on, and jobs that have not come yet wait 0 s at least."""
+    """Return the lower bound of waits: each goes on, and jobs that are not submitted yet wait at least 0 s."""
     waits = [job.wait_s(asked.horizon_s) for job in asked.jobs()]
     if asked.how == "max":
         return HOWS["max"](waits)
@@ -217,7 +219,7 @@ def _least_wait(asked: AskedMeasure, jobs: int | None) -> float | None:
 
 
 class MeasureRow(NamedTuple):
-    """A measure: how it is reckoned, how it may be summed up (the first is the default; None: any word), its unit, and
+    """Defines a measure: how to compute it, how to sum it up (the first is the default; None: any word), its unit, and
     what a part of a run says of its end (None: nothing)."""
 
     reckon: Reckoning

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effects of a change, whether it passes or not: jobs that wait longer or shorter, pods on other nodes."""
+"""Effects of a change show, whether it passes or not, jobs that wait longer or shorter, and pods on other nodes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MOST: Final = 3
 """Number of jobs that are named in each direction: waiting more, waiting less."""
 Grouping = Callable[[RecordedJob], str]
 FELT_S: Final = 1.0
-"""A difference of a wait that is smaller is none."""
+"""Differences of a wait below this count as none, in seconds."""
 
 
 class MovedGroup(Struct, frozen=True):
-    """Jobs of a queue or a size: their number, and their mean wait on both sides, in seconds."""
+    """Counts the jobs of a queue or a size, with their mean wait on both sides, in seconds."""
 
     group: str
     jobs: int
@@ -30,7 +30,7 @@ class MovedGroup(Struct, frozen=True):
 
 
 class MovedJob(Struct, frozen=True):
-    """A job, and its wait on both sides, in seconds."""
+    """Contains a job with its wait on both sides, in seconds."""
 
     job: str
     base_s: float
@@ -38,7 +38,7 @@ class MovedJob(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """Differences between two runs of a workload. `pods`: pods that got another node or none."""
+    """Lists the differences between two runs of a workload. `pods`: pods that got another node or none."""
 
     workload: str
     queues: tuple[MovedGroup, ...] = ()
@@ -50,7 +50,7 @@ class Moved(Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Return whether both runs are the same to all waiting jobs."""
+        """Return whether both runs are equal for all waiting jobs."""
         same = all(abs(each.base_s - each.head_s) < 0.001 for each in (*self.queues, *self.sizes))
         return same and not self.pods and self.evictions[0] == self.evictions[1]
 
@@ -80,7 +80,7 @@ def moved(workload: str, pair: Pair) -> Moved:
 
 
 def size_of(job: RecordedJob) -> str:
-    """Return the class of sizes of a job."""
+    """Return the size class of a job."""
     return next((name for most, name in SIZES if job.pods <= most), LARGEST)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard bad changes of a policy: those that a policy file should notice, and those that it lets through."""
+"""Mutants are standard bad changes of a policy: a policy file should notice each."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Mutant = tuple[str, Side]
 
 
 class JudgedMutant(Struct, frozen=True):
-    """A bad change: which expectations and defaults notice it (`noticed_by`), findings included. `is_silent`: no job
-    waits otherwise and no pod goes elsewhere, so the workload never reaches what was changed.
+    """Names a bad change, and which expectations and defaults notice it (`noticed_by`), findings included. `is_silent`:
+    no job waits otherwise and no pod goes elsewhere, so the workload never reaches what was changed.
     """
 
     change: str
@@ -39,8 +39,8 @@ class JudgedMutant(Struct, frozen=True):
 
 
 class MutationResult(Result, kw_only=True, tag="gate/1"):
-    """Standard bad changes to head: their number (`mutants`), how many were `noticed`, how many changed nothing under
-    these workloads (`silent`), and the names of those that nothing notices (`missed`).
+    """Standard bad changes to head: their number (`mutants`), how many were `noticed`, how many changed
+    nothing under these workloads (`silent`), and the names of those that nothing notices (`missed`).
     """
 
     head: str
@@ -57,7 +57,7 @@ def mutated(
     runner: Runner,
     ended: Callable[[], None] = lambda: None,
 ) -> MutationResult:
-    """Judge every bad change to head, with head as it is for the base."""
+    """Judge every bad change to head, with the unchanged head as base."""
     found = list[JudgedMutant]()
     for change, side in mutants(head):
         sides = PolicySides(head, side)
@@ -75,7 +75,7 @@ def mutated(
 
 
 def mutants(head: Side) -> list[Mutant]:
-    """Return every standard bad change to a policy, with its name."""
+    """Return each standard bad change to a policy, with its name."""
     found = [*_of_configuration(head), *_of_objects(head)]
     return [(name, side) for name, side in found if (side.config, side.objects) != (head.config, head.objects)]
 

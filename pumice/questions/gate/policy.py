@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy file: the workloads by which a cluster's policy is judged, and the expectations.
+"""A policy file names the workloads by which a cluster's policy is judged, and the expectations.
 
     policy: cluster            # folder of the policy in the repository, for git revisions and for head
     workloads:
@@ -62,7 +62,7 @@ DEFAULT_NAMES: Final = (
 
 
 class GeneratedJobs(Struct, forbid_unknown_fields=True):
-    """Jobs drawn at random, for want of a record: so many, in the queues and classes in turn, over so long a time."""
+    """Asks for random jobs where there is no record: a number of jobs, in the queues and classes in turn, over a time."""
 
     jobs: Annotated[int, Meta(ge=1, le=100_000, description="a number of jobs from 1 to 100000")]
     over: str = "1h"
@@ -80,7 +80,7 @@ class GeneratedJobs(Struct, forbid_unknown_fields=True):
 
 
 class WrittenWorkload(Struct, forbid_unknown_fields=True):
-    """One workload as the file has it."""
+    """Contains one workload as the file has it."""
 
     name: str = ""
     input: list[str] | str = field(default_factory=list[str])
@@ -91,7 +91,7 @@ class WrittenWorkload(Struct, forbid_unknown_fields=True):
 
 
 class Noise(Struct, forbid_unknown_fields=True, frozen=True):
-    """The variation of a workload from draw to draw; the first draw is the workload as it stands.
+    """Varies a workload from draw to draw; the first draw is the workload as it stands.
 
     `arrivals`: each job comes at most so much sooner or later; `durations`: each job runs at most that part shorter or
     longer; `days`: stretches of so long are drawn anew, with replacement, from those of the workload ("" for none).
@@ -105,8 +105,8 @@ class Noise(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class DefaultLimits(Struct, forbid_unknown_fields=True, frozen=True):
-    """Expectations of every policy. `evicted_again_within`: a pod may lose its node once in so long; `off`: defaults
-    by name that do not hold here.
+    """Sets the defaults of every policy. `evicted_again_within`: a pod may lose its node once in so long; `off`:
+    defaults by name that do not hold here.
     """
 
     evicted_again_within: str = "10m"
@@ -114,7 +114,7 @@ class DefaultLimits(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class WrittenExpectation(Struct, forbid_unknown_fields=True):
-    """One expectation as the file has it. `words` is another name for `name`."""
+    """Contains one expectation as the file has it. `words` is another name for `name`."""
 
     measure: str
     op: Operator
@@ -124,7 +124,7 @@ class WrittenExpectation(Struct, forbid_unknown_fields=True):
 
 
 class WrittenPolicy(Struct, forbid_unknown_fields=True):
-    """The file as it stands."""
+    """Contains the file as it is written."""
 
     policy: str = ""
     base: str = ""
@@ -141,8 +141,8 @@ class WrittenPolicy(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload of a policy file. `input`: paths as `-f` takes them; `start` in RFC 3339, "" for the moment the input
-    stands for; `until_s`: its horizon in seconds, None: until nothing more happens.
+    """Describes a workload of a policy file. `input`: paths as `-f` takes them; `start` in RFC 3339, "" for the moment
+    the input stands for; `until_s`: its horizon in seconds, None: until nothing more happens.
     """
 
     name: str
@@ -155,7 +155,9 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """A policy file, read. `folder`: where it lies; `policy`: the folder of the cluster's policy beside it."""
+    """Contains a policy file after it was read. `folder`: its folder; `policy`: the folder of the cluster's policy
+    beside it.
+    """
 
     folder: Path = Path()
     policy: str = ""
@@ -172,7 +174,7 @@ class GatePolicy:
 
 
 def read_policy(path: Path) -> GatePolicy:
-    """Return the policy of a file. Raises InputError, ConfigError, which name the file, the place and what is wrong."""
+    """Return the policy of a file. Raises InputError, ConfigError, which name the file, the place and the mistake."""
     place, said = _document(path)
     written = shaped(place, said, WrittenPolicy)
     expected = written.expect
@@ -225,7 +227,7 @@ def _check(written: WrittenPolicy, place: ValuePlace) -> None:
 
 
 def demand_duration(place: ValuePlace, said: str) -> float:
-    """Return the duration in seconds. Raises ConfigError at the place."""
+    """Return the duration in seconds. Raises ConfigError, which names the place."""
     seconds = duration_s(said)
     if seconds is None:
         raise place.wrong("a duration such as 90s or 1h30m", said)
@@ -233,7 +235,7 @@ def demand_duration(place: ValuePlace, said: str) -> float:
 
 
 def demand_time(place: ValuePlace, said: str) -> None:
-    """Raise ConfigError at the place for a time that is not in RFC 3339; "" is none."""
+    """Raise ConfigError at the place for a time that is not in RFC 3339; "" stands for no time."""
     try:
         if said:
             parse_time(said)
@@ -257,7 +259,7 @@ def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
 
 
 def read_expectation(written: WrittenExpectation, place: ValuePlace) -> Expectation:
-    """Return an expectation of a file. Raises ConfigError at the place."""
+    """Return an expectation from its place in a file. Raises ConfigError, which names the place."""
     try:
         return expectation_of(written.name or written.words, written.measure, written.op, written.value)
     except MeasureError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outcome of one workload under one policy: the facts that expectations are about, as plain data that can be kept.
+"""A record keeps the outcome of one workload under one policy: the facts for expectations, as plain data.
 
 Times are seconds from the beginning, to the millisecond.
 """
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class RecordedJob(Struct, frozen=True, gc=False):
-    """One job. None: not within the horizon. `labels` are the job's own."""
+    """Records one job. None: not within the horizon. `labels` are the job's own."""
 
     job: str
     queue: str = ""
@@ -36,14 +36,14 @@ class RecordedJob(Struct, frozen=True, gc=False):
         return self.job.rpartition("/")[0]
 
     def wait_s(self, horizon_s: float) -> float:
-        """Return how long it waited; a job that has not started waits until the horizon, and one that came after the
+        """Return the wait of the job; without a start it waits until the horizon, and one that came after the
         horizon does not wait."""
         until = horizon_s if self.started is None else self.started
         return max(0.0, round(until - self.submitted, 3))
 
 
 class RecordedEviction(Struct, frozen=True, gc=False):
-    """A pod that the scheduler took off its node, `by` the job that needed the room ("" for none).
+    """Records the eviction of a pod by the scheduler, `by` the job that needed the room ("" for none).
 
     Priorities are those of the pods. `ran_s`: how long it had run. `younger`: running pods of its queue, of no higher
     priority and begun later, that stayed. `within_share`: whether its queue held no more than it deserved; None where
@@ -65,7 +65,7 @@ class RecordedEviction(Struct, frozen=True, gc=False):
 
 
 class RecordedBind(Struct, frozen=True, gc=False):
-    """A pod that got a node. `task`: the role of the pod in its job."""
+    """Records a pod that got a node. `task`: the role of the pod in its job."""
 
     at: float
     pod: str
@@ -75,31 +75,31 @@ class RecordedBind(Struct, frozen=True, gc=False):
 
 
 class RecordedLoop(Struct, frozen=True, gc=False):
-    """Jobs that take each other's places again and again; of one job, a job that comes back only to be evicted."""
+    """Records jobs that evict each other again and again; of one job, a job that comes back only to be evicted."""
 
     jobs: tuple[str, ...]
     times: int
 
 
 class RecordedNode(Struct, frozen=True, gc=False):
-    """A node's labels, and its HyperNode at each tier."""
+    """Records a node's labels, and its HyperNode at each tier."""
 
     labels: dict[str, str] = field(default_factory=dict[str, str])
     domains: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class RecordedUse(Struct, frozen=True, gc=False):
-    """Parts of one: the held part of all amounts, and the part of the free ones that was in too small pieces."""
+    """Records fractions: the allocated part of all amounts, and the fragmented part of the free amounts."""
 
     utilisation: float
     fragmentation: float
 
 
 class RunRecord(Struct, frozen=True):
-    """One run of `horizon_s` seconds. `stopped`: why it ended before its horizon, "" if it did not; `idle`: nothing
-    more would have happened. `pending`: job -> code of the reason why it waits at the end. `refused`: objects that the
-    API does not take, each with its words. `cycles`: cycles in which the scheduler decided something. `foreseen`: every
-    job stood in the workload and was taken, so that another policy has as many of them.
+    """Records one run of `horizon_s` seconds. `stopped`: why it ended before its horizon, "" if it did not; `idle`:
+    nothing more would have happened. `pending`: job -> code of the reason why it waits at the end. `refused`: objects
+    that the API does not take, each with its words. `cycles`: cycles in which the scheduler decided something.
+    `foreseen`: every job stood in the workload and was taken, so that another policy has as many of them.
     """
 
     horizon_s: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failing workload cut down to the jobs, nodes, sizes and run times that base needs to hold what head breaks.
+"""A failing workload is reduced to the jobs, nodes, sizes and run times with which base holds what head breaks.
 
 Large parts are tried first (delta debugging, Zeller and Hildebrandt 2002). A quantile or a mean is of many jobs; what
 is kept in its place is the wait of the one job that the change hurts most.
@@ -28,16 +28,16 @@ from pumice.questions.gate.workloads import Trial, arrival_s, arriving_at, with_
 from pumice.reduction import leave_out_pieces
 
 WORK_LIMIT: Final = 100_000
-"""Work at most: a cycle of a cluster without anything is one, and a hundred objects make it two."""
+"""Limit of the work: a cycle of an empty cluster counts one, and a hundred objects make it two."""
 MARGIN_S: Final = 30.0
-"""The case goes on for so long after the moment at which head breaks what is expected."""
+"""Time that the case goes on after head breaks the expectation, in seconds."""
 SPREAD: Final = ("mean", "p95", "p50", "min")
 
 
 @dataclass(slots=True)
 class Reduced:
-    """The reduced workload: objects, the expectation that base holds and head breaks, the number of pairs of runs, the
-    horizon in seconds (None: until nothing more happens), and whether work was left to try more.
+    """Contains the reduced workload: objects, the expectation that base holds and head breaks, the number of pairs of
+    runs, the horizon in seconds (None: until nothing more happens), and whether work was left to try more.
     """
 
     trial: Trial
@@ -46,12 +46,12 @@ class Reduced:
 
     @property
     def expectation(self) -> Expectation:
-        """Return the expectation that is kept."""
+        """Return the expectation of the case."""
         return self.trial.expect[0]
 
 
 class _Search:
-    """The smallest workload so far."""
+    """Holds the smallest workload so far."""
 
     def __init__(self, trial: Trial, sides: PolicySides, policy: GatePolicy, limit: float) -> None:
         self.trial = trial
@@ -66,11 +66,11 @@ class _Search:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether no more runs may be made."""
+        """Return whether the limit of runs is reached."""
         return self._left <= 0
 
     def take(self, objects: Sequence[Object]) -> bool:
-        """Go on from these objects where base still holds the expectation that head breaks."""
+        """Continue with these objects if base still holds the expectation that head breaks."""
         content = msgspec.msgpack.encode(objects)
         if self.exhausted or content in self._known:
             return False
@@ -168,7 +168,7 @@ def _windows(trial: Trial, kept: Expectation, pair: Pair) -> Iterator[list[Objec
 
 
 def _start_with_first_job(search: _Search) -> None:
-    """Let the first job come at the beginning."""
+    """Shift all arrivals so that the first job comes at the beginning."""
     arrivals = [at for obj in search.objects if (at := arrival_s(obj)) is not None]
     first = float(int(min(arrivals, default=0.0)))
     until_s = search.trial.workload.until_s
@@ -219,7 +219,7 @@ def _worst(expectation: Expectation, pair: Pair) -> tuple[RecordedJob | None, fl
 
 
 def _leave_out_pieces(search: _Search, may_go: Callable[[Object], bool]) -> None:
-    """Leave out pieces of the objects that may go."""
+    """Leave out parts of the removable objects."""
 
     def those() -> list[Object]:
         return [obj for obj in search.objects if may_go(obj)]
@@ -232,7 +232,7 @@ def _leave_out_pieces(search: _Search, may_go: Callable[[Object], bool]) -> None
 
 
 def _leave_out_together(search: _Search) -> None:
-    """Leave out a node and the jobs that fill it: neither can go without the other."""
+    """Leave out a node together with the jobs that fill it, since neither can go alone."""
     while _left_one_out(search):
         pass
 
@@ -262,7 +262,7 @@ def _make_smaller(search: _Search) -> None:
 
 
 def _simpler(obj: Object) -> Iterator[Object]:
-    """Yield the object, plainer in one respect each time."""
+    """Yield the object, simplified in one respect each time."""
     tasks = objects_in(section(obj, "spec"), "tasks")
     if obj["kind"] == "Job" and len(tasks) == 1 and int(tasks[0].get("replicas", 1)) > 1:
         yield _with_pods(obj, 1)

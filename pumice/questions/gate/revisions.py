@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a side: a path, or that folder as a git revision has it."""
+"""A side has a folder: a path, or the folder as a git revision has it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GIT_S: Final = 30.0
 
 
 def folder_of(said: str, policy: str, beside: Path, into: Path) -> tuple[Path, str]:
-    """Return the folder of a side and what to call it: a path, or the policy's folder (relative to `beside`) as a git
-    revision has it, which is written below `into`. Raises InputError.
+    """Return the folder of a side and its name in messages: a path, or the policy's folder (relative to `beside`) as a
+    git revision has it, which is written below `into`. Raises InputError.
     """
     for path in (beside / said, Path(said)):
         if path.is_dir():

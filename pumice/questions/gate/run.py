@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: a workload under one policy, on virtual time, and its record. It is the whole task of a worker."""
+"""A run simulates a workload under one policy on virtual time, and keeps a record. A worker has one run as its task."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ HYPER_NODE: Final = "HyperNode"
 FAR_S: Final = 30 * 86_400.0
 """Horizon of "idle": a workload that goes on for longer is cut off there."""
 LOOK_EVERY_S: Final = 30.0
-"""Time between looks at what may end a run early; later on a fiftieth of the time that has gone by."""
+"""Time between checks for an early end of a run, in seconds; later a fiftieth of the elapsed time."""
 FIFTIETH: Final = 0.02
 LOOP: Final = "loop"
-"""Why a run ended early: jobs take each other's places again and again."""
+"""Reason of an early end: jobs evict each other again and again."""
 PATIENCE: Final = 1000
 """Cycles before a run may end early: a short one is worth more whole."""
 ROUNDS: Final = 20
@@ -69,7 +69,7 @@ ROUNDS: Final = 20
 
 
 class WantedFacts(Struct, frozen=True):
-    """Parts of a record that cost time, computed only when an expectation needs them."""
+    """Selects parts of a record that cost time: they are computed only when an expectation needs them."""
 
     younger: bool = False
     shares: bool = False
@@ -78,7 +78,9 @@ class WantedFacts(Struct, frozen=True):
 
 
 class WorkloadNames(Struct, frozen=True):
-    """Queues and classes by job, as the workload calls them; jobs that a policy does not rename are not among them."""
+    """Names queues and classes by job, as the workload calls them; jobs that a policy does not rename are not among
+    them.
+    """
 
     queues: tuple[tuple[str, str], ...] = ()
     classes: tuple[tuple[str, str], ...] = ()
@@ -88,7 +90,7 @@ NO_NAMES: Final = WorkloadNames()
 
 
 class RunTask(Struct, frozen=True):
-    """A run: packed objects that may say when they come, the text of a scheduler.conf, the horizon in seconds (None:
+    """Describes a run: packed objects with their arrivals, the text of a scheduler.conf, the horizon in seconds (None:
     until nothing more happens) and what ends it early: `limits` that are broken for good, or a loop, once there were
     `patience` cycles. `names`: what the workload calls queues and classes of jobs that a policy renames; `plugins`:
     users' plugins by name, each with what tells its version from others.
@@ -122,7 +124,7 @@ def run(task: RunTask) -> RunRecord:
 
 
 def fork_of(task: RunTask) -> Fork:
-    """Return the beginning of a run. Raises ConfigError, InputError."""
+    """Return the fork from which a run starts. Raises ConfigError, InputError."""
     told = ConfigLoaded("", task.config, task.source)
     return handed_in(still_running(codec.unpack(task.objects)), task.start, told, task.default_duration_s)
 
@@ -145,7 +147,7 @@ class _Eviction:
 
 
 class _Run(Listener):
-    """One simulated run with its notes."""
+    """Simulates one run and keeps its notes."""
 
     def __init__(self, task: RunTask) -> None:
         self._task = task
@@ -168,7 +170,7 @@ class _Run(Listener):
         self._life = Life(fork, task.seed, self._hear, self._decide)
 
     def job(self, name: str, job: Object | None, at: float) -> None:
-        """Keep the size of a Volcano Job, which may have no pods yet, and the labels of one that a controller made."""
+        """Keep the size of a Volcano Job, which may have no pods yet, and the labels of a Job that a controller made."""
         if job is None:
             return
         self._sizes[name] = sum(int(task.get("replicas", 1)) for task in section(job, "spec").get("tasks") or ())
@@ -176,7 +178,7 @@ class _Run(Listener):
             self._labels[name] = text_map(job["metadata"].get("labels"))
 
     def pod_bound(self, pod: PodLife) -> None:
-        """Note the bind; the first evicted pod of its job that lacks a successor has one."""
+        """Note the bind: the pod succeeds the first evicted pod of its job without a successor."""
         at, task = round((pod.bound or 0.0) - self._began, 3), self._life.kernel.view.tasks.by_key.get(pod.full_name)
         self._binds.append(RecordedBind(at, pod.full_name, pod.job, "" if task is None else task.role, pod.node))
         if gone := self._gone.get(pod.job):
@@ -272,7 +274,7 @@ class _Run(Listener):
     # --- ending early
 
     def _is_over(self, elapsed: float) -> bool:
-        """Return whether the verdict is certain."""
+        """Return whether the run certainly breaks a limit."""
         self._look_at = elapsed + max(LOOK_EVERY_S, elapsed * FIFTIETH)
         task = self._task
         if self._life.kernel.cycle < task.patience:
@@ -417,7 +419,7 @@ class _Run(Listener):
         return found
 
     def _pending(self) -> dict[str, str]:
-        """Return by job the code of the reason why it waits at the end, as the next cycle would say it."""
+        """Return the code of the wait reason of each job at the end, as the next cycle would give it."""
         kernel = self._life.kernel
         clock = CycleClock(kernel.cycle + 1, self._life.now, self._task.seed)
         scene = Scene(kernel.view, self._config, clock, Carry.from_dict(kernel.carry.to_dict()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of tasks: in this process or in others, and kept by their content from one time to the next."""
+"""A runner executes runs in this process or in others, and keeps their records by content."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import ROUNDS, RunTask, run
 
 FORM: Final = 2
-"""Form of a kept record; another one is not read."""
+"""Version of a kept record; others are not read."""
 Key = TypeVar("Key", bound=Hashable)
 
 
 class KeptRuns:
-    """Records of runs by their content, in a folder (None: nowhere)."""
+    """Keeps records of runs by their content, in a folder (None: nowhere)."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class KeptRuns:
         return record if form == FORM else None
 
     def put(self, task: RunTask, record: RunRecord) -> None:
-        """Keep a record; it is there as a whole or not at all."""
+        """Write a record, as a whole or not at all."""
         path = self._path(task)
         if path is None:
             return
@@ -57,14 +57,16 @@ class KeptRuns:
 
 
 def key_of(task: RunTask) -> str:
-    """Return the key of a run: a hash of all that it depends on."""
+    """Return the key of a run: a hash of its inputs."""
     moved = msgspec.structs.replace(task, plugins_dir="")  # the plugins' content counts, not where it lies
     content = msgspec.msgpack.encode([__version__, VERSION, FORM, moved], order="sorted")
     return blake2b(content, digest_size=16).hexdigest()
 
 
 class PairTask(NamedTuple):
-    """Both runs of a pair: base, head as a whole, and head as it may end early once the record of base is known."""
+    """Describes both runs of a pair: base, head as a whole, and head as it may end early once the record of base is
+    known.
+    """
 
     base: RunTask
     whole: RunTask
@@ -72,7 +74,7 @@ class PairTask(NamedTuple):
 
 
 class Runner:
-    """Lives through tasks. `executors` None: in this process; `plugins_dir`: where workers find users' plugins."""
+    """Executes tasks. `executors` None: in this process; `plugins_dir`: where workers find users' plugins."""
 
     def __init__(self, kept: KeptRuns, executors: Executors | None = None, plugins_dir: str = "") -> None:
         self._kept, self._executors, self._plugins_dir = kept, executors, plugins_dir
@@ -90,7 +92,7 @@ class Runner:
         return [found[place] for place in range(len(given))]
 
     def pairs(self, tasks: Mapping[Key, PairTask], ended: Callable[[], None] = lambda: None) -> dict[Key, Pair]:
-        """Return the records of each pair; `ended` hears of each of them."""
+        """Return the records of each pair; `ended` is called after each."""
         given = {key: self._of_pair(task) for key, task in tasks.items()}
         bases = {key: self.kept(task.base) for key, task in given.items()}
         if self._executors is None or (len(given) < 2 and None not in bases.values()):
@@ -99,7 +101,7 @@ class Runner:
             return _Pairs(self, given, executor, ended).lived(bases)
 
     def kept(self, task: RunTask) -> RunRecord | None:
-        """Return the record of an equal run, or of a whole one that breaks none of the limits: it is the same."""
+        """Return the record of an equal run, or of a whole run that breaks no limit: both are equal."""
         found = self._kept.get(task)
         if found is None and (whole := whole_of(task)) != task:
             found = self._kept.get(whole)
@@ -136,12 +138,12 @@ class Runner:
 
 
 def whole_of(task: RunTask) -> RunTask:
-    """Return the run that goes on to its end whatever its limits say."""
+    """Return the run without limits, which goes on to its end."""
     return msgspec.structs.replace(task, limits=(), stops_at_loops=task.until_s is None)
 
 
 def is_unlimited(task: RunTask, whole: RunRecord) -> bool:
-    """Return whether the limits of a task would not have ended a run that was lived as a whole: a limit that is broken
+    """Return whether the limits of a task would not have ended a whole run: a limit that is broken
     for good is broken at the end, and a loop needs its evictions.
     """
     may_loop = task.stops_at_loops and task.until_s is not None and len(whole.evictions) >= ROUNDS
@@ -150,7 +152,7 @@ def is_unlimited(task: RunTask, whole: RunRecord) -> bool:
 
 
 class _Pairs(Generic[Key]):
-    """Pairs that are lived through at the same time.
+    """Runs pairs at the same time.
 
     A head waits for its base, which says where it may end. The largest does not wait: it is begun as a whole beside its
     base, and again with limits when base has ended. If the whole run ends first and breaks no limit, it is what the
@@ -167,7 +169,7 @@ class _Pairs(Generic[Key]):
         self._heads = dict[Key, RunRecord]()
 
     def lived(self, bases: Mapping[Key, RunRecord | None]) -> dict[Key, Pair]:
-        """Return all pairs. `bases`: records of base that were kept."""
+        """Return all pairs. `bases`: kept records of base."""
         for key, base in bases.items():
             if base is None:
                 self._submit(key, self._tasks[key].base)
@@ -207,7 +209,7 @@ class _Pairs(Generic[Key]):
             self._submit(key, head)
 
     def _cancel(self, key: Key) -> None:
-        """Cancel the whole run of a head, where that has not begun."""
+        """Cancel the whole run of a head that has not begun."""
         for future in [one for one, (of, _) in self._running.items() if of == key and one.cancel()]:
             del self._running[future]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes: the jobs, and the places, that a measure is about."""
+"""A scope selects the jobs, and the places, of a measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Operator(NamedTuple):
-    """A comparison with a bound. `direction`: 1 for an upper bound, -1 for a lower one, 0 for neither."""
+    """Compares a measure with a bound. `direction`: 1 for an upper bound, -1 for a lower one, 0 for neither."""
 
     holds: Callable[[float, float], bool]
     direction: int = 0
@@ -37,7 +37,7 @@ _CONDITION: Final = re.compile(r"([A-Za-z][^=!<>]*?)\s*(!=|>=|<=|=|>|<)\s*(.*)")
 
 
 class MeasureError(ValueError):
-    """An expectation that cannot be read. `key`: which key of it."""
+    """Reports an expectation that cannot be read. `key`: the key with the mistake."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(problem)
@@ -45,7 +45,7 @@ class MeasureError(ValueError):
 
 
 class ScopeCondition(NamedTuple):
-    """One condition of a scope."""
+    """Holds one condition of a scope."""
 
     key: str
     op: str
@@ -58,11 +58,11 @@ SHORT: Final = {"ns": "namespace", "prio": "class", "priority_class": "class"}
 PLACES: Final = ("node", "task")
 """Conditions on binds."""
 OPTIONS: Final = ("first", "then", "by", "reason")
-"""What a measure takes beside its scope."""
+"""Options of measures beside the scope."""
 
 
 class JobScope(Struct, frozen=True):
-    """Jobs, by conditions that all hold; `places`: conditions on binds; `options`: what else a measure takes."""
+    """Selects jobs by conditions that all hold; `places`: conditions on binds; `options`: the options of the measure."""
 
     conditions: tuple[ScopeCondition, ...] = ()
     places: tuple[ScopeCondition, ...] = ()
@@ -77,7 +77,7 @@ class JobScope(Struct, frozen=True):
         return all(_holds(condition, job) for condition in self.conditions)
 
     def option(self, name: str) -> str:
-        """Return an option, "" for none."""
+        """Return the value of an option, "" without it."""
         return next((value for key, value in self.options if key == name), "")
 
 

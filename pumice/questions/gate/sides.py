@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two sides of a comparison: a cluster's policy as a folder, or as a git revision has that folder.
+"""A comparison has two sides: a cluster's policy as a folder, or as a git revision has the folder.
 
 Policy is every object of the folder: the scheduler's configuration (a file with `actions` or `tiers`, or a ConfigMap
 that holds one), queues, priority classes, HyperNodes, quotas, budgets, limit ranges, and nodes, whose labels and taints
@@ -40,7 +40,7 @@ WORK: Final = frozenset(("Pod", "PodGroup", *(KINDS[key].kind for key in MAKERS)
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One policy: the text of its configuration and where that stands, the configuration as Volcano reads it, and the
+    """Contains one policy: the text of its configuration and its file, the configuration as Volcano reads it, and the
     other objects. `problem`: why a strict reader refuses the configuration, "" if it does not. `renamed`: queues and
     classes by their names in the workloads, where this policy calls them otherwise.
     """
@@ -55,24 +55,24 @@ class Side:
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def called(self, text: str) -> str:
-        """Return a text in which queues and classes have the names that the workloads give them."""
+        """Return a text with the names that the workloads give to queues and classes."""
         for old, new in self.renamed.items():
             text = re.sub(rf"(?<![\w-]){re.escape(new)}(?![\w-])", old, text)
         return text
 
     def kinds(self) -> frozenset[str]:
-        """Return the kinds that the policy states; of nodes it states labels and taints only."""
+        """Return the kinds that the policy states; it states labels and taints of nodes only."""
         return frozenset(obj["kind"] for obj in self.objects if obj["kind"] != NODE)
 
 
 class PolicySides(NamedTuple):
-    """Both policies of a comparison."""
+    """Contains both policies of a comparison."""
 
     base: Side
     head: Side
 
     def stated(self) -> frozenset[str]:
-        """Return the kinds that either states: those objects of a workload are left out."""
+        """Return the kinds that either side states: such objects of a workload are left out."""
         return self.base.kinds() | self.head.kinds()
 
 
@@ -83,7 +83,7 @@ class _Found:
 
 
 def read_side(name: str, folder: Path, shown: str = "") -> Side:
-    """Return the policy of a folder; `shown`: what it is called in messages. Raises InputError."""
+    """Return the policy of a folder; `shown`: its name in messages. Raises InputError."""
     if not folder.is_dir():
         raise InputError("no such folder, and no such git revision", source=shown or str(folder))
     found = _Found()
@@ -104,7 +104,7 @@ def read_side(name: str, folder: Path, shown: str = "") -> Side:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files of a folder that may hold policy; hidden ones do not."""
+    """Return the files of a folder that may contain policy: all but hidden files."""
     return sorted(
         each
         for each in folder.rglob("*")
@@ -132,7 +132,7 @@ def _take(found: _Found, file: Path, source: str) -> None:
 
 
 def _keys(text: str) -> frozenset[str]:
-    """Return the keys of a file that is no manifest."""
+    """Return the keys of a file that is not a manifest."""
     try:
         list(bounded_events(text, yaml.SafeLoader))
         said: Any = next(iter(yaml.safe_load_all(text)), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads as objects: read or drawn, joined with a policy, and varied from draw to draw.
+"""Workloads become objects: they are read or drawn, joined with a policy, and varied from draw to draw.
 
 Both sides get the same draw: a job comes at the same time and runs as long under either policy.
 """
@@ -33,7 +33,7 @@ OF_USERS: Final = ("labels", "matchLabels", "selector", "nodeSelector")
 LONGEST_NAME: Final = 50
 """Length of a name within that of a copy: names of Jobs have 63 letters at most."""
 WORDS: Final = frozenset(("Event", "Lease"))
-"""Kinds that no decision depends on."""
+"""Kinds that cannot affect a decision."""
 
 
 def read_workload(workload: Workload, folder: Path) -> list[Object]:
@@ -71,7 +71,7 @@ def generated(asked: GeneratedJobs) -> Iterator[Object]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A workload with its objects and what is expected of it. `is_case`: a golden case, without the defaults."""
+    """Contains a workload with its objects and expectations. `is_case`: a golden case, without the defaults."""
 
     workload: Workload
     objects: Sequence[Object]
@@ -85,7 +85,7 @@ class Trial:
 
 
 def joined(workload: Sequence[Object], side: Side, stated: frozenset[str]) -> list[Object]:
-    """Return the workload under a policy. `stated`: kinds that either policy states: those of the workload are left
+    """Return the workload under a policy. `stated`: kinds that either policy states; the workload's own are left
     out. Of the policy's nodes only labels and taints count: which nodes there are is the workload's matter.
     """
     own = {obj["metadata"].get("name"): obj for obj in side.objects if obj["kind"] == NODE}
@@ -95,7 +95,7 @@ def joined(workload: Sequence[Object], side: Side, stated: frozenset[str]) -> li
 
 
 def _as_stated(node: Object, own: Mapping[Any, Object]) -> Object:
-    """Return a node with the labels and taints that the policy states."""
+    """Return a node with the labels and taints of the policy."""
     stated = own.get(node["metadata"].get("name"))
     if stated is None:
         return node
@@ -116,7 +116,7 @@ def _renamed(value: object, renamed: Mapping[str, str]) -> Any:
 
 
 def _renamed_at(key: str, value: object, renamed: Mapping[str, str]) -> Any:
-    """Rename what a key names; the keys of labels, of annotations and in selectors are words of the users' own."""
+    """Rename the value of a key; keys of labels and annotations, and in selectors, belong to the user."""
     if key in OF_USERS:
         return value
     if key == "annotations" and is_mapping(value):
@@ -130,7 +130,7 @@ def _renamed_at(key: str, value: object, renamed: Mapping[str, str]) -> Any:
 
 
 def drawn(objects: Sequence[Object], noise: Noise, draw: int) -> list[Object]:
-    """Return a draw of a workload; the first (0) is the workload itself."""
+    """Return a draw of a workload; draw 0 is the workload itself."""
     if draw == 0:
         return list(objects)
     if noise.days:
@@ -153,19 +153,19 @@ def _moved(obj: Object, shift_s: float, noise: Noise, draw: int) -> Object:
 
 
 def arrival_s(obj: Object) -> float | None:
-    """Return when an object comes, in seconds after the beginning; None: it is there, or says a time of day."""
+    """Return the arrival of an object in seconds after the beginning; None: it exists, or has a time of day."""
     said = text_map(obj["metadata"].get("annotations")).get(ARRIVAL)
     return None if said is None else duration_s(said)
 
 
 def arriving_at(obj: Object, at_s: float) -> Object:
-    """Return an object that comes then."""
+    """Return the object with this arrival."""
     annotations = {**text_map(obj["metadata"].get("annotations")), ARRIVAL: duration_text(round(at_s, 3))}
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
 def with_durations(value: object, change: Callable[[float], float]) -> Any:
-    """Return an object whose pods run otherwise: each run time that it states, in seconds, as `change` has it."""
+    """Return an object with other run times: `change` maps each run time that it states, in seconds."""
     if is_list(value):
         return [with_durations(one, change) for one in value]
     if not is_mapping(value):
@@ -181,7 +181,7 @@ def _changed(said: object, change: Callable[[float], float]) -> Any:
 
 
 def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> list[Object]:
-    """Return the objects with stretches of time drawn anew; what comes a second time has another name, and no uid."""
+    """Return the objects with intervals drawn anew; a repeated object has another name, and no uid."""
     there = [obj for obj in objects if arrival_s(obj) is None]
     stretches = dict[int, list[Object]]()
     for obj in objects:
@@ -199,7 +199,7 @@ def _days(objects: Sequence[Object], length_s: float, chance: random.Random) -> 
 
 
 def _copied(obj: Object, suffix: str) -> Object:
-    """Return an object under another name, whose pods go with the PodGroup of that name."""
+    """Return an object under another name; its pods belong to the PodGroup of this name."""
     copied: Object = deepcopy(obj)
     meta = copied["metadata"]
     meta["name"] = f"{str(meta.get('name'))[:LONGEST_NAME]}{suffix}"
@@ -210,7 +210,7 @@ def _copied(obj: Object, suffix: str) -> Object:
 
 
 def demand_objects(objects: Sequence[Object], name: str) -> None:
-    """InputError for a workload without anything to schedule, or without a node."""
+    """Refuse a workload without anything to schedule, or without a node. Raises InputError."""
     if not any(obj["kind"] in WORK for obj in objects):
         raise InputError("there is nothing to schedule in this workload: no job, no pod", source=name)
     if not any(obj["kind"] == NODE for obj in objects):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A verdict for machines and for a pull request: JUnit's XML, and Markdown."""
+"""A verdict is written for machines and for a pull request: as JUnit's XML, and as Markdown."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def junit(result: GateVerdict, policy: GatePolicy) -> str:
 
 
 def _fails(each: Judged, policy: GatePolicy) -> bool:
-    """Return whether it fails the gate; defaults with `both_fail` and `empty` do not."""
+    """Return whether a judgement fails the gate; defaults with `both_fail` and `empty` do not."""
     return each.verdict is Judgement.FAILS or (each.name not in DEFAULT_NAMES and is_failure(each, policy))
 
 
 def _xml(text: str) -> str:
-    """Return a text that XML can hold."""
+    """Return the text without characters that XML forbids."""
     return _UNFIT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -139,5 +139,5 @@ def _moved(result: GateVerdict) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Return a text that stays in its cell."""
+    """Return the text escaped for a cell of a table."""
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
