@@ -193,7 +193,7 @@ async def reports_first_only(self: Outcomes, outcomes: Sequence[Any]) -> None:
 
 
 async def leaves_evictions_out(self: Outcomes, outcomes: Sequence[Any]) -> None:
-    """The cache hears of evictions, the journal does not."""
+    """The cache sees evictions, the journal does not."""
     frames = [self._cache.encode(outcome) for outcome in outcomes]
     entries = [
         Entry("outcome", frame, outcome.sequence)

@@ -88,7 +88,7 @@ BUGS: dict[str, Bug] = {
     "a new list does not tell what vanished": Bug(
         wrap(Watcher, "_relist", defects.without_vanished), "watches+pods", ("books-agree",)
     ),
-    "the cache hears of everything late": Bug(wrap(Watcher, "_read", defects.hears_late), "calm", ("books-agree",)),
+    "the cache sees everything late": Bug(wrap(Watcher, "_read", defects.hears_late), "calm", ("books-agree",)),
     "one failed bind loses the outcomes of others": Bug(
         replace(Outcomes, "report", defects.reports_first_only), invariants=("decided-once", "outcomes")
     ),

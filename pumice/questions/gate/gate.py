@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate goes from a policy file to a verdict: it reports findings first, then runs both futures of every workload."""
+"""The gate goes from a policy file to a verdict: it reports findings, then runs both futures of every workload."""
 
 from __future__ import annotations
 

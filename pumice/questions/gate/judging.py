@@ -92,7 +92,7 @@ Pairs = Mapping[str, Sequence[Pair]]
 
 
 class JudgedDraw(NamedTuple):
-    """Contains the measures of both sides in one draw, and whether they are as expected; None: a run ended too early."""
+    """Contains the measures of both sides in one draw, and whether they are as expected (None: it ended too early)."""
 
     base: float
     head: float

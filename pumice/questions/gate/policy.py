@@ -62,7 +62,7 @@ DEFAULT_NAMES: Final = (
 
 
 class GeneratedJobs(Struct, forbid_unknown_fields=True):
-    """Asks for random jobs where there is no record: a number of jobs, in the queues and classes in turn, over a time."""
+    """Asks for random jobs where there is no record: a number, in the queues and classes in turn, over a time."""
 
     jobs: Annotated[int, Meta(ge=1, le=100_000, description="a number of jobs from 1 to 100000")]
     over: str = "1h"

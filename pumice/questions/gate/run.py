@@ -170,7 +170,7 @@ class _Run(Listener):
         self._life = Life(fork, task.seed, self._hear, self._decide)
 
     def job(self, name: str, job: Object | None, at: float) -> None:
-        """Keep the size of a Volcano Job, which may have no pods yet, and the labels of a Job that a controller made."""
+        """Keep the size of a Volcano Job, which may have no pods yet, and the labels of a controller's Job."""
         if job is None:
             return
         self._sizes[name] = sum(int(task.get("replicas", 1)) for task in section(job, "spec").get("tasks") or ())

@@ -62,7 +62,7 @@ OPTIONS: Final = ("first", "then", "by", "reason")
 
 
 class JobScope(Struct, frozen=True):
-    """Selects jobs by conditions that all hold; `places`: conditions on binds; `options`: the options of the measure."""
+    """Selects jobs by conditions that all hold; `places`: conditions on binds; `options`: those of the measure."""
 
     conditions: tuple[ScopeCondition, ...] = ()
     places: tuple[ScopeCondition, ...] = ()

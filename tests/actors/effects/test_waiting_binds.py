@@ -94,7 +94,7 @@ def hired(api: Api, told: Told, context: Context) -> PreBindWorker:
 
 @asynccontextmanager
 async def outcomes(api: Api, *orders: tuple[Bind, ...]) -> AsyncGenerator[Told]:
-    """Of these binds; the worker hears of an order once it waits for news about the one before."""
+    """Of these binds; the worker sees an order once it waits for news about the one before."""
     told = Told()
     worker = hired(api, told, Context(RealClock()))
     mailbox = worker.mailbox

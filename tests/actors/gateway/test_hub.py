@@ -26,7 +26,7 @@ def nobody(*_: Any) -> None:
 
 
 @pytest.mark.trio
-async def test_the_first_change_goes_out_at_once_and_those_soon_after_it_together(
+async def test_the_first_change_goes_out_immediately_and_those_soon_after_it_together(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """A watch is woken, and writes to its client, once for all of them."""

@@ -73,7 +73,7 @@ async def test_the_second_openapi_says_no_fields_of_what_takes_any() -> None:
 
 
 async def until_defined(web: Web) -> None:
-    """The gateway hears of definitions as everybody does."""
+    """The gateway sees definitions as every watcher does."""
     with anyio.fail_after(PATIENCE_S):
         while (await web.http.get("/apis/example.dev/v1")).status_code == 404:  # noqa: ASYNC110
             await anyio.sleep(0.01)

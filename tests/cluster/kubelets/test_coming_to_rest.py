@@ -1,4 +1,4 @@
-"""Whatever happens to pods and nodes, and however their agents hear of it, nothing is left to be done in the end."""
+"""Whatever happens to pods and nodes, and however their agents see it, nothing is left to be done in the end."""
 
 from __future__ import annotations
 

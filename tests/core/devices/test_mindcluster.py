@@ -123,7 +123,7 @@ def test_without_room_a_node_passes_and_the_assignment_fails() -> None:
 
 
 @pytest.mark.parametrize("once", [False, True])
-def test_what_is_assigned_counts_at_once_with_a_switch_only(once: bool) -> None:
+def test_what_is_assigned_counts_immediately_with_a_switch_only(once: bool) -> None:
     family, (one, two) = family_of(chip_node("n0", 1)), (cores(name, 8) for name in "ab")
     family = MindClusterNpu(["n0"], family.nodes, np.array([16000.0]), np.array([True]), once=once)
     notes = dict(one.annotations)

@@ -59,7 +59,7 @@ def test_a_job_without_minimum_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize(("fix", "second"), [((), False), (("enqueue-charges-once",), True)])
-def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool) -> None:
+def test_a_vote_charges_immediately_unless_mended(fix: tuple[str, ...], second: bool) -> None:
     config = configuration(["resourcequota"], fix=fix)
     session = open_world(
         config, node("n"), queue("q"), quota({"cpu": "4"}, {}), wants("a", cpu="3"), wants("b", cpu="3")

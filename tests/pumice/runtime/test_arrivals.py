@@ -25,7 +25,7 @@ def test_an_arrival_is_a_duration_or_a_moment(said: str, after: float | None) ->
     assert arrival_at(said, BEGAN) == (None if after is None else BEGAN + after)
 
 
-def test_what_says_nothing_comes_at_once_and_nonsense_never() -> None:
+def test_what_says_nothing_comes_immediately_and_nonsense_never() -> None:
     plain, later, odd, over = pod("a"), pod("b"), pod("c"), pod("d")
     for obj, said in ((later, "5s"), (odd, "soon"), (over, "-5s")):
         obj["metadata"]["annotations"] = {ARRIVAL: said}

@@ -1,4 +1,4 @@
-"""What is asked of a server-side apply before the api hears of it."""
+"""What is asked of a server-side apply before the api sees it."""
 
 import json
 from typing import Any

@@ -118,7 +118,7 @@ async def test_a_watch_ends_when_its_time_is_up() -> None:
 
 
 async def test_a_bookmark_passes_over_nothing_that_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that goes on from it would never hear of that."""
+    """A client that goes on from it would never see that."""
     send = Exchange.chunk
 
     async def stuck(self: Exchange, data: bytes) -> None:
@@ -143,7 +143,7 @@ async def test_a_watch_from_an_old_revision_opens_and_says_that_it_is_gone() -> 
         assert status["message"].startswith("too old resource version: 1 (")
 
 
-async def test_a_watch_from_a_revision_to_come_opens_at_once_and_begins_after_it() -> None:
+async def test_a_watch_from_a_revision_to_come_opens_immediately_and_begins_after_it() -> None:
     async with serving() as web:
         since = int(await revision(web)) + 2
         async with web.watching(f"{PODS}?watch=true&resourceVersion={since}") as events:

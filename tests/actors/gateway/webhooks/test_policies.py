@@ -41,7 +41,7 @@ async def bound(web: Web, given: Object, by: Object) -> None:
     """From now on."""
     await web.send("POST", POLICIES, given, 201)
     await web.send("POST", BINDINGS, by, 201)
-    await anyio.sleep(0.3)  # the gateway hears of it as every watcher does
+    await anyio.sleep(0.3)  # the gateway sees it as every watcher does
 
 
 async def test_one_denies_by_its_binding() -> None:

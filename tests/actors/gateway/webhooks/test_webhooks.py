@@ -89,7 +89,7 @@ def configuration(kind: str, client: Object, operations: tuple[str, ...] = ("CRE
 async def hooked(web: Web, given: Object) -> None:
     """From now on."""
     await web.send("POST", f"{CONFIGURATIONS}/{given['kind'].lower()}s", given, 201)
-    await anyio.sleep(0.3)  # the gateway hears of it as every watcher does
+    await anyio.sleep(0.3)  # the gateway sees it as every watcher does
 
 
 def config_map(name: str, **labels: str) -> Object:

@@ -74,7 +74,7 @@ async def test_who_cannot_renew_it_ends() -> None:
                 await anyio.sleep(5.0)
 
 
-async def test_who_finds_another_one_holding_it_ends_at_once_and_binds_nothing_more() -> None:
+async def test_who_finds_another_one_holding_it_ends_immediately_and_binds_nothing_more() -> None:
     async with unscheduled() as web, way_to(web) as way:
         with ends_with(LeaseLostError):
             async with scheduler(way, election=QUICK):

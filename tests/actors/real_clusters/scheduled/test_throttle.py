@@ -18,7 +18,7 @@ def test_no_more_come_through_than_the_burst_and_what_time_gives(qps: float, bur
         assert last + 1 <= burst + at * qps + 1e-6
 
 
-def test_a_burst_goes_at_once_and_the_next_waits() -> None:
+def test_a_burst_goes_immediately_and_the_next_waits() -> None:
     bucket = TokenBucket(10.0, 3)
     assert [bucket.delay_s(0.0) for _ in range(4)] == [0.0, 0.0, 0.0, pytest.approx(0.1)]
 

@@ -35,7 +35,7 @@ def conditions(obj: Object) -> dict[str, str]:
 # --- the definition
 
 
-def test_a_definition_is_established_at_once_and_its_names_are_filled_in(cluster: Cluster) -> None:
+def test_a_definition_is_established_immediately_and_its_names_are_filled_in(cluster: Cluster) -> None:
     found = cluster.get(CRD, "widgets.example.com", "")
     assert conditions(found) == {"NamesAccepted": "True", "Established": "True"}
     assert found["spec"]["names"]["singular"] == "widget"

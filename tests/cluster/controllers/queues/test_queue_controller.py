@@ -94,7 +94,7 @@ def test_what_the_scheduler_wrote_stays(cluster: Cluster) -> None:
     assert cluster.get("Queue", "q", "")["status"]["allocated"] == {"cpu": "3"}
 
 
-def test_an_empty_queue_closes_at_once_and_opens_again(cluster: Cluster) -> None:
+def test_an_empty_queue_closes_immediately_and_opens_again(cluster: Cluster) -> None:
     cluster.create(queue("q"))
     order(cluster, "CloseQueue", "q")
     assert state(cluster) == "Closed"

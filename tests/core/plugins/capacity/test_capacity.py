@@ -141,7 +141,7 @@ def test_a_queue_that_is_not_open_gets_nothing(state: str) -> None:
 
 
 @pytest.mark.parametrize(("fix", "second"), [((), False), (("enqueue-charges-once",), True)])
-def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool) -> None:
+def test_a_vote_charges_immediately_unless_mended(fix: tuple[str, ...], second: bool) -> None:
     session = open_world(
         configuration(["capacity"], fix=fix),
         BIG,

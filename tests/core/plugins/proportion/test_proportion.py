@@ -157,7 +157,7 @@ def test_victims_stop_where_the_queue_is_down_to_what_it_deserves() -> None:
 
 
 @pytest.mark.parametrize(("fix", "second"), [((), False), (("enqueue-charges-once",), True)])
-def test_a_vote_charges_at_once_unless_mended(fix: tuple[str, ...], second: bool) -> None:
+def test_a_vote_charges_immediately_unless_mended(fix: tuple[str, ...], second: bool) -> None:
     session = open_world(
         configuration(["proportion"], fix=fix),
         node("n", cpu="8", memory="64Gi"),

@@ -17,7 +17,7 @@ from tests.kit import gang, node, pod, pod_group
 
 
 class Told:
-    """A measurer that hears of changes a second after each other."""
+    """A measurer that sees changes a second after each other."""
 
     def __init__(self) -> None:
         self.measurer = Measurer(110.0)

@@ -85,7 +85,7 @@ def test_a_job_that_comes_back_to_be_evicted_again_by_others_is_named() -> None:
     assert (loop.rounds, loop.by, loop.actions) == (3, (), ("reclaim",))
 
 
-def test_who_is_there_again_at_once_has_come_back() -> None:
+def test_who_is_there_again_immediately_has_come_back() -> None:
     """But not by that for who was evicted together with it, nor by who came back then from an eviction before."""
     first, again = coming_back(0, 10, by=["", "b"])
     third = replace(again, at_s=20.0, returns_s=None)
