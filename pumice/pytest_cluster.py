@@ -77,12 +77,12 @@ def pumice_clusters(
     request: pytest.FixtureRequest, pumice_options: dict[str, Any], pumice_pool: ClusterPool
 ) -> Generator[Callable[..., ServedCluster]]:
     """Return a function that returns a cluster with the given options, another one at each call."""
-    from pumice.testing.options import ClusterOptions  # noqa: PLC0415
+    from pumice.testing.options import options_of  # noqa: PLC0415
 
     lent: list[ServedCluster] = []
 
     def lend(**options: Any) -> ServedCluster:
-        lent.append(pumice_pool.lend(ClusterOptions(**{**pumice_options, **options})))
+        lent.append(pumice_pool.lend(options_of({**pumice_options, **options})))
         return lent[-1]
 
     yield lend

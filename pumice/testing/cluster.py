@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.runtime.serving import kubeconfig_of, write
 from pumice.testing.hosting import Host
-from pumice.testing.options import ClusterOptions, Manifests, read_manifests
+from pumice.testing.options import ClusterOptions, Manifests, options_of, read_manifests
 from pumice.testing.waits import NotReachedError, WaitFor, condition, find_kind
 
 if TYPE_CHECKING:
@@ -189,7 +190,18 @@ class ServedCluster:
         except ActorStoppedError as error:
             return "\n".join([*lines, f"it has stopped: {error}"])
         lines += [f"waits: {name}: {why}" for name, why in list(waiting.items())[:MOST_TOLD]]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(self._reasons() if waiting else [])])
+
+    def _reasons(self) -> list[str]:
+        """Return what waits with its code and the sentence of `pumice queue`: a condition often counts pods only."""
+        from pumice.questions.adviser.waiting_jobs import waits_at_the_end  # noqa: PLC0415 - half a second
+
+        journal = self._folder / "failed.db"
+        journal.unlink(missing_ok=True)
+        self.save_journal(journal)
+        with ThreadPoolExecutor(1) as threads:  # a failed test may have left its event loop running in this one
+            rows = threads.submit(waits_at_the_end, journal).result()
+        return [f"{each.job} ({each.wait.code}): {each.wait.sentence}" for each in rows[:MOST_TOLD]]
 
     # --- the whole
 
@@ -266,7 +278,7 @@ def served_cluster(options: ClusterOptions | None = None, **given: Any) -> Gener
     """Yield a cluster that serves until the block ends; the options are those of `ClusterOptions`. Raises ConfigError,
     InputError.
     """
-    chosen = options or ClusterOptions(**given)
+    chosen = options or options_of(given)
     with TemporaryDirectory(prefix="pumice-") as folder, Host(chosen) as host:
         cluster = ServedCluster(host, Path(folder))
         try:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,6 +14,7 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.kernel.intake import in_order
 from pumice.config.durations import parse_duration
+from pumice.config.errors import UnknownNameError
 from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.runtime.built_in import builtin_nodes
@@ -94,6 +95,15 @@ class ClusterOptions:
             checkpoint_every=RECORDS,
             retention=Retention(events=RECORDS),
         )
+
+
+def options_of(given: Mapping[str, Any]) -> ClusterOptions:
+    """Return the options of a marker, a fixture or a call. Raises UnknownNameError, InputError."""
+    known = [each.name for each in fields(ClusterOptions)]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("option", name, known)
+    return ClusterOptions(**given)
 
 
 def _duration_s(text: str) -> float:

@@ -76,6 +76,11 @@ def test_a_scope_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     assert "pumice_scope: expected one of session, package, module, class, function, was 'hour'" in said
 
 
+def test_an_unknown_option_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    said = run(tmp_path, "@pytest.mark.pumice_cluster(node=2)\ndef test_it(pumice_cluster): pass\n")
+    assert "unknown option 'node', did you mean 'nodes'?" in said
+
+
 def test_a_failed_test_says_how_its_cluster_stood_and_keeps_its_journal(tmp_path: Path) -> None:
     said = run(
         tmp_path,
@@ -95,6 +100,7 @@ def test_passes(pumice_cluster):
     )
     assert "1 failed, 1 passed" in said, said
     assert "waits: PodGroup default/huge" in said
+    assert "default/huge (LargerThanCluster): " in said
     (journal,) = (tmp_path / "kept").iterdir()
     assert journal.name == "test_it.py-test_fails-a-b.db"
     command = [sys.executable, "-m", "pumice", "journal", str(journal), "--about", "default/huge"]
