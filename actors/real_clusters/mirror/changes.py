@@ -55,6 +55,7 @@ def change_of(kind: str, obj: Object, *, gone: bool = False, redaction: Redactio
     return RemoteChange(kind, str(meta.get("namespace") or ""), str(meta["name"]), codec.pack(kept), gone)
 
 
+# Readers of one change follow close upon each other; a larger cache would keep large objects alive.
 @lru_cache(maxsize=8)
 def _unpacked(blob: bytes) -> Object:
     """Return the unpacked object, kept for the readers that follow."""

@@ -116,6 +116,7 @@ def evicted_for(pod: Object) -> str | None:
     message = str(told.get("Ready", {}).get("message") or "")
     if message.startswith(BECAUSE):
         return message.removeprefix(BECAUSE)
+    # The kubelet writes Ready anew while the pod ends, and keeps this one (`pkg/kubelet/status/status_manager.go`).
     target = told.get("DisruptionTarget", {})
     mine = str(target.get("message") or "").startswith(f"{SCHEDULER}:")
     return "" if mine and target.get("reason") == PREEMPTED else None
@@ -252,6 +253,7 @@ class CycleCutter:
             marked = MarkedChange(change, self._user(change, decision), number, self._written(change))
             if decision is not None:
                 cycle.decided.append(decision)
+            # The change that shows a decision counts as after it: the scheduler saw the pod as it was before.
             (cycle.after if cycle.decided else cycle.before).append(marked)
             if cycle.decided and change.key not in self._known:
                 late.add(change.key)

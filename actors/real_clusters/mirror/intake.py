@@ -71,6 +71,7 @@ class Burst:
     def hear(self, pod: Object, now: float, *, gone: bool = False) -> None:
         """Note a change. `now`: seconds of any clock that does not go back."""
         found = seen(pod)
+        # All that `decision_of` asks of the last state: two sets of uids instead of a record for each pod.
         before = PodSeen(found.uid, "" if found.uid in self._waiting else found.node, found.uid in self._leaving)
         if decision_of(before, pod, gone=gone) is not None:
             self._first = now if now - self._last >= self._quiet_s else self._first
@@ -131,6 +132,7 @@ class Intake:
 
     async def listed(self, resource: RemoteResource, listing: RemoteListing) -> None:
         """Take a listing: these objects exist, and no others; the kept form of each object is its change."""
+        # A place in the row and not a replacement: changes heard before and after it are told apart by it.
         self._heard.append(ListedResource(resource, listing.objects))
         if not self._missing:
             self._news.set()

@@ -68,6 +68,7 @@ class Readability:
             self._view.apply("ADDED", obj)
             self._view.apply("DELETED", obj)
         except (RequestError, ValueError, TypeError, KeyError, AttributeError) as error:
+            # The object may be half applied: the next one must not meet the rest of it.
             self._view = View()
             return str(error) or type(error).__name__
         return ""
@@ -165,6 +166,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         cycles.
         """
         while True:
+            # With changes that no cycle has shown yet, a quiet cluster gets one more look, which records them.
             waits = self._revision > self._told or (self._shadow is not None and self._shadow.unsettled)
             await self._intake.wait(self._settings.period_s if waits else None)
             left = self._settings.period_s
@@ -196,6 +198,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
 
     async def _carry_out(self, cycle: ObservedCycle) -> None:
         shadow = self._shadow if cycle.decided else None
+        # Only where both decide by one configuration does their agreement tell when the scheduler looked.
         tries = shadow is not None and shadow.agreeing
         if cycle.decided and not tries:
             cycle.defer()
@@ -210,6 +213,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
             first = await self._cycle(cycle, revision)
             await shadow.compared(found)
         await self._reflect(cycle.before[place:], 0)
+        # After the cycle is recorded: these changes name its decisions as their causes.
         await self._reflect(cycle.after, first)
         await self._observed.outcomes(cycle, first)
 
@@ -221,6 +225,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         until, number, nominated = anyio.current_time() + LOOKS_S, self._observed.newest + 1, cycle.nominated()
         best, revision = shadow.beside(number, cycle.decided, nominated), self._revision
         while best.same < best.decisions and place < len(cycle.before):
+            # Out of time: all the rest is stored at once and compared one last time.
             following = cycle.following(place) if anyio.current_time() < until else len(cycle.before)
             await self._reflect(cycle.before[place:following], 0)
             place = following

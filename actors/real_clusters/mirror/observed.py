@@ -72,9 +72,11 @@ class Observed:
             observed=True,
         )
         first, *decided = codec.encode_many((record, *cycle.decided))
+        # -1 names the first entry of the same Append, the cycle, as the cause (`Recorder.handle_batch`).
         entries = (Entry("cycle", first), *(Entry("decision", each, -1) for each in decided))
         appended = await self._recorder.ask(Append(entries), through=True)
         self._memory.newest = number
+        # The first record is the cycle's own.
         return appended.first + 1
 
     async def outcomes(self, cycle: ObservedCycle, first: int) -> None:

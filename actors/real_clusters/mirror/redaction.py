@@ -145,9 +145,12 @@ class Redaction:
         if kind in WHOLE:
             return self._configuration(obj) if kind == "ConfigMap" else obj
         meta = section(obj, "metadata")
+        # `_own_name` replaces the name: by the rule for fields the number at the end of a pod's name would be lost.
         nameless = {key: value for key, value in meta.items() if key != "name"}
         found: Object = self._mapping("", {**obj, "metadata": nameless}, drivers=kind in DRIVERS)
         found["metadata"]["name"] = self._own_name(kind, meta)
+        # Rules order HyperNodes by the length of their names first (`core.state.hypernodes`); a pseudonym has another
+        # one.
         if kind == "HyperNode":
             length = {NAME_LENGTH: str(len(meta["name"]))}
             found["metadata"]["annotations"] = section(found["metadata"], "annotations") | length
@@ -201,6 +204,8 @@ class Redaction:
                 if each in KNOWN or _is_of(each, READ) or OWN.fullmatch(each)
             }
         if key == "volumes":
+            # Pods and Volcano Jobs both have `volumes`, of different types; only a Job's (`VolumeSpec`) has a
+            # `mountPath`.
             kept = CLAIMED if "mountPath" in fields else VOLUME
             fields = {each: value for each, value in fields.items() if each in kept}
         found: Object = {}
@@ -211,7 +216,9 @@ class Redaction:
                 found[each] = value
             elif each not in DROPPED:
                 found[each] = self._any(each, value, drivers=drivers)
+        # After the fields: how a value is redacted follows from the label in `key` beside it.
         self._terms(fields, found)
+        # Everywhere else a `message` is DROPPED: only in conditions it is a scheduler's.
         if key == "conditions":
             found |= {each: self.words(str(fields[each])) for each in ("reason", "message") if fields.get(each)}
         if key == "minTaskMember":
@@ -228,6 +235,7 @@ class Redaction:
                 found["values"] = [self._label(label, each) for each in fields["values"]]
 
     def _label(self, label: str, value: object) -> Any:
+        # The operators Gt and Lt compare numbers, so they stay.
         if not isinstance(value, str) or NUMBER.fullmatch(value):
             return value
         model = MODELS.get(label)
@@ -255,6 +263,7 @@ class Redaction:
     def _word(self, written: str) -> str:
         word = written.strip(".")
         shown = self._known(word)
+        # A node may be called `free`: known names come before the words of schedulers.
         if shown is None:
             shown = word if word in WORDS or AMOUNT.fullmatch(word) else self.pod(word)
         return written.replace(word, shown, 1) if word else written
@@ -279,6 +288,7 @@ class PseudonymFile:
     """
 
     def __init__(self, path: Path) -> None:
+        # Not seeded: with a known seed the distances could be computed, and the names between two others counted.
         chance = random.SystemRandom()
         self._path = path
         self._new: list[_Line] = []

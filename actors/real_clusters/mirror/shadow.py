@@ -75,6 +75,7 @@ class ShadowTotals:
         """Add one comparison."""
         for name in COUNTS:
             self.counts[name] += getattr(found, name)
+        # A comparison beside decisions does not look at the present state, and has NOT_LOOKED here.
         if found.groups >= 0:
             self.newest = found
         self.differences += [(found.cycle, each) for each in found.differences]
@@ -150,8 +151,10 @@ class Shadow:
         """Compare decisions that were made on the state so far. `nominated`: by node, the pods that wait for room
         there.
         """
+        # Under another configuration it follows no choice: the question is what that would do by itself.
         guide = Guide(wishes_of(decisions), follows=self.agreeing)
         there, result = self._decide(cycle, lambda _: guide)
+        # What is decided only here may come a moment later there: `look` counts that once it stands.
         found = [each for each in differing(decisions, result, guide) if each.there is not None]
         moved = sum(each.here is not None for each in found)
         return msgspec.structs.replace(
@@ -177,6 +180,7 @@ class Shadow:
         self._looked_at = now
         there, result = self._decide(cycle, lambda there: Guide(there.held, follows=False))
         confirmed = self._persistence.confirmed(differences(there, result))
+        # One more look after the last change: a difference counts only at the second look in a row.
         self._unsettled, self._seen = version != self._seen, self._shown.view.version
         new = self._persistence.new(confirmed)
         names, fresh = counted(confirmed), counted(new)
@@ -197,6 +201,7 @@ class Shadow:
         snapshot = self._shown.view.snapshot(volume_rules(config))
         there = standing_of(snapshot)
         clock = CycleClock(cycle, self._clock.now())
+        # An empty Carry, since what the other scheduler remembers cannot be seen; and extenders are not asked twice.
         return there, run_cycle(snapshot, config, clock, Carry(), ask=Supposing(), trail=beside(there))
 
     def _compared(self, cycle: int) -> ShadowCompared:

@@ -145,7 +145,11 @@ class FromPlugin:
         try:
             with anyio.fail_after(PATIENCE_S):
                 done = await anyio.run_process(
-                    [plugin.command, *plugin.args], stdin=DEVNULL, env=environment, check=False
+                    # Without a terminal a plugin fails at once instead of waiting for a password that nobody types.
+                    [plugin.command, *plugin.args],
+                    stdin=DEVNULL,
+                    env=environment,
+                    check=False,
                 )
         except FileNotFoundError as error:
             hint = f": {plugin.hint}" if plugin.hint else ""
@@ -172,6 +176,7 @@ class FromPlugin:
             raise self._failed(f"expected an ExecCredential as JSON, said {said[:EXCERPT]!r}") from error
         whole = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         status = section(whole, "status")
+        # Another version may mean other fields: client-go refuses it too (`plugin/pkg/client/auth/exec/exec.go`).
         if whole.get("apiVersion") != self._plugin.api_version:
             raise self._failed(f"expected {self._plugin.api_version}, said {whole.get('apiVersion')!r}")
         token, certificate, key = (
@@ -205,6 +210,7 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
         authority = read_bytes(folder / "ca.crt")
     except OSError as error:
         raise ConfigError(f"the service account cannot be read: {error.strerror}", source=str(folder)) from error
+    # An IPv6 address stands in brackets in a URL.
     shown = f"[{host}]" if ":" in host else host
     return ClusterAccess(
         server=f"https://{shown}:{port}", authority=authority, token_file=folder / "token", source=str(folder)
@@ -213,6 +219,8 @@ def in_cluster(environment: Mapping[str, str] = os.environ, folder: Path = SERVI
 
 def credentials_of(access: ClusterAccess, now: Callable[[], float]) -> Credentials:
     """Return the source of the user's credentials; `now`: seconds since the epoch."""
+    # As in client-go a file goes before a token (`tools/clientcmd/api/types.go`), and a token before a plugin
+    # (`plugin/pkg/client/auth/exec/exec.go`).
     if access.token_file is not None:
         return TokenFile(access.token_file, access)
     if access.plugin is not None and not access.token:
@@ -229,6 +237,7 @@ def trust_of(access: ClusterAccess, shown: Credential) -> ssl.SSLContext | bool:
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"certificate-authority is not a valid certificate: {error}", source=access.source) from error
     if access.insecure:
+        # First: Python refuses CERT_NONE for a context that still checks names.
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if shown.certificate:
@@ -243,6 +252,7 @@ def _show(context: ssl.SSLContext, shown: Credential) -> None:
     with tempfile.TemporaryDirectory(prefix="pumice-") as folder:
         certificate, key = Path(folder) / "certificate", Path(folder) / "key"
         for path, pem in ((certificate, shown.certificate), (key, shown.key)):
+            # Private before the key is in it.
             path.touch(mode=0o600)
             path.write_bytes(pem)
         try:
@@ -257,6 +267,7 @@ def proxy_of(access: ClusterAccess) -> str | None:
     """
     url = httpx.URL(access.server)
     found = access.proxy or (None if proxy_bypass(url.host) else getproxies().get(url.scheme))
+    # httpcore's tunnel through an HTTP proxy ignores `sni_hostname`; its SOCKS connection does not.
     if found and access.server_name and not found.startswith("socks"):
         problem = f"tls-server-name cannot be checked through the proxy {httpx.URL(found).host}: leave out one of them"
         raise ConfigError(problem, source=access.source)

@@ -30,7 +30,9 @@ REDIRECTED: Final = 300
 UNAUTHORIZED: Final = 401
 TOO_MANY: Final = 429
 INTERNAL: Final = 500
+# client-go's `maxRetries` (`rest/request.go`).
 TRIES: Final = 10
+# The dialer's timeout in client-go's `transport/cache.go`.
 CONNECT_S: Final = 30.0
 ANSWER_S: Final = 60.0
 EXCERPT: Final = 120
@@ -95,7 +97,9 @@ class RemoteApi:
         """Yield the lines of an answer as they come. Raises RemoteError without any, or without any for `silence_s`."""
         async with self._asked(path, query, silence_s) as answer:
             if answer.status_code != OK:
+                # A streamed answer does not read its body by itself, and the server's reason stands there.
                 await _read(path, answer)
+                # For other codes of success there is no error text, but they are not the answer to a watch either.
                 raise _error(path, answer) or RemoteError(f"GET {path}: {answer.status_code}", answer.status_code)
             found = _lines(path, answer)
             try:
@@ -130,6 +134,7 @@ class RemoteApi:
                 params=query,
                 headers=_headers(shown, call),
                 content=call.content or None,
+                # Counted between two reads and not for the whole answer: a watch stays open for minutes.
                 timeout=httpx.Timeout(silence_s, connect=CONNECT_S),
                 extensions=self._extensions,
             )
@@ -159,6 +164,7 @@ class RemoteApi:
     def _made(self, shown: Credential) -> httpx.AsyncClient:
         headers = [("Accept", "application/json"), ("User-Agent", "pumice"), *self._access.impersonation]
         transport = self._transport or self._network(shown)
+        # `proxy_of` has looked at the environment already.
         return httpx.AsyncClient(base_url=self.server, headers=headers, transport=transport, trust_env=False)
 
     def _network(self, shown: Credential) -> httpx.AsyncBaseTransport:
@@ -171,6 +177,7 @@ def connections(access: ClusterAccess, shown: Credential) -> Callable[[], httpx.
         httpx.AsyncHTTPTransport,
         verify=trust_of(access, shown),
         proxy=proxy_of(access),
+        # No limit in all: each watch keeps a connection, and lists would wait for one for ever.
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_OPEN),
         socket_options=KEEPALIVE,
     )
@@ -244,6 +251,7 @@ def _retry_after_s(answer: httpx.Response) -> float | None:
     """Return the seconds to wait, only where repeating the same request can succeed."""
     if answer.status_code != TOO_MANY and answer.status_code < INTERNAL:
         return None
+    # HTTP allows a date as well; API servers send seconds, and client-go reads nothing else.
     told = answer.headers.get("retry-after", "")
     return float(told) if told.isascii() and told.isdigit() else None
 

@@ -25,6 +25,7 @@ from pumice.core.objects.metadata import Object, section
 # Where connections break before a page has come, it is asked for again in smaller ones, from where the last one
 # ended: a list that began anew each time, after ever longer delays, would need luck, and all readers wait for it.
 
+# client-go's page size (`tools/pager/pager.go`, defaultPageSize).
 PAGE: Final = 500
 TRIES: Final = 12
 """Number of times that a page may break off, down to one object; then the connection is given up for a while."""
@@ -70,6 +71,7 @@ async def list_all(
     except RemoteError as error:
         if not error.expired:
             raise
+        # As client-go's pager does (FullListIfExpired).
         return await _paged(api, resource, 0, keep)
 
 
@@ -81,6 +83,7 @@ async def _paged(api: RemoteApi, resource: RemoteResource, page: int, keep: Call
         if items is not None and not isinstance(items, list):
             raise RemoteError(f"GET {resource.path}: expected a list of objects, was {type(items).__name__}")
         objects += [keep(named(resource, each)) for each in cast("list[Object]", items or ())]
+        # The size grows back step by step: one bad moment does not make all later pages small.
         metadata, size = section(found, "metadata"), min(2 * size, page)
         token = str(metadata.get("continue") or "")
         if not token:
@@ -204,10 +207,12 @@ class Reflector:
 
     async def _watch(self) -> bool:
         """Watch to the end of one watch, and return whether any event came. Raises RemoteError."""
+        # By chance, as in client-go: else all watches of a server would end, and begin, together.
         lasts_s, heard = WATCH_S * (1.0 + self._chance()), False
         query = {
             **self._resource.query,
             "watch": "true",
+            # They keep the revision fresh where nothing changes; a quiet watch would expire (410) otherwise.
             "allowWatchBookmarks": "true",
             "resourceVersion": self.revision,
             "timeoutSeconds": str(int(lasts_s)),
@@ -224,12 +229,14 @@ class Reflector:
         if type_ == "ERROR":
             raise _told(self._resource, obj)
         revision = section(obj, "metadata").get("resourceVersion")
+        # GONE: a stream that cannot be followed is put right by a new list.
         if not isinstance(type_, str) or not revision:
             raise RemoteError(f"watch of {self._resource.path}: expected an event, was {line[:120]!r}", GONE)
         if _before(str(revision), self.revision):  # put back to an earlier day, or said for the second time
             raise RemoteError(f"watch of {self._resource.path}: the server has gone back to {revision}", GONE)
         if type_ != "BOOKMARK":
             await self._sink.changed(self._resource, type_, named(self._resource, obj))
+        # Only when the sink has the change: after a cancelled wait there it comes again.
         self.revision = str(revision)
 
 

@@ -46,10 +46,12 @@ class WriteLanes(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request over a lane, which is idle again when its answer has been read and closed."""
+        # The lane used last: its connection is the least likely to have been closed by the server.
         lane = self._idle.pop() if self._idle else self._made()
         try:
             answer = await lane.handle_async_request(request)
         except BaseException:
+            # A lane whose request failed is as good as new: its pool drops the broken connection.
             self._idle.append(lane)
             raise
         assert isinstance(answer.stream, httpx.AsyncByteStream)
@@ -72,6 +74,7 @@ class _OfLane(httpx.AsyncByteStream):
         return aiter(self._inner)
 
     async def aclose(self) -> None:
+        # First: httpcore gives the connection back only when the answer is closed.
         await self._inner.aclose()
         self._idle.append(self._lane)
 
@@ -97,6 +100,7 @@ class TokenBucket:
             return 0.0
         since = 0.0 if self._at is None else now - self._at
         self._at = now
+        # Below 0 it counts the callers that wait: each later one waits for one token more.
         self._left = min(self._left + since * self._qps, self._burst) - 1.0
         return max(-self._left / self._qps, 0.0)
 
@@ -124,6 +128,7 @@ class ClusterClient(RemoteApi):
     async def _asked(
         self, path: str, query: Query | None, silence_s: float, call: RemoteCall = READ
     ) -> AsyncGenerator[httpx.Response]:
+        # For reads as well: client-go has one limit for all requests of a client.
         await self._bucket.take()
         async with super()._asked(path, query, silence_s, call) as answer:
             yield answer
@@ -156,6 +161,7 @@ class ClusterClient(RemoteApi):
                 try:
                     return await self._answer(path, None, call, ANSWER_S)
                 except RemoteError as error:
+                    # A refused request (4xx) is refused again however often it is sent; code 0 is no answer at all.
                     if error.code and error.code != TOO_MANY and error.code < INTERNAL:
                         raise
                     problem = error

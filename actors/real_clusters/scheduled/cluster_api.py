@@ -76,6 +76,7 @@ class Line:
     """Requests in the order of their urgency, then of arrival."""
 
     def __init__(self) -> None:
+        # A deque for each urgency keeps the order of arrival without the counter that a heap would need.
         self._waiting: tuple[deque[Work], ...] = tuple(deque[Work]() for _ in Urgency)
         self._more = anyio.Event()
 
@@ -85,6 +86,7 @@ class Line:
     def put(self, urgency: Urgency, work: Work) -> bool:
         """Add the request, and return whether there was room for it."""
         waiting = self._waiting[urgency]
+        # Only events are dropped: no asker waits for one, and nothing else bounds their number.
         if urgency is Urgency.EVENTS and len(waiting) >= MOST_EVENTS:
             return False
         waiting.append(work)
@@ -98,6 +100,7 @@ class Line:
             for waiting in self._waiting:
                 if waiting:
                     return waiting.popleft()
+            # Set, and nothing is left: another writer was quicker. All idle writers wait for the same new event.
             if self._more.is_set():
                 self._more = anyio.Event()
             await self._more.wait()
@@ -117,6 +120,7 @@ URGENCY: Final[dict[type[Message], Urgency]] = {
     commands.Get: Urgency.DECISIONS,
     commands.Update: Urgency.DECISIONS,
     commands.ReportStatus: Urgency.STATUSES,
+    # A scheduler creates and patches nothing but Events (`pumice.cluster.kube.events.Sayings`).
     commands.Create: Urgency.EVENTS,
     commands.Patch: Urgency.EVENTS,
 }
@@ -147,16 +151,19 @@ class Desk:
 
     async def answer(self, message: ApiRequest) -> ApiReply:
         """Return the answer to a request. Raises RemoteError, CredentialsError."""
+        # Before the look at the Lease: reading does no harm, whoever holds it.
         if isinstance(message, commands.Get):
             return await self._read(message)
         if not self._may_write():
             raise RemoteError("another scheduler may be at work", UNAVAILABLE, "LeaseLost")
         match message:
             case commands.BindPod():
+                # Before the request: the watch may show the bound pod before the answer comes.
                 self.decided[message.uid] = message.sequence
                 try:
                     await self._effects.bind(message)
                 except RemoteError:
+                    # If another client binds this pod later, that change must not name our decision as its cause.
                     self.decided.pop(message.uid, None)
                     raise
             case commands.EvictPod():
@@ -179,6 +186,7 @@ class Desk:
         written back.
         """
         obj = await self._effects.read(message.kind, message.namespace, message.name)
+        # A scheduler compares pods by the resourceVersion of the api here, which the cluster's answer does not have.
         if message.kind == POD:
             return await self._local.ask(message)
         return Accepted(self._heard(), codec.pack(obj))
@@ -240,6 +248,7 @@ class ClusterHearing:
         """Take in what comes, until it is cancelled."""
         while True:
             await self.intake.wait()
+            # Changes that come within a few milliseconds go together: one append to the journal instead of one each.
             await anyio.sleep(self._period_s)
             await self._take()
 
@@ -247,12 +256,14 @@ class ClusterHearing:
         """Take an object from an answer, and return the revision here that contains it."""
         resource = self.resources.get(kind)
         if resource is not None:
+            # Through the same intake as the watch: `versions` drops whichever of the two comes second.
             await self.intake.changed(resource, "MODIFIED", named(resource, obj))
             await self._take()
         return self.revision
 
     async def _take(self) -> None:
         async with self._turn:
+            # Asked before the changes are stored: a list that is completed meanwhile is not among them.
             whole = self.intake.whole
             changes = self.versions.news(self.intake.take(self.versions.names))
             for start in range(0, len(changes), BATCH):
@@ -265,6 +276,7 @@ class ClusterHearing:
         for change, reply in zip(changes, replies, strict=True):
             if not isinstance(reply, Accepted):
                 log.error("%s %s/%s could not be kept: %s", *change.key, reply)
+            # A scheduler's view watches no Jobs: who waits for it to reach the revision of one might wait for long.
             elif change.kind != JOB:
                 self.revision = max(self.revision, reply.revision)
 
@@ -273,6 +285,7 @@ class ClusterHearing:
         if change.gone or change.blob is None:
             return Reflect(*change.key, b"")
         decided = 0
+        # `decided` is asked before `obj`: while no bind is under way, no pod is unpacked here.
         if change.kind == POD and self.decided and (obj := change.obj) and obj["spec"].get("nodeName"):
             decided = self.decided.pop(obj["metadata"]["uid"], 0)
         return Reflect(*change.key, change.blob, self._name if decided else "", decided)
@@ -308,6 +321,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         self._settings = settings
         self._permission = permission
         self._client = ClusterClient(settings)
+        # A renewal that waits behind binds for a token of the limit could lose the Lease.
         self._lease_client = ClusterClient(settings, throttled=False)
         self._election = (
             None if settings.election is None else LeaseElection(self._lease_client, settings.election, self.clock)
@@ -315,6 +329,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         self._hearing = hearing = ClusterHearing(name, api, settings)
         self._effects = ClusterEffects(self._client, api, hearing.versions, self.clock, hearing.hear, self._say)
         self._desk = Desk(self._client, self._effects, api, self._may_write, lambda: hearing.revision)
+        # One table: the desk enters a bind, and the hearing takes it out once the cluster shows it.
         hearing.decided = self._desk.decided
         self._sayings = Sayings(name)
         self._line, self._forwards = Line(), Line()
@@ -367,12 +382,15 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
             tasks.start_soon(self._hearing.run)
             tasks.start_soon(self._lead)
             while True:
+                # A task for each: a watcher's pull is held until there is news, and must not hold up the others.
                 tasks.start_soon(await self._forwards.get())
 
     # --- being the working scheduler
 
     async def _lead(self) -> None:
         await self._hearing.synced.wait()
+        # Before the Lease: a standby that ends while it waits for it has seen the cluster all the same
+        # (`System.has_seen`).
         self._permission.raise_to(SEEN)
         election = self._election
         if election is not None:
@@ -409,8 +427,10 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         for item in self.each(batch):
             message = item.message
             urgency = URGENCY.get(type(message))
+            # By identity: two equal requests have two askers.
             (self._forwarded if urgency is None else self._open)[id(item)] = item
             if urgency is None:
+                # All with one urgency: what is forwarded keeps its order.
                 self._forwards.put(Urgency.DECISIONS, partial(self._forward, item))
             elif isinstance(message, ReportStatus):
                 self._queue_report(message, item)
@@ -423,6 +443,7 @@ class ClusterApi(Actor[ApiRequest, ApiReply]):
         earlier = self._reports.get(where)
         self._reports[where] = item
         if earlier is None:
+            # The line holds the object and not the report: a later report gets the turn of the earlier one.
             self._line.put(Urgency.STATUSES, partial(self._carry_report, where))
         else:
             self._fail(earlier, "a later report took its place")

@@ -94,6 +94,7 @@ class ClusterEffects:
         try:
             await self._client.create(path, binding, request.until)
         except RemoteError as error:
+            # 409 says that the pod has a node: perhaps by this very request, sent again after its answer was lost.
             if error.code != CONFLICT or not await self._is_bound(request):
                 raise
         said = of_placed(request.namespace, request.name, request.node)
@@ -123,6 +124,7 @@ class ClusterEffects:
                 if error.code != CONFLICT or attempt == CONFLICTS - 1:
                     raise
                 pod = await self.read(POD, request.namespace, request.name)
+        # By uid: another pod that has come under this name stays.
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": request.uid}}
         await self._client.delete(place(POD, request.namespace, request.name), options, request.until)
 
@@ -156,6 +158,7 @@ class ClusterEffects:
         except RemoteError as error:
             if error.code != CONFLICT:
                 raise
+        # The reporter tries again at once, and needs the version that won.
         await self.read(request.kind, request.namespace, request.name)
         return _changed(request, await self._revision(request, revision))
 
@@ -179,6 +182,7 @@ class ClusterEffects:
         after = await self._client.patch(place(*key, "" if kind in WHOLE else "status"), whole, until)
         if kind == POD_GROUP:
             self._tell_group(obj, after)
+        # Taken from the answer: until the watch brings it, the next report would be a conflict with this one.
         return await self._heard(kind, after)
 
     def _tell_group(self, before: Object, after: Object) -> None:

@@ -19,6 +19,7 @@ from pumice.actors.runtime.clock import Clock
 from pumice.cluster.kube.statuses import micro_timestamp
 from pumice.core.objects.metadata import Object, section
 
+# client-go's JitterFactor.
 JITTER: Final = 1.2
 NOT_FOUND: Final = 404
 RELEASE_S: Final = 1.0
@@ -63,6 +64,7 @@ class LeaseElection:
         """Hold the Lease, and return when it is lost."""
         while True:
             await anyio.sleep(min(self._settings.retry_period_s, max(self._left_s(), 0.0)))
+            # A renewal that hangs must not outlast the deadline: another scheduler may hold the Lease after it.
             with anyio.move_on_after(max(self._left_s(), 0.0)):
                 async with self._turn:
                     await self._attempt()
@@ -76,7 +78,9 @@ class LeaseElection:
         if waiting.cancelled_caught:
             raise RemoteError("its renewal is under way and does not end")
         if self.leads:
+            # From here on nothing is written, even if the server does not hear of the release.
             self._renewed_at = None
+            # As client-go's `release`: no holder, and a duration of one second.
             spec = {**section(self._seen, "spec"), "holderIdentity": "", "leaseDurationSeconds": 1}
             await self._client.replace(
                 f"{self._leases}/{self._settings.name}", {**self._seen, "spec": spec}, anyio.current_time() + RELEASE_S
@@ -92,9 +96,11 @@ class LeaseElection:
         try:
             won = await self._take_or_renew(began)
         except (RemoteError, CredentialsError) as error:
+            # `_renewed_at` stays: it is unknown whether this renewal was written, so the last certain one counts.
             self.problem = str(error)
             return False
         self.problem = ""
+        # The time before the request: an answer that took long would make the renewal look too young.
         self._renewed_at = began if won else None
         return won
 
@@ -125,6 +131,7 @@ class LeaseElection:
     def _lease(self, before: Object) -> Object:
         """Return the Lease with the resourceVersion that was read: of two takers, one is refused."""
         now, spec = micro_timestamp(self._clock.now()), section(before, "spec")
+        # Transitions count changes of the holder; the first holder is none (client-go's `tryAcquireOrRenew`).
         ours = spec.get("holderIdentity") == self._settings.identity
         transitions = int(spec.get("leaseTransitions") or 0) + (0 if ours or not before else 1)
         return {

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange
 from pumice.core.objects.metadata import section
 
+# A late answer to a write comes seconds after the deletion, so the newest are enough.
 TOMBS: Final = 10_000
 
 
@@ -56,6 +57,7 @@ class RemoteVersions:
         known = self.of(change.key)
         found = _version(change)
         if change.gone:
+            # No uid: a new list no longer names the object, so whatever was known by this name is gone.
             if known is None or found.uid not in ("", known.uid):
                 return False
             del self._known[change.kind][change.key]
