@@ -75,6 +75,7 @@ REFERENCES: Final = (
         what="decoded objects",
         kind=SharedObjects,
         of=lambda wiring: wiring.context.objects,
+        # By name: an actor that is not here decodes by itself, and a test finds any other holder.
         roles=("api-server", "cache", "extender-client", "gateway", "pre-bind-worker", "status-writer", *HOSTS),
         gives="what the bytes of a message say, decoded once: no reader may change it",
         outside=("actors/metrics/summary.py", "pumice/proof/storm"),

@@ -58,8 +58,10 @@ def _outcome(cycle: int, sequence: int, decision: Decision, reply: ApiReply) -> 
         case Bind():
             if same and section(pod, "spec").get("nodeName") == decision.node:
                 return Bound(*whose, decision.node)
+            # Not refused: the answer is unknown. What the pod still needs, the next cycle decides anew.
             return BindTimedOut(*whose, decision.node, LOST)
         case Evict():
+            # A pod that is gone, or whose name another one has, left its node, as was decided.
             if not same or metadata.get("deletionTimestamp"):
                 return Evicted(*whose)
             return EvictTimedOut(*whose, LOST)

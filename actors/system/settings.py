@@ -202,5 +202,6 @@ def config_source(settings: SystemSettings) -> ConfigSource:
         lenient=settings.lenient,
         user_plugins=settings.user_plugins,
         changed_plugins=settings.changed_plugins,
+        # Pods of another cluster end by themselves, so no duration of ours is put on record.
         default_duration_s=settings.default_duration_s if playing(settings) else None,
     )

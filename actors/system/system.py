@@ -70,6 +70,7 @@ class System(Wiring):
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[System]:
         """Recover the journal's state, run everything, stop in order. Raises the error of a crashed vital actor."""
+        # Both are the process's and not the system's: a process may run several systems, one after the other.
         thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
         gc.set_threshold(*self.settings.gc_thresholds or thresholds)
         sys.setswitchinterval(self.settings.switch_interval_s or interval)
@@ -85,7 +86,10 @@ class System(Wiring):
                         gateway.address if gateway else None,
                         installed=self.store.kinds.installed,
                     )
+                    # Through the mailbox like all other requests: only so they are in the journal.
                     await ask_many_again(self.api, first)
+                # A group of its own: it is cancelled before the supervisor stops, while the actors that it asks still
+                # answer.
                 async with anyio.create_task_group() as beside:
                     if elsewhere(self.settings):
                         beside.start_soon(self._schedule_there)
@@ -130,6 +134,8 @@ class System(Wiring):
     async def metrics_text(self) -> bytes:
         """Return Prometheus' text format."""
         if self.settings.scheduler:
+            # First: queues and cards are told to the metrics only when they are read, which spares each cycle that
+            # work.
             await ask_again(self._runner, TellQueues())
         metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
         return (expected(await metrics.ask(commands.Expose()), replies.Exposition)).text
@@ -177,6 +183,7 @@ class System(Wiring):
 
     async def each(self, kind: str) -> Iterator[dict[str, Any]]:
         """Yield the present objects one after the other: decoded they take ten times the memory."""
+        # A handle to the stored bytes: a reply with all of them would copy the cluster once more.
         reply = await ask_again(self.api, commands.OpenListing(kind))
         blobs = self.store.listings.take(reply.handle) if isinstance(reply, replies.ListingOpened) else ()
         return map(codec.unpack, blobs)
@@ -196,10 +203,14 @@ class System(Wiring):
             self.recovered.sequence = await self.journal.append([Record(CONFIG, config, 0, now)])
         cycle = self.recovered.cycle
         self.observed.newest = cycle
+        # Before the supervisor runs: it has the actors built, and their builders read these attributes.
         self.memory = CycleMemory(self.changed, cycle, cycle, self.recovered.carry, self.changed.value)
+        # A client may hold a resourceVersion of an earlier run, on another journal: it must not lie in this one's
+        # future.
         if self.settings.gateway is not None:
             self.store.begin_after(int(now * REVISIONS_PER_S))
         self.context.activity.published(self.store.log.published)
+        # Where no scheduler runs nothing else would say that it is at rest, and no run would ever be idle.
         self.context.activity.settled(SCHEDULER, not self.settings.scheduler)
 
     def _config_in_force(self) -> bytes:
@@ -225,8 +236,10 @@ class System(Wiring):
             entries.append(Entry("config", config))
         if entries:
             await self.switchboard.mailboxes["recorder"].ask(Append(tuple(entries)))
+        # The first cycle must not decide on a part of the cluster.
         await self._until_seen()
         self.permission.raise_to(PERMITTED)
+        # LOST is the only level above this one.
         await self.permission.wait_beyond(PERMITTED)
         raise LeaseLostError("the Lease is lost: another scheduler may be at work")
 
@@ -245,6 +258,7 @@ class System(Wiring):
 
 
 def _differ(told: ConfigLoaded, known: ConfigLoaded) -> bool:
+    # Journals of earlier versions do not say it: unknown is no difference.
     if known.default_duration_s is not None and told.default_duration_s != known.default_duration_s:
         return True
     return (told.digest, told.plugins) != (known.digest, known.plugins)

@@ -111,6 +111,7 @@ class Wiring:
         self.roles = {role.name: role for role in roles}
         self.settings = settings
         self.journal = journal
+        # A fault may hold back any answer, and an actor that runs in the turn of its sender must not wait.
         inline_delivery = settings.inline_delivery and settings.faults is None
         self.context = Context(
             clock, alarm=settings.alarm, objects=objects or SharedObjects(), inline_delivery=inline_delivery
@@ -129,12 +130,16 @@ class Wiring:
         self.recovered = Recovered()
         self.snapshots = HandleTable(Snapshot)
         self.sessions = HandleTable(Session)
+        # A dry run has its handle here while its driver waits: workers of the pool find it whatever instance they are.
         self.crew = DryRunCrew(settings)
         self.network = Network(self.context, settings.news_delay_s, settings.seed)
+        # A bind worker reports a batch after one timeout, and after two when it follows a crash
+        # (`BindWorker.handle_batch`).
         self.awaited = Awaited(3 * settings.answer_timeout_s)
         self.waiting_binds = WaitingBinds()
         self.coming = Coming()
         self.written = LevelSignal()
+        # After `source` and `decider`: which actors there are depends on the configuration and its actions.
         self.switchboard = self._switchboard()
         self.supervisor = Supervisor(self._children(), self.context, note, self.switchboard.mailboxes["supervisor"])
 
@@ -160,6 +165,7 @@ class Wiring:
         """Return the mailboxes to which the actor may send, and no others, by argument; None for an absent role."""
         sends = self.roles[self.switchboard.role[name]].sends
         return {
+            # By the role and not by the number of actors: a pool of one is a list as well.
             argument: self.switchboard.one(role) if self.roles[role].instances is None else self.switchboard.all(role)
             for argument, role in sends.items()
         }
@@ -185,6 +191,7 @@ class Wiring:
         for name, mailbox in self.switchboard.mailboxes.items():
             role = self.roles[self.switchboard.role[name]]
             if role.build is not None:
+                # A builder and not an actor: after a crash the supervisor makes another one.
                 rank, build = self.switchboard.rank[role.name], partial(role.build, self, name)
                 children.append(Child(name, mailbox, build, vital=role.vital, rank=rank))
         return children

@@ -34,6 +34,7 @@ def _api_server(wiring: Wiring, name: str) -> ApiServer:
 def _gateway(wiring: Wiring, name: str) -> Gateway:
     from pumice.actors.gateway.gateway import Gateway  # noqa: PLC0415 - a web server is a tenth of a start
 
+    # The gateway is told of a storm: it then serves the counts of faults.
     settings, stormy = wiring.settings.gateway, wiring.settings.faults is not None
     assert settings is not None
     whose, ports, listings = wiring.own(name), wiring.ports(name), wiring.store.listings
@@ -66,8 +67,10 @@ def _cluster_api(wiring: Wiring, name: str) -> ClusterApi:
 API_SERVER: Final = Role(
     name="api-server",
     port=ports.ApiPort,
+    # The supervisor is for storms alone: through it the faulty server has actors crashed.
     sends={"recorder": "recorder", "supervisor": "supervisor"},
     build=_api_server,
+    # Not vital either: the store outlives the actor, and the next instance journals what a crash left unwritten.
     crashes=("api-server",),
     box="api server",
 )

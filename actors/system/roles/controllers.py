@@ -51,6 +51,7 @@ def _controller(
     """Return a shell around machines; `waits_for`: see `Reconciler`."""
 
     def build(wiring: Wiring, name: str) -> Reconciler:
+        # Read when the actor is built: the settings are those of this system, and roles are made once for all.
         first = waits_for(wiring.settings)
         return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring), waits_for=first)
 
@@ -83,6 +84,7 @@ def _host_of(
 
 def _job_controller(wiring: Wiring, name: str) -> JobController:
     rule = roster.job_rule(wiring.surroundings)
+    # One rule for both: `take_waits` returns what this very rule has noted in the machine's steps.
     machine = FamilyMachine(rule, wiring.surroundings.unpack)
     return JobController(*wiring.own(name), **wiring.ports(name), machines=[machine], take_waits=rule.take_waits)
 
@@ -127,6 +129,7 @@ CONFIG_WATCHER: Final = Role(
     port=ports.PokePort,
     sends={"api": "api-server", "runner": "session-runner"},
     build=_config_watcher,
+    # A mirror takes configurations over itself, in their place between the cycles (`Observed.configure`).
     wanted=lambda settings: settings.followed is not None and settings.mirror is None,
     box="config watcher",
     hosts=True,

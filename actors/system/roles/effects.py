@@ -52,6 +52,7 @@ BIND_WORKER: Final = Role(
     build=_bind_worker,
     wanted=scheduling,
     instances=lambda settings, config, actions: numbered(settings.bind_workers, config.pumice.bind_workers),
+    # As many as there are by default (`config.pumice_arguments`).
     crashes=tuple(f"bind-worker:{number}" for number in range(4)),
     box="bind workers × N",
 )
@@ -77,6 +78,7 @@ STATUS_WRITER: Final = Role(
     box="status writer",
 )
 
+# One actor and no pool: all binds that wait share one watch, and devices are looked up in one table (`holders`).
 PRE_BIND_WORKER: Final = Role(
     name="pre-bind-worker",
     port=ports.BindPort,

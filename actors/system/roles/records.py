@@ -28,6 +28,7 @@ def _checkpointer(wiring: Wiring, name: str) -> Checkpointer:
     return Checkpointer(*whose, recorder, wiring.journal, wiring.written, every, wiring.settings.retention, in_thread)
 
 
+# Vital: without a journal nothing may be acknowledged, so its crash ends the process.
 RECORDER: Final = Role(name="recorder", port=ports.RecorderPort, build=_recorder, vital=True, box="recorder")
 
 CHECKPOINTER: Final = Role(

@@ -26,6 +26,7 @@ def _cache(wiring: Wiring, name: str) -> Cache:
     return Cache(
         *wiring.own(name),
         api=mailboxes["api"],
+        # What became of a pod stands in the real cluster, if there is one: the api here only follows that.
         truth=mailboxes["cluster"] or mailboxes["api"],
         view=wiring.decider.new_view(),
         snapshots=wiring.snapshots,
@@ -43,7 +44,9 @@ def _session_runner(wiring: Wiring, name: str) -> SessionRunner:
         cache=mailboxes["cache"],
         metrics=metrics,
         outside=mailboxes.pop("outside"),
+        # `instances` of ACTION_WORKER names the workers by the actions, in this order.
         actions=dict(zip(wiring.decider.actions, actions, strict=True)),
+        # What is left after the pops above are exactly the ports of a commit.
         commit=Commit(**mailboxes),
         decider=wiring.decider,
         snapshots=wiring.snapshots,
@@ -121,6 +124,7 @@ ACTION_WORKER: Final = Role(
     build=_action_worker,
     wanted=scheduling,
     instances=lambda settings, config, actions: actions,
+    # Written out, since no configuration is known here; a storm's seed chooses by the place in this row.
     crashes=tuple(f"action-worker:{each}" for each in ("enqueue", "allocate", "preempt", "reclaim", "backfill")),
     box="action workers",
 )
