@@ -74,7 +74,9 @@ class Pulls:
 
     def published(self, changed: AbstractSet[str]) -> None:
         """Answer the watchers that wait for these kinds or parts of them: there is news."""
+        # A copy: an answer that fails takes its pull out of the table.
         for waiting in list(self._held.values()):
+            # A watcher that has not taken its last answer yet gets this news with the next one.
             if waiting.slot.waits and not changed.isdisjoint(waiting.pull.kinds or changed):
                 self._tell(waiting)
 

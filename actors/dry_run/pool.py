@@ -88,6 +88,7 @@ class DryRunPool:
             for worker in self._workers:
                 tasks.start_soon(self._feed, worker, request)
             await request.over.wait()
+            # Workers that still try rows are not waited for: what they find is not needed.
             tasks.cancel_scope.cancel()
         return request.result()
 
@@ -109,6 +110,7 @@ class DryRunPool:
                     request.answered(reply)
                 else:
                     request.failed(chunk, reply.error)
+            # Outside the scope: within it the passed deadline would cancel the restart as well.
             if deadline.cancelled_caught:
                 request.failed(chunk, f"{worker.name} gave no answer in {self._deadline_s} s")
                 await self._supervisor.tell(Restart(worker.name))
@@ -189,11 +191,13 @@ class _Request:
         if first == last:
             self.over.set()
             return
+        # An equal share for each worker, rounded up; for fewer rows the messages cost more than the rows.
         size = max(self._least, -(-(last - first) // self._workers))
         for start in range(first, last, size):
             chunk = self._chunks, start, min(start + size, last)
             self._todo.append(_cut(self._blank, *chunk))
             self._chunks += 1
+        # Doubled: few rows are tried in vain where the first ones do, and there are few waves where hardly any does.
         self._laid_out, self._wave = last, 2 * self._wave
         self._work.set()
 

@@ -75,6 +75,7 @@ class BindWorker(EffectWorker[BindOrder]):
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_many(requests, within_s=self._timeout_s)
         if any(item.attempts for item in batch) and any(map(_may_yet_come_true, replies)):
+            # By then the deadline of the crashed instance's requests has passed, and the api refuses them.
             await anyio.sleep(self._timeout_s)
         outcomes = [_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)]
         # before the cache sees it and the pod may be bound anew: a late condition would be laid over a bound pod

@@ -43,6 +43,7 @@ class EvictWorker(EffectWorker[EvictOrder]):
         """Send all waiting orders to the api together."""
         until = self._until()
         pods = chain.from_iterable(_pods(item.message, until) for item in batch)
+        # Seen before: a runner that crashed has sent its last cycle's orders again (`RecentOperations`).
         requests = [pod for pod in pods if self._recent.is_new(pod.cause)]
         replies = await self._api.ask_many(requests, within_s=self._timeout_s)
         await self._outcomes.report([_outcome(pod, reply) for pod, reply in zip(requests, replies, strict=True)])

@@ -226,6 +226,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
                 self._more = anyio.Event()
                 await self._more.wait()
             found = await self._pull()
+            # Between the news and the binds that follow from it the system must not look idle.
             with self.activity.busy():
                 async with self._lock:
                     if self._is_news(found):
@@ -255,6 +256,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
     async def _look(self) -> None:
         """Bind the ready ones, and give up those that never will be."""
         if self._revision < 0:
+            # Before the objects are read: a change between the two is in the next pull.
             newest = await self._ask(ReadRevision())
             self._revision = newest.revision if isinstance(newest, RevisionRead) else -1
         ready: list[WaitingBind] = []
@@ -310,6 +312,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         """Take back the writes, report the failure on the pod, and have the cache look at it again."""
         bind = waiting.bind
         del self._waiting.by_cause[waiting.cause]
+        # Without this bind, which is deleted above: `taken_back` spares what the others wait for too.
         for write in taken_back(bind, self._waiting.binds()):
             try:
                 await self._write(write, undo=True)
@@ -318,6 +321,7 @@ class PreBindWorker(EffectWorker[BindOrder]):
         pod = f"{bind.namespace}/{bind.name}"
         said = not_prepared(pod, why) if refused is None else not_bound(bind.node, why)
         condition = PodCondition(bind.namespace, bind.name, bind.uid, FAILED, said)
+        # Before the outcome, after which the pod may be bound anew: a late condition would be laid over a bound pod.
         await self._status.tell(WriteStatus(waiting.cycle, (condition,)))
         whose = (waiting.cause, waiting.sequence, bind.namespace, bind.name, bind.uid, bind.node)
         code, reason = (refused.code, refused.reason) if refused is not None else (0, "PreBindFailed")

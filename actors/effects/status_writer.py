@@ -131,6 +131,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         await self._refused([(report, GIVEN_UP) for report in left])
         if left or unheard:
             await self._cache.tell(LookLater(min(AGAIN_S * 2.0**self._in_a_row, LONGEST_AGAIN_S)))
+        # At 60 the delay has long reached its limit; without this bound 2.0 ** n would overflow in the end.
         self._in_a_row = min(self._in_a_row + 1, 60) if left or unheard else 0
 
     async def _announce(self, events: Sequence[PodGroupEvent]) -> None:

@@ -80,6 +80,7 @@ class Checkpointer(Actor[Poke, Done]):
 
     async def _follow(self) -> None:
         newest = await self._journal.checkpoints()
+        # A restart goes on counting from the last checkpoint: else a process that restarts often would take none.
         self._taken = newest[0].sequence if newest else (await self._journal.head()).cut
         while True:
             await self._written.wait_beyond(self._taken + self._every - 1)
@@ -95,6 +96,7 @@ class Checkpointer(Actor[Poke, Done]):
                 self._try_later()
 
     def _try_later(self) -> None:
+        # Folded anew the next time: what an error left half-applied cannot be trusted.
         self._state = None
         self._taken = self._written.value
 

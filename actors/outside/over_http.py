@@ -41,6 +41,7 @@ async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
     import httpx  # noqa: PLC0415 - a twentieth of a start, and few configurations have an extender
 
     answers: list[OutsideAnswer] = [OutsideAnswer()] * len(requests)
+    # Reversed, since `pop` takes from the end: the first question goes first.
     left = list(enumerate(requests))[::-1]
 
     async def some(client: httpx.AsyncClient) -> None:
@@ -49,6 +50,7 @@ async def over_http(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnsw
             answers[place] = await _one(client, request)
 
     async with (
+        # As Go's `http.Client`: it follows redirects, and only the extender's own timeout ends a request (`_one`).
         httpx.AsyncClient(verify=_trusted(), timeout=None, follow_redirects=True) as client,  # nosec B113
         anyio.create_task_group() as group,
     ):
@@ -75,6 +77,7 @@ def ask_now(requests: Sequence[ExtenderRequest]) -> Sequence[OutsideAnswer]:
 
 @cache
 def _trusted() -> ssl.SSLContext:
+    # Cached: to load the system's certificates takes longer than most questions.
     return ssl.create_default_context()
 
 

@@ -91,6 +91,7 @@ class ConfigMachine(Machine):
         if (meta.get("namespace"), meta.get("name")) != (self._followed.namespace, self._followed.name):
             return
         if deleted:
+            # Forgotten: the same text in a new ConfigMap is offered and reported again.
             self._waiting, self._said = None, ""
             log.error("%s was removed: %s", self._followed.said, _KEEPS)
         else:
@@ -103,6 +104,7 @@ class ConfigMachine(Machine):
             return ()
         text = text_of(found)
         said = hashlib.sha256(f"{text}".encode()).hexdigest()
+        # A change of labels or annotations is no new configuration, and would reload it.
         if said == self._said:
             return ()
         self._said = said
@@ -110,6 +112,7 @@ class ConfigMachine(Machine):
         if text is None:
             log.error("%s: %s: %s", self._followed.said, _KEEPS, problem)
         reason, message = (KEPT, f"{_KEEPS}: {problem}") if problem else (LOADED, _WORKS)
+        # An Event about the ConfigMap: its author sees it with `kubectl describe`, without the scheduler's log.
         return [self._sayings.say(found, reason, message, now, source="volcano", warning=bool(problem))]
 
 

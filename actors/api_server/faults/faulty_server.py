@@ -161,6 +161,7 @@ class FaultyApiServer(ApiServer):
             if step.answer is None and step.request is not _NOTHING:
                 step.answer = self._apply(step.request, now, causes)
         entries = self._entries(causes)
+        # An answer without changes of its own may tell of a change that an earlier turn is still writing.
         if entries or self._writing:
             await self._write(entries)
         for step in steps:
@@ -217,6 +218,7 @@ class FaultyApiServer(ApiServer):
         while self._network.crashes:
             actor, steps = self._network.crashes.pop(0)
             for _ in range(steps):
+                # Turns of the loop and not seconds: so a crash falls between two steps of an actor's work.
                 await lowlevel.checkpoint()
             await self._supervisor.tell(Restart(actor, injected=True))
 

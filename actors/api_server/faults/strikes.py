@@ -262,6 +262,7 @@ class SeededFaults:
     def _first(self, odds: list[tuple[str, float]], on: str) -> Fault | None:
         """Return one throw for all kinds: each has its own part of the interval from 0 to 1."""
         thrown = chance(self._seed, on)
+        # Nearly every throw strikes nothing: one comparison finds that.
         if thrown >= odds[-1][1]:
             return None
         for what, end in odds:
@@ -279,6 +280,7 @@ class SeededFaults:
         if what in TURN:
             return Fault(what, on, float(1 + int(share * share * MOST_TURNS)))
         longest = 0.05 if what.endswith("reordered") else self._longest_s
+        # Squared: most delays are short and a few are long.
         return Fault(what, on, round(share * share * longest, 4))
 
 

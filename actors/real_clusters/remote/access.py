@@ -143,13 +143,10 @@ class FromPlugin:
         plugin = self._plugin
         environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": json.dumps(self._told())}
         try:
+            # No terminal (DEVNULL): a plugin fails at once instead of waiting for a password that nobody types.
             with anyio.fail_after(PATIENCE_S):
                 done = await anyio.run_process(
-                    # Without a terminal a plugin fails at once instead of waiting for a password that nobody types.
-                    [plugin.command, *plugin.args],
-                    stdin=DEVNULL,
-                    env=environment,
-                    check=False,
+                    [plugin.command, *plugin.args], stdin=DEVNULL, env=environment, check=False
                 )
         except FileNotFoundError as error:
             hint = f": {plugin.hint}" if plugin.hint else ""
