@@ -74,6 +74,7 @@ def _hastened(value: object, times: float) -> Any:
         return [_hastened(one, times) for one in value]
     if not is_mapping(value):
         return value
+    # At any depth: templates of pods have annotations as well.
     return {
         key: _sooner(one, times) if key in (ARRIVAL, DURATION) else _hastened(one, times) for key, one in value.items()
     }

@@ -41,6 +41,7 @@ class Bells:
         if time <= self._now:
             bell.set()
         elif time < inf:
+            # The number decides between equal times: events cannot be compared, and bells ring as they were set.
             heappush(self._bells, (time, next(self._numbers), bell))
             if len(self._bells) > self._most:
                 self._forget_rung()
@@ -49,6 +50,7 @@ class Bells:
         """Forget rung bells: most bells are set long before their time."""
         self._bells = [each for each in self._bells if not each[2].is_set()]
         heapify(self._bells)
+        # Doubled: the next sweep comes only after as many new bells as are left now, however many those are.
         self._most = max(FEW, 2 * len(self._bells))
 
     def next_due(self) -> float:
@@ -86,6 +88,7 @@ class RungAlarm(Alarm):
         try:
             await bell.wait()
         finally:
+            # Also when cancelled: a bell that is set may be forgotten.
             bell.set()
         return self._due
 

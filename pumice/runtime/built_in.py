@@ -41,6 +41,7 @@ def example_gang() -> Object:
         "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
     }
     template = {
+        # The kubelet here runs no commands: this annotation says how long the `sleep 2` above takes.
         "metadata": {"annotations": {"pumice.dev/duration": "2s"}},
         "spec": {"containers": [container], "restartPolicy": "OnFailure"},
     }

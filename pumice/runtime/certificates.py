@@ -20,6 +20,7 @@ class _HasPasswordError(Exception):
 
 def demand_pair(certificate: Path, key: Path) -> None:
     """Check the pair. Raises ConfigError, which names the file, and OSError for one that cannot be read."""
+    # Before OpenSSL has its turn: its errors do not say which of the two files is at fault.
     _demand_pem(certificate, "CERTIFICATE", "--tls-cert", "a certificate")
     _demand_pem(key, "PRIVATE KEY", "--tls-key", "a private key")
     _demand_readable(certificate)
@@ -38,6 +39,7 @@ def demand_pair(certificate: Path, key: Path) -> None:
 
 
 def _demand_pem(file: Path, what: str, path: str, sort: str) -> None:
+    # Decodes any bytes: a file in DER gets the message below and not one about UTF-8.
     text = read_bytes(file).decode("latin-1")
     if any(line.startswith(BEGINS) and line.rstrip().endswith(f"{what}-----") for line in text.splitlines()):
         return

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 
 import trio._core._run as trio_run
 
+# With it trio sorts the ready tasks by number and shuffles them, and does not only toss a coin about their order.
 SWITCH: Final = "_ALLOW_DETERMINISTIC_SCHEDULING"
 SOURCE: Final = "_r"
 OUTSIDE: Final = "TheIOManager"
@@ -46,6 +47,7 @@ def deterministic(seed: int) -> Generator[None]:
         _ONE_AT_A_TIME,
         _replaced(SWITCH, True),
         _replaced(OUTSIDE, _kind_of(outside, get_events=_seldom(outside.get_events))),
+        # The method of an empty set: `in` stays in C, and no instrument is ever there.
         _replaced(INSTRUMENTS, _kind_of(getattr(trio_run, INSTRUMENTS), __contains__=frozenset[str]().__contains__)),
     ):
         state = source().getstate()
@@ -69,6 +71,7 @@ def held(strike: Callable[[str], int]) -> Generator[None]:
     finally:
         left = getattr(runner, READY)
         setattr(runner, READY, before)
+        # Those that are held too: nothing else would ever run them.
         before.extend(left.all_objects())
 
 

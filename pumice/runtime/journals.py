@@ -32,6 +32,7 @@ def looks_like_journal(path: Path) -> bool:
             head = file.read(APPLICATION.stop)
     except OSError:
         return False
+    # Zeros too: a journal whose making was cut off has no id yet.
     return head.startswith(SQLITE) and head[APPLICATION] in (bytes(4), APPLICATION_ID.to_bytes(4, "big"))
 
 
@@ -51,6 +52,7 @@ async def file_journal(path: Path, *, mirror: bool = False) -> AsyncGenerator[Jo
 async def _refuse_other(journal: Journal, path: Path, *, mirror: bool) -> None:
     """Refuse a journal of the other sort: a run would continue a mirror's records, or a mirror a run's, as its own
     past."""
+    # The first cycle is enough: since then every opening was checked here.
     for stored in await journal.read(0, (CYCLE,), 1):
         if read_as(stored, CycleRecord).observed is not mirror:
             whose = "was decided here: a mirror" if mirror else "was mirrored from another cluster: a run"
@@ -68,6 +70,7 @@ async def keep_as(memory: MemoryJournal, path: Path) -> None:
     demand_output(path)
     async with await SqliteJournal.open(path) as journal:
         head = await memory.head()
+        # The numbers and the chain go on from what memory has forgotten.
         await journal.begin_after(head.cut, head.cut_hash)
         after = head.cut
         while batch := await memory.read(after, limit=BATCH):

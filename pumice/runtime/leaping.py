@@ -45,6 +45,7 @@ class LeapingClock(Bells, trio.abc.Clock):
         if self._now < following:
             self._now = following
         while bells and bells[0][0] <= self._now:
+            # All bells of this moment before any task runs: as with trio's own deadlines.
             heappop(bells)[2].set()
         return 0.0
 

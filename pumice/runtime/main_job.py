@@ -131,6 +131,7 @@ class Watching:
 
 def run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     """Run to the end. Raises OpenError, ConfigError, or what a vital actor died of."""
+    # First: a name that cannot be written is refused before anything has been started.
     demand_output(plan.db)
     if plan.settings.gateway is not None:
         demand_output(_kubeconfig(plan))
@@ -145,6 +146,7 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     from pumice.runtime.determinism import deterministic  # noqa: PLC0415 - Trio is a tenth of a start
     from pumice.runtime.leaping import leaping  # noqa: PLC0415
 
+    # `leaping` makes the clock: its time so far is what `_clock` below adds to the beginning.
     settings, options = leaping(replace(plan.settings, retention=Retention()))  # cut at the end instead
     whole = replace(plan, settings=settings)
     with file_in_pieces(plan.db, plan.settings.retention) as journal:
@@ -160,6 +162,7 @@ def _clock(plan: RunPlan, last: float, elapsed: Callable[[], float]) -> VirtualC
         raise ConflictError(f"the journal goes on until {timestamp(last)}: expected a later time", path="--start")
     if start is not None:
         return VirtualClock(start, elapsed)
+    # A second after the last record: times in a journal rise, and `--start` refuses an equal one, too.
     return VirtualClock(max(last + 1.0 if last else 0.0, plan.shown) or VirtualClock.start, elapsed)
 
 
@@ -186,14 +189,17 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
             tasks.start_soon(_until_signal, tasks.cancel_scope, outcome)
             tasks.start_soon(watching.follow, system)
             if not plan.virtual:
+                # Not on virtual time: its sleep would be one more deadline to leap to, again and again.
                 tasks.start_soon(give_back)
             await _hand_in(plan, arriving, system, outcome, watching)
             await reached(plan.until, system)
             if storm is not None:
                 await storm.rest(system, journal, interrupted=False, cut=plan.until.kind != "idle")
             tasks.cancel_scope.cancel()
+        # Outside the scope that the signal has cancelled: this waits, too.
         if storm is not None and outcome.interrupted:
             await storm.rest(system, journal, interrupted=True)
+        # While the system still runs: this and what follows ask its actors.
         cycle_s = mean_cycle_s(await system.metrics_text())
         summary = await system.summary()
         outcome.waiting = await left_waiting(system.each, plan.settings.served)
@@ -232,6 +238,7 @@ async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: R
     for obj, why in arriving.problems:
         outcome.refused.append((obj, Refused(422, "Invalid", why)))
         watching.refused(*outcome.refused[-1])
+    # Of a continued journal people may have changed the system queues: theirs stay as they are.
     outcome.continued = not is_fresh(system)
     own, others = ([], arriving.now) if outcome.continued else apart(arriving.now)
     for obj in own:  # first of all: the scheduler is at work as soon as there are pods
@@ -239,10 +246,13 @@ async def _hand_in(plan: RunPlan, arriving: Arriving, system: System, outcome: R
         if isinstance(said, Refused):
             outcome.refused.append((obj, said))
             watching.refused(obj, said)
+    # In order: admission refuses what names a queue or namespace that does not exist yet.
     await _submit(in_order(others), system, outcome, watching)
+    # After all objects: a deletion that goes on needs the dependents that it waits for.
     await ask_many_again(system.api, unfinished(others))
     for first in range(0, len(arriving.later), BATCH):
         await system.announce(arriving.later[first : first + BATCH])
+    # Asked of the api: nodes may be in the manifests, or in the journal from an earlier run.
     if not await system.listed("Node"):
         await _submit(builtin_nodes(), system, outcome, watching)
         outcome.added.append("three built-in nodes (cpu 8, memory 16Gi, pods 110)")
@@ -260,6 +270,7 @@ async def _submit(objects: Sequence[Object], system: System, outcome: RunOutcome
         for obj, answer in zip(batch, await system.submit(batch), strict=True):
             if isinstance(answer, Accepted):
                 continue
+            # No failure: who continues a journal hands in the same manifests again.
             if answer.code == CONFLICT and answer.reason == "AlreadyExists":
                 outcome.known += 1
                 if await differs(system, obj):

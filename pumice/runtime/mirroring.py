@@ -56,6 +56,7 @@ def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
     demand_output(plan.db)
     live_long()
     gateway = plan.settings.gateway
+    # The socket listens since the settings were read, so it is closed even if the system never starts.
     with closing(gateway.listener) if gateway is not None else nullcontext():
         return anyio.run(_mirror, plan, backend=plan.backend)
 
@@ -65,6 +66,7 @@ async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
         system = System(replace(plan.settings, journal_look_s=LOOK_S), journal, RealClock())
         async with system.running():
             interrupted = await _until(plan.until, system)
+            # While the actors still run: both ask them.
             summary, seen = await system.summary(), await system.has_seen()
     return MirrorOutcome(summary, plan.db, interrupted, seen=seen)
 

@@ -45,6 +45,7 @@ class PieceJournal(MemoryJournal):
         self._bytes = 0
         self._failed = False
         head = self._begin_after_file()
+        # By its number: `last` would need a kind.
         newest = portal.call(file.read, head.sequence - 1, None, 1) if head.sequence else ()
         self.last_at = newest[0].at if newest else 0.0
 
@@ -69,6 +70,7 @@ class PieceJournal(MemoryJournal):
         records = [*map(_record, self._records), *self._unchained]
         if not records or self._failed:
             return
+        # Until all pieces are written: after an error in their midst a second try would write the first ones again.
         self._failed = True
         for start in range(0, len(records), BATCH):
             self._portal.call(self._file.append, records[start : start + BATCH])
@@ -81,6 +83,7 @@ class PieceJournal(MemoryJournal):
         found: Sequence[Stored] = ()
         if after < self._head.cut:
             found = self._portal.call(self._file.read, after, kinds, limit)
+            # The file stops short before a damaged record: what is in memory must not follow over that gap.
             if len(found) == limit or (found and (kinds is not None or found[-1].sequence < self._head.cut)):
                 await anyio.lowlevel.checkpoint()
                 return found
@@ -97,6 +100,7 @@ class PieceJournal(MemoryJournal):
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
         """Keep this checkpoint and the one before in the file, and return the number of the newest record."""
         self._ready()
+        # First: a checkpoint in the file must not stand for records that are not there.
         self.settle()
         last = self._portal.call(self._file.save_checkpoint, checkpoint)
         self._begin_after_file()
@@ -141,6 +145,7 @@ def file_in_pieces(path: Path, retention: Retention | None = None, held: int = H
 
 async def _cut(file: SqliteJournal, retention: Retention) -> None:
     last = await file.read((await file.head()).sequence - 1, limit=1)
+    # By the time of the newest record: virtual time may be years from today's.
     through = await cut_point(file, retention, last[0].at) if last else 0
     if through:
         await file.cut(through)

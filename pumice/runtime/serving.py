@@ -51,6 +51,7 @@ def text_of(config: Object) -> str:
 def write(config: Object, path: Path) -> None:
     """Write a file that only its owner may read, since it may hold a token. Raises OSError."""
     path.touch(mode=0o600)
+    # `touch` does not change the mode of a file that exists.
     path.chmod(0o600)
     path.write_text(text_of(config))
 

@@ -66,6 +66,7 @@ async def differs(system: System, given: Object) -> bool:
 def _within(said: object, there: object) -> bool:
     """Return whether the stored value agrees with every field that is given: a field left out may have any value."""
     if is_mapping(said):
+        # A `null` in a manifest stands for a field that is left out.
         return is_mapping(there) and all(value is None or _within(value, there.get(key)) for key, value in said.items())
     if is_list(said):
         return is_list(there) and len(said) == len(there) and all(map(_within, said, there))

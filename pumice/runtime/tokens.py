@@ -20,6 +20,7 @@ def token_given(token: str | None, token_file: str | None) -> str:
     of_environment = token == os.environ.get("PUMICE_TOKEN")
     if token_file is None:
         return _sendable(token or "", "PUMICE_TOKEN" if of_environment else "--token")
+    # Both from the environment are a conflict as well: neither was named for this command.
     if token is not None and not (of_environment and token_file != os.environ.get("PUMICE_TOKEN_FILE")):
         raise ConflictError("give --token or --token-file", path="--token")
     return _read_token(Path(token_file))
@@ -27,6 +28,7 @@ def token_given(token: str | None, token_file: str | None) -> str:
 
 def _read_token(file: Path) -> str:
     try:
+        # Bytes that are not UTF-8 become a character that `_sendable` refuses, with the message for all such tokens.
         token = read_text(file, errors="replace").strip()
     except OSError as error:
         raise ConfigError(unreadable(error), source=str(file), path="--token-file") from error

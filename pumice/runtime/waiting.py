@@ -56,7 +56,7 @@ async def reached(until: Until, system: System) -> None:
 async def _cycles(system: System, last: int) -> None:
     """Wait for the cycle of that number. An idle system would never reach it, so it is made to run its cycles."""
     async with anyio.create_task_group() as tasks:
-
+        # Beside the wait below: cycles that come by themselves count, and only an idle system is pushed.
         async def push() -> None:
             await system.until_idle()
             while await system.cycles() < last:
@@ -93,6 +93,7 @@ async def left_waiting(
     said = dict(_remarks(await each("Event")))
     waiting = list[Object]()
     for pod in await each("Pod"):
+        # Of pods that run as well: only a group without any pod is told of by its own name.
         peopled.add(_group_of(pod))
         if not section(pod, "spec").get("nodeName") and section(pod, "status").get("phase", "Pending") == "Pending":
             waiting.append(pod)
