@@ -73,6 +73,7 @@ CHUNK = 2048
 
 async def check(journal: Journal) -> ChainReport:
     """Verify every record there was when the check began. The first bad one is named by its sequence number."""
+    # Asked once: of a busy journal the end would never be reached.
     head = await journal.head()
     verifier = Verifier.of(head)
     while verifier.first_bad is None and verifier.sequence < head.written:

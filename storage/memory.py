@@ -45,6 +45,7 @@ class MemoryJournal:
             raise self.failure
         self.appends += 1
         self._unchained += records
+        # The last number without the chain, which is hashed only when somebody reads.
         return self._head.sequence + len(self._unchained)
 
     def _chain(self) -> Head:

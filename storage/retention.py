@@ -56,6 +56,7 @@ async def cut_point(journal: Journal, retention: Retention, now: float) -> int:
         points.append(await _before_cycles(journal, head.cut, head.sequence, retention.cycles))
     # The least: a record stays as long as any rule keeps it.
     point = min(points, default=0)
+    # Rules may ask for less than was cut already, after a change of the settings.
     return point if point > head.cut else 0
 
 

@@ -81,6 +81,7 @@ class Sampler:
     def note(self, pack: Sequence[Record], packed_bytes: int) -> None:
         """Note that an append of these records took so many bytes."""
         size = sum(len(record.payload) for record in pack)
+        # A large pack finds its repetitions in itself, and a dictionary gains nothing there.
         if size > SMALL_BYTES:
             return
         self._samples.extend(record.payload for record in pack if record.payload)
@@ -92,6 +93,7 @@ class Sampler:
     def _decide(self) -> None:
         if self._packed > BADLY * self._given:
             self._proposal = Dictionary(self._newest + 1, build(self._samples))
+            # Dictionaries are kept for good: each one makes the next come later.
             self._look = min(self._look * 4, LAST_LOOK_BYTES)
         self._given = self._packed = 0
 
@@ -162,6 +164,7 @@ def pack_rows(
         number, size = sequence + lead, len(record.payload)
         previous = link(previous, number, record.kind, record.cause, record.at, record.payload)
         flat += (number, record.kind, record.cause, record.at, lead, start, size, packing, content, previous)
+        # Only the first row of a pack holds it.
         packing = content = None
         start += size
     return Packed(flat, previous, len(packed))
@@ -172,6 +175,7 @@ def inflate(packing: int, content: bytes, dictionaries: Mapping[int, bytes]) -> 
     if packing != NO_DICTIONARY and packing not in dictionaries:
         return b"", f"unreadable: compression dictionary {packing} is missing"
     given = dictionaries.get(packing, b"")
+    # The larger window reads streams of both sizes.
     inflater = zlib.decompressobj(WINDOW, given)
     try:
         payload = inflater.decompress(content)

@@ -51,6 +51,7 @@ async def _checked(copy: Path) -> tuple[ChainReport, int]:
     """Return the check's report of the copy, and its last record. Edited checkpoints are dropped first."""
     async with await SqliteJournal.open(copy, read_only=True) as journal:
         report, head = await journal.check(), await journal.head()
+        # Whole, or with bad records: leaving out helps only where all records are good and a checkpoint is not.
         if report.whole or report.records < head.sequence - head.cut:
             return report, head.sequence
         try:
@@ -89,6 +90,7 @@ def _demand_free(target: Path) -> None:
 
 def _rename(part: Path, target: Path) -> None:
     """Rename without replacing a file that has come there meanwhile, where the file system can tell (hard links)."""
+    # First the content, then the name: after a power cut a file of that name is whole.
     _sync(part)
     try:
         os.link(part, target)
@@ -118,6 +120,7 @@ def _copy(source: Path, part: Path, target: Path) -> None:
             closing(sqlite3.connect(part)) as copy,
         ):
             ours.backup(copy)
+            # Older files have no column `opened`.
             if copy.execute("PRAGMA user_version").fetchone()[0] >= IDENTIFIED:
                 copy.execute(queries.CLOSED)  # it is whole in itself, whatever becomes of the original
                 copy.commit()

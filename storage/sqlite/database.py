@@ -216,9 +216,11 @@ class Database:
         cls, path: Path, name: str, migrations: tuple[str, ...], *, read_only: bool, may_be_empty: bool = False
     ) -> Database:
         uri = opening.uri(path, read_only)
+        # No isolation level: Python's sqlite3 would begin transactions by itself before each INSERT.
         connection = await aiosqlite.connect(uri, uri=True, isolation_level=None, cached_statements=CACHED_STATEMENTS)
         connection.text_factory = queries.text
         try:
+            # Before anything is written: a file of another program, or of a newer Pumice, stays untouched.
             found = await opening.inspect(connection, path, name, len(migrations), may_be_empty=may_be_empty)
             return cls(connection, path, found, await opening.dictionaries(connection) if found.version else {})
         except BaseException:
@@ -230,6 +232,7 @@ class Database:
         opening.demand_whole(found, self._path, name)
         await opening.make_ready(self._connection, name, found, migrations)
         self._spare = sqlite3.connect(opening.uri(self._path, True), uri=True, check_same_thread=False)
+        # SQLite opens its files at the first statement: only from here on this connection keeps the write-ahead file.
         self._spare.execute(queries.WHOSE)
         identity = await opening.identity_of(self._connection)
         self._found = found._replace(identity=identity, version=max(found.version, len(migrations)))
@@ -291,6 +294,8 @@ class Database:
         """Append in one transaction with `more`."""
         head = self._head
         sequence, previous = head.sequence, head.hash
+        # A new dictionary goes into the transaction of the first pack that needs it: no reader finds one without the
+        # other.
         proposal = self._sampler.proposal
         statements: list[queries.Statement] = [(queries.SAVE_DICTIONARY, proposal)] if proposal else []
         for pack in packs(records):
@@ -303,6 +308,7 @@ class Database:
             self._sampler.adopt(proposal)
             self._newest = proposal
         self._head = Head(sequence, previous, head.cut, head.cut_hash, sequence)
+        # After the write: to write to a file that was removed is no error for SQLite or the system.
         await self.confirm()
         self._note()
 
@@ -328,6 +334,7 @@ class Database:
             if len(statements) == 1:
                 await self._rows(*statements[0])
             elif statements:
+                # The lock to write at once: a transaction that begins by reading may be refused in its midst.
                 await self._rows("BEGIN IMMEDIATE")
                 for statement in statements:
                     await self._rows(*statement)
@@ -341,6 +348,7 @@ class Database:
         try:
             if self._connection.in_transaction:
                 await self._connection.rollback()
+            # The head as before proves that nothing was written, so later appends are safe.
             if await opening.head(self._connection) == self._head:
                 return
         except aiosqlite.Error:
@@ -370,6 +378,7 @@ class Database:
                 return []
             for number, content in await self._rows(queries.DICTIONARIES, (len(self._dictionaries),)):
                 self._dictionaries[number] = content
+            # Bounded: a `lead` that was changed in the file would have the whole journal read.
             first = min(row.sequence - max(0, min(row.lead, PACK_RECORDS)) for row in rows)
             contents = await self._rows(queries.PACKS, (first, rows[-1].sequence))
             return queries.readable(rows, PackReader(contents, self._dictionaries))
@@ -446,6 +455,7 @@ class Database:
         """Cut in steps, so that appends get their turn and no transaction is large."""
         with reading():
             oldest = (await self._rows(queries.OLDEST_CHECKPOINT))[0][0]
+            # Never above the oldest checkpoint: a restart needs all records after one of them.
             through = await self._pack_boundary(min(through, oldest))
         while self._head.cut < through:
             async with self._turn:
@@ -465,6 +475,7 @@ class Database:
                     await unbroken(self._write((queries.GIVE_BACK, ())))
                     left = await self._free_pages()
                 given = given or left < free
+                # A file of an old version cannot shrink: asked again it would give nothing back, for ever.
                 free = left if left < free else 0
             if given:
                 async with self._turn:
@@ -484,6 +495,7 @@ class Database:
         found = await self._rows(queries.HASH, (through,))
         if not found:
             raise DamagedError(through, "lost: retention cannot cut here")
+        # In one transaction: the chain must begin where the records do, also after a kill.
         await self._write((queries.ANCHOR, (through, found[0][0])), (queries.FORGET, (through,)))
         self._head = await opening.head(self._connection)
 

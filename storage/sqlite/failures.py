@@ -37,6 +37,7 @@ def failing_to_open(path: str) -> Generator[None]:
         yield
     except sqlite3.Error as problem:
         raise _open_error(path, problem) from problem
+    # Before OSError, of which it is one: here its text names the holder of the lock.
     except BlockingIOError as problem:
         raise LockedError(path, f"the journal is open in {problem}") from problem
     except OSError as problem:

@@ -68,6 +68,7 @@ def read_frames(file: BinaryIO) -> Iterator[WalFrame]:
     accepted = sums == told
     weights = _weights((_SUMMED + page) // 8)
     (x_a, x_b), (y_a, y_b) = weights[:2].tolist()
+    # Weight 0 for the words between the summed head and the page: one product takes whole frames as they lie.
     weights = np.insert(weights, [2] * ((FRAME.size - _SUMMED) // 4), 0, axis=0)
     while chunk := file.read(size * _AT_ONCE):
         whole = len(chunk) // size

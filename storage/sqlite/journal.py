@@ -54,6 +54,7 @@ class SqliteJournal:
                 raise ForeignFileError(name, f"this is {problem.strerror}, so no journal") from problem
             if read_only and not path.exists():
                 raise MissingFileError(name, "does not exist")
+            # Free of links: the files beside it (-wal, -lock) go by the true name, whatever name was given.
             path, lock = path.resolve(), None
             if read_only:
                 note_inputs(path)

@@ -124,10 +124,12 @@ class JournalLock:
             raise
 
     def _take(self) -> int:
+        # From the look to the entry: two threads that open one journal at once would both find it free.
         with _registering:
             if self._journal.exists():
                 self._claim(self._journal.stat())
             handle = os.open(self._journal, _OPEN, PRIVATE)
+            # The file is new: it has an inode only since it was opened.
             if self._claimed is None:
                 self._claim(os.fstat(handle))
         try:
@@ -156,6 +158,7 @@ class JournalLock:
             os.close(self._handle)
             self._handle = -1
         if self._claimed is not None:
+            # After our handle is closed: that would drop SQLite's locks of a thread that had opened the journal before.
             _ours.discard(self._claimed)
             self._claimed = None
         self._beside.release(keep=not clean and read_mark(self._beside.path) is not None)
@@ -177,6 +180,7 @@ class FileLock:
             try:
                 _seize_or_say_who(handle)
                 if self._is_still_there(handle):
+                    # Padded up to the mark, so that no digit of a longer number before it is left.
                     _write(handle, f"{os.getpid()}\n".ljust(OFFSET).encode(), 0)
                     return handle
             except BaseException:

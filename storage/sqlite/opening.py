@@ -66,6 +66,7 @@ def uri(path: Path, read_only: bool) -> str:
     if not read_only:
         return f"{path.absolute().as_uri()}?mode=rw"
     alone = not path.with_name(f"{path.name}-wal").exists()
+    # Immutable, SQLite neither locks nor looks for changes: that is safe only where no process can write.
     still = "&immutable=1" if alone and not os.access(path.absolute().parent, os.W_OK) else ""
     return f"{path.absolute().as_uri()}?mode=ro{still}"
 
@@ -135,6 +136,7 @@ def demand_whole(found: OpenedFile, path: Path, name: str) -> None:
 async def make_ready(connection: Connection, name: str, found: OpenedFile, migrations: tuple[str, ...]) -> None:
     """Make sure that it can be written, and bring it up to date. Raises OpenError."""
     if not found.version:
+        # Before the first table: later only VACUUM would change it.
         await connection.execute_fetchall(queries.SHRINKING)
     await connection.executescript(queries.PROBE)
     [(mode,)] = await connection.execute_fetchall("PRAGMA journal_mode = WAL")
