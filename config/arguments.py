@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
+# What Go's `strconv.ParseBool` takes, and nothing else.
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 ANY_ENDING: Final = "*"
@@ -69,6 +70,7 @@ class Argument(Generic[T]):
     def is_named(self, name: str) -> bool:
         """Return whether a configuration means this argument by a name."""
         start = self.name.removesuffix(ANY_ENDING)
+        # A `*` stands for at least one letter: the bare beginning names nothing.
         return name == self.name if start == self.name else name.startswith(start) and name != start
 
     @property
@@ -89,6 +91,7 @@ def argument_named(name: str, known: Sequence[Argument[Any]]) -> Argument[Any] |
 
 
 def _integer(value: object) -> int:
+    # In Python a bool is an int, and an int has no end; in Go neither is so.
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         return value
     raise ValueError(value)

@@ -21,6 +21,7 @@ _UNITS_NS: Final[Mapping[str, int]] = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+# Possessive (`*+`): digits that no unit follows would otherwise be given back and tried one by one.
 _PART = re.compile(r"([0-9]*+)(?:\.([0-9]*+))?(ns|us|µs|\u03bcs|ms|s|m|h)", re.ASCII)
 _LONGEST_NS = 2**63 - 1
 SECOND_NS: Final = 1_000_000_000
@@ -57,6 +58,7 @@ def parse_duration_ns(text: str) -> int:
             break
         total += int(match[1] or "0") * _UNITS_NS[match[3]] + _fraction_ns(match[2] or "", _UNITS_NS[match[3]])
         position = match.end()
+    # Go's Duration has 64 bits with a sign: there is one more nanosecond below zero than above.
     if not rest or position < len(rest) or total > _LONGEST_NS + negative:
         raise ValueError(f"{text!r} is not {EXPECTED}")
     return -total if negative else total

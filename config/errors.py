@@ -80,6 +80,7 @@ class UnknownNameError(ConfigError):
         self.nearest = nearest_name(name, known)
         listed = f"; known: {', '.join(sorted(known))}" if known else "; there is none to be named here"
         hint = f", did you mean {self.nearest!r}?" if self.nearest else listed
+        # After the hint, and in its place: what became of a name is known, and a similar name is a guess.
         if instead := moved(what, name):
             hint = f": earlier versions of Volcano had it; {instead}"
         super().__init__(f"unknown {what} {name!r}{hint}", source=source, line=line, path=path)
@@ -151,6 +152,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """Return the known names closest to ``name``, the closest first."""
+    # Sorted: of names that differ in case alone the same one wins under any hash seed.
     by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     return [by_folded[match] for match in get_close_matches(name.casefold(), list(by_folded), n=most, cutoff=0.6)]
 

@@ -21,6 +21,7 @@ from pumice.config.errors import ConfigError
 
 _HANDED: Final = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 """Paths that shells write for `<(command)`, and those that stand for stdin."""
+# NOCTTY: a terminal that is named as a file must not become the controlling one of a server.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 _KINDS: Final = {
     stat.S_IFIFO: "a named pipe",
@@ -46,6 +47,7 @@ def open_input(path: Path, *, noted: bool = True) -> BinaryIO:
         raise _refusal(path, error) from error
     try:
         _demand_readable(path, handle)
+        # Once it is known to be a file or a pipe that was handed over, whose writer may be slow.
         os.set_blocking(handle, True)
         return os.fdopen(handle, "rb")
     except BaseException:
@@ -67,6 +69,7 @@ def read_bytes(path: Path) -> bytes:
         found = os.fstat(file.fileno())
         if not stat.S_ISFIFO(found.st_mode):
             return file.read()
+        # With the inode: another pipe may get the same number of descriptor later.
         pipe = (str(path), found.st_dev, found.st_ino)
         if pipe not in _read:
             _read[pipe] = file.read()
@@ -91,6 +94,7 @@ def noting_inputs() -> Generator[None]:
 def note_inputs(*paths: Path) -> None:
     """Note files that the command reads: `demand_output` refuses to write there."""
     for inputs in _commands:
+        # Resolved now: a link may point elsewhere when the command comes to write.
         inputs.update(path.resolve() for path in paths)
 
 
@@ -127,6 +131,7 @@ def _demand_readable(path: Path, handle: int) -> None:
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return
+    # A terminal is a device too, but as stdin a person types into it.
     if not (_is_handed(path) and (stat.S_ISFIFO(mode) or os.isatty(handle))):
         raise _wrong(path, mode)
 

@@ -86,6 +86,7 @@ def parse_kubeconfig(written: str, source: str, context: str = "", *, folder: Pa
     chosen = _named(place, whole, "contexts", "context", name)
     cluster = _named(place, whole, "clusters", "cluster", chosen.text("cluster"))
     user = chosen.text("user")
+    # A context without a user is valid: `kubectl proxy`, for one, adds the credentials on the way.
     found = _named(place, whole, "users", "user", user) if user else _Entry(place, {})
     return _access(cluster, found, folder, name, chosen.text("namespace"))
 
@@ -125,6 +126,7 @@ class _Entry:
 
     def pem(self, key: str, folder: Path) -> bytes:
         """Return the content under `key`-data in base64, or else of the file that `key` names."""
+        # Data goes before a file, as in client-go (`tools/clientcmd/api/types.go`).
         data, file = f"{key}-data", self.text(key)
         if self.has(data):
             try:
@@ -154,11 +156,13 @@ def _access(cluster: _Entry, user: _Entry, folder: Path, context: str, namespace
         raise cluster.place.at("server").error(ConfigError, problem)
     authority = cluster.pem("certificate-authority", folder)
     insecure = cluster.switch("insecure-skip-tls-verify")
+    # client-go refuses both together as well (`transport/transport.go`, TLSConfigFor).
     if authority and insecure:
         problem = "insecure-skip-tls-verify and a certificate authority exclude each other"
         raise cluster.place.error(ConflictError, problem)
     _refuse_gone(user)
     certificate, key = user.pem("client-certificate", folder), user.pem("client-key", folder)
+    # Told here with file and line: ssl would only say that it cannot load them.
     if bool(certificate) != bool(key):
         raise user.place.error(ConflictError, "client-certificate and client-key go together")
     file = user.text("tokenFile")
@@ -203,6 +207,8 @@ def _impersonation(user: _Entry) -> tuple[tuple[str, str], ...]:
     for _, key, value in shown:
         if not (value.isascii() and value.isprintable()):
             raise user.place.at(key).error(ConfigError, f"expected ASCII that a header can hold, was {value!r}")
+    # The API server refuses a group or uid without a user
+    # (`staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation.go`).
     if shown and shown[0][1] != "as":
         raise user.place.at(shown[0][1]).error(ConflictError, "it goes with a name to ask as: add as: NAME")
     return tuple((name, value) for name, _, value in shown)
@@ -212,6 +218,8 @@ def _plugin(entry: _Entry, folder: Path) -> ExecPlugin:
     command = entry.text("command")
     if not command:
         raise entry.place.at("command").error(ConfigError, "expected the program that hands out credentials")
+    # A bare name is looked for in PATH; only with a slash it is relative to the file (client-go's
+    # `tools/clientcmd/loader.go`).
     if "/" in command and not command.startswith("/"):
         command = str((folder / command).absolute())
     return ExecPlugin(

@@ -104,6 +104,7 @@ class ConfigReader:
         try:
             return self.parse(text, source=source, lenient=lenient, drops_actions=False), text
         except IgnoredFileError as error:
+            # Parsed as any other text: so its switches have the defaults of the loader, and a journal can hold it.
             built_in = self.parse(BUILT_IN, source=source, lenient=lenient)
             return msgspec.structs.replace(built_in, warnings=(f"{error}; {INSTEAD}",)), BUILT_IN
 
@@ -193,6 +194,7 @@ class _Loader:
         listed = enumerate(sequence(here, entries.get("plugins")))
         options = [option for index, item in listed if (option := self._plugin(here.at(index), item)) is not None]
         hierarchical = any(option.name == "drf" and option.is_enabled("Hierarchy") for option in options)
+        # Volcano looks at each tier by itself: in two tiers both may stand (`pkg/scheduler/util.go`).
         if self._check_conflicts and hierarchical and any(option.name == "proportion" for option in options):
             raise place.error(ConflictError, _CONFLICT)
         return Tier(tuple(options))
@@ -211,6 +213,7 @@ class _Loader:
             problem = f"Volcano does not start with both {exclusive[0]} and {exclusive[1]}: leave one of them out"
             raise place.at("arguments").error(ConflictError, problem)
         said = {_POINTS[key]: switch(place.at(key), item) for key, item in entries.items()}
+        # A switch that is null is a nil pointer for Volcano, as one that is left out (`plugins/defaults.go`).
         enabled = self._defaults | {point: on for point, on in said.items() if on is not None}
         return PluginOption(name, enabled, arguments)
 
@@ -244,6 +247,7 @@ class _Loader:
             elif name == PUMICE:
                 pumice = read_pumice_arguments(arguments, values, self._strictness)
                 found[name] = mapping(arguments, values)
+            # Plugins have sections here as well, under names of their own (`KnownPlugin.sections`).
             elif (known := ACTION_ARGUMENTS.get(name, self._sections.get(name))) is not None:
                 found[name] = self._arguments(arguments, values, known)
             else:
@@ -259,6 +263,7 @@ def _comma_separated(place: ValuePlace, value: object) -> list[str]:
     """Return ``actions`` as Volcano splits it: an empty name is an error, so an empty text is one too."""
     try:
         names = [name.strip() for name in text(place, value).split(",")]
+    # One message for all that is not a list of names: `text` would only ask for a text.
     except WrongTypeError:
         names = [""]
     if "" in names:

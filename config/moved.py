@@ -58,5 +58,6 @@ def moved(what: str, name: str) -> str:
     table = {"action": MOVED_ACTIONS, "plugin": MOVED_PLUGINS, "key or flag": MOVED_FLAGS}.get(what, MOVED_ARGUMENTS)
     if name in table:
         return table[name]
+    # Only after the whole names: `predicate.resources` and `predicate.resources.*` both stand in the table.
     endings = (key for key in table if key.endswith("*") and name.startswith(key[:-1]))
     return next((table[key] for key in endings), "")

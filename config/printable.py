@@ -14,6 +14,7 @@ def printable(text: str, keep: str = "") -> str:
 
     ``keep``: characters that stay as they are, such as a line end in a text of several lines.
     """
+    # Nearly every text: one look in C instead of one for each letter.
     if text.isprintable():
         return text
     return "".join(

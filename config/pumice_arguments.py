@@ -97,6 +97,7 @@ def _setting(item: msgspec.inspect.Field) -> Setting:
     kind: Any = item.type  # inspect.Metadata: every field is annotated
     words: dict[str, str] = kind.extra_json_schema
     written: dict[str, str] = kind.extra or {}
+    # `extra` has the default of durations, which the YAML writes otherwise than the record.
     default = written.get("default", "none" if item.default == () else str(item.default))
     return Setting(item.encode_name, words["title"], default, words["description"], item.name.endswith("_s"))
 
@@ -105,6 +106,7 @@ def read_pumice_arguments(place: ValuePlace, value: object, strictness: Strictne
     """Return the settings of the configuration named pumice. Raises UnknownNameError, WrongTypeError, NotBuiltError."""
     known = settings()
     kept = _without_gone(place, mapping(place, value), strictness)
+    # After the former settings, or these would be reported as unknown without the reason.
     given = known_entries(place, kept, known, strictness, "setting of pumice")
     plain = {key: _read(place.at(key), known[key], item) for key, item in given.items() if item is not None}
     if "fix" in plain:
@@ -122,6 +124,7 @@ def _read(place: ValuePlace, setting: Setting, value: object) -> Any:
     """Return one value, converted alone so that the error can name it."""
     try:
         plain = _seconds(value) if setting.is_duration else value
+        # For msgspec a zone is any text. Of other settings this looks at the default zone, which exists.
         time_zone(msgspec.convert({setting.key: plain}, PumiceArguments).time_zone)
     except ValueError as error:  # msgspec's ValidationError is one
         raise place.wrong(setting.expected, value) from error

@@ -45,6 +45,7 @@ class ValuePlace(msgspec.Struct, frozen=True):
     def line(self) -> int:
         """Return the line of the value, or of the nearest value around it; 0 for a source without lines."""
         lines = self.document.lines
+        # From the inside out: what a file leaves out has no line, but what it belongs in has one.
         return next((lines[self.path[:end]] for end in range(len(self.path), -1, -1) if self.path[:end] in lines), 0)
 
     @property
@@ -110,6 +111,7 @@ def sequence(place: ValuePlace, value: object) -> list[Any]:
         return []
     if not isinstance(value, list | tuple):
         raise place.wrong("a list", value)
+    # A copy: what is handed in by `from_parsed` stays its caller's.
     return list(cast("list[Any]", value))
 
 
@@ -120,6 +122,7 @@ def text(place: ValuePlace, value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
+        # The spelling first: `1.10` was read as the number 1.1, and a text must keep its zero.
         return place.spelling or (str(value).lower() if isinstance(value, bool) else str(value))
     raise place.wrong("a text", value)
 
@@ -175,6 +178,7 @@ def _misshapen(
     steps: list[str | int] = []
     found = value
     for name, index in _STEP.findall(where.removesuffix("`")):
+        # msgspec writes `[...]` for every key of a mapping: which one it is must be tried.
         step = int(index) if index.isdigit() else name or _culprit(value, steps, found, to, read, said)
         steps.append(step)
         found = found[step]
@@ -187,6 +191,7 @@ def _misshapen(
             shaped(place, _with(value, [*steps, field[2]], None), to, read)
         except ConfigError as error:
             return error
+    # A description in the type says more than msgspec's words for it, so it comes first.
     expected = _EXPECTED.fullmatch(problem)
     if expected is None or described:
         return here.wrong(described or problem, found)
@@ -221,6 +226,7 @@ def _culprit(
         except msgspec.ValidationError as error:
             if str(error) == said:
                 return str(key)
+    # msgspec has just refused one of these values with these very words.
     raise AssertionError(said)
 
 

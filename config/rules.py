@@ -49,6 +49,7 @@ def under(config: SchedulerConfig, version: int) -> SchedulerConfig:
     if version > VERSION:
         raise NewerVersionError("the rules of a cycle", version, VERSION)
     later = [names for since, names in CHANGED.items() if since > version]
+    # Sorted: this order gets into the configuration, and a set's depends on the hash seed.
     more = sorted(frozenset[str]().union(*later).difference(config.pumice.fix))
     if not more:
         return config

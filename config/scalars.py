@@ -47,9 +47,11 @@ def resolve_plain(text: str) -> Scalar:
     if text in NAMED:
         return NAMED[text]
     first = text[:1]
+    # Here yaml.v2 leaves underscores to Go's ParseFloat, which takes them between digits only; below it drops them all.
     if first == ".":
         value = _float(_BETWEEN_DIGITS.sub("", text))
         return value if isinstance(value, float) else text
+    # yaml.v2 decides by the first letter whether it can be a number at all (`resolve.go`, resolveTable).
     if first not in "+-0123456789":
         return text
     plain = text.replace("_", "")
@@ -117,6 +119,7 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
     if kind not in ("null", "bool", "int", "float"):
         return text
     value = resolve_plain(text)
+    # `!!float 1` is 1.0: an integer is the only other type that a tag may change.
     if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     kinds: dict[str, type | tuple[type, ...]] = {"null": type(None), "bool": bool, "int": int, "float": float}
@@ -152,4 +155,5 @@ def _float(text: str) -> float | str:
     if _FLOAT.fullmatch(text) is None:
         return text
     value = float(text)
+    # Go's ParseFloat calls this out of range, so yaml.v2 keeps the text.
     return text if isinf(value) else value

@@ -46,4 +46,5 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
 
     def plugin(self, name: str) -> PluginOption | None:
         """Return the first listing of a plugin, or None."""
+        # A plugin may stand in several tiers: Volcano does not refuse that.
         return next((option for tier in self.tiers for option in tier.plugins if option.name == name), None)

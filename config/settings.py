@@ -207,11 +207,13 @@ def read_process_settings(flags: Mapping[str, object], environ: Mapping[str, str
     values: dict[str, object] = {}
     for name, setting in known.items():
         said = environ.get(setting.variable)
+        # Set but empty counts as not set: so a shell can switch a variable off.
         if said:
             values[name] = _checked(name, said, setting.expected, source="environment", path=setting.variable)
     for name, value in flags.items():
         if name not in known:
             raise UnknownNameError("setting", name, known)
+        # None: the flag was not given, so the environment or the default counts.
         if value is not None:
             values[name] = _checked(name, value, known[name].expected, path=known[name].flag)
     return msgspec.convert(values, ProcessSettings, strict=False)

@@ -65,6 +65,7 @@ def _inner(place: ValuePlace) -> Document:
     if not isinstance(value, str):
         raise place.wrong("the text of a scheduler.conf", value)
     literal = place.path in outer.literals
+    # The text of a `|` block begins on the line after its key.
     documents = read_documents(value, outer.source, place.line + 1 if literal else place.line)
     if len(documents) != 1:
         raise place.error(ConfigSyntaxError, f"expected one YAML document, was {len(documents)}")

@@ -49,6 +49,7 @@ class _PlacedBuilder(ValueBuilder):
     TOO_MANY: ClassVar[str] = "more than {} values"
 
     def __init__(self, source: str, first_line: int, size: int, plain: PlainReader) -> None:
+        # Both readers must be of one sort: a document goes to the API or it does not.
         tagged = resolve_tagged_for_api if plain is resolve_for_api else resolve_tagged
         super().__init__(plain, tagged, size + _MOST_ALIASED)
         self._source = source
@@ -74,6 +75,7 @@ class _PlacedBuilder(ValueBuilder):
             return [self._placed(each, *inside[index], (*path, index)) for index, each in enumerate(value)]
         if event.style == "|":
             self._literals.add(path)
+        # A text is its own spelling, and null has none that a reader needs.
         if value is not None and not isinstance(value, str):
             self._texts[path] = event.value
         return value
@@ -98,6 +100,7 @@ class _PlacedBuilder(ValueBuilder):
     def _entry(self, top: OpenValue, value: object, event: object) -> None:
         if not top.merges:
             begin = top.key_event
+            # Errors name the line of the anchor: there the wrong value is written.
             if begin.__class__ is yaml.AliasEvent or event.__class__ is yaml.AliasEvent:
                 begin, event = self._origin(begin), self._origin(event)
             self._places[id(top.value)][top.key] = (begin, event)
@@ -106,6 +109,7 @@ class _PlacedBuilder(ValueBuilder):
     def _merge(self, top: OpenValue, value: Any, event: Any) -> None:
         inside = self._places.get(id(value), {})
         if value.__class__ is list:
+            # Backwards: of several merged mappings the first has the last word.
             for index in range(len(value) - 1, -1, -1):
                 self._merge(top, value[index], inside[index][1])
             return
@@ -121,6 +125,7 @@ class _PlacedBuilder(ValueBuilder):
     def _alias(self, event: object) -> Any:
         value = super()._alias(event)
         origin = self._origin(event)
+        # Read anew where the alias stands: as a key a scalar keeps its spelling, as a value it does not.
         return self._scalar(origin) if origin.__class__ is yaml.ScalarEvent else value
 
 

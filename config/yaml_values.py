@@ -51,6 +51,7 @@ def bounded_events(text: str, loader: Any, deepest: int = DEEPEST) -> Iterator[A
                 depth -= 1
             yield event
     except yaml.MarkedYAMLError as error:
+        # libyaml has only words for it, no code; as it reads ahead it may come to its limit before ours.
         if error.problem != LIBYAML_SAYS:
             raise
         raise TooDeepError(problem=problem, problem_mark=error.problem_mark) from error
@@ -173,6 +174,7 @@ class ValueBuilder:
             top.keyed = True
             top.key_event = event
             top.key = value if value.__class__ is str else self._key(value, event)
+            # Not an alias and not quoted: those are keys of that name.
             top.merges = value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]
 
     def _entry(self, top: OpenValue, value: object, event: object) -> None:
@@ -182,6 +184,7 @@ class ValueBuilder:
                 self._merge(top, value, event)
             return  # a mapping or list is merged when it is whole
         if top.key in mapping:
+            # A key may stand beside a merged one of the same name, once.
             if top.key not in top.inherited:
                 self._twice(top, event)
             top.inherited.discard(top.key)
@@ -224,8 +227,10 @@ class ValueBuilder:
         anchored = self._anchors.get(event.anchor)
         if anchored is None:
             raise self._error(self.NO_ANCHOR.format(event.anchor), event)
+        # Still open: the alias stands inside its own anchor, and the value would have no end.
         if anchored.size is None:
             raise self._error(self.ITSELF.format(event.anchor), event)
+        # `_value` counts one for every event; the rest of what the alias stands for comes on top.
         self._values += anchored.size - 1
         self._aliased += anchored.size
         if self._aliased > self._most_aliased:
