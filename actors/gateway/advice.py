@@ -34,6 +34,7 @@ IDLE_S: Final = 300.0
 """A process that is asked nothing for so long is ended."""
 SIZE: Final = 8
 """Bytes that say how many follow."""
+# With this process's own search path: the answerer must import the very same modules.
 PROGRAM: Final = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import answer_all; answer_all()"
 BROKEN: Final = (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead)
 
@@ -62,6 +63,7 @@ class Workers:
         finally:
             self._over = True
             with CancelScope(shield=True):
+                # One second ahead, so that a process that became idle just now is among them.
                 await self._end_idle(anyio.current_time() + 1)
 
     async def run(self, function: Callable[[Q], A], question: Q) -> A:
@@ -101,6 +103,7 @@ class Workers:
     async def _process(self) -> Process:
         """Return the process that was asked last, or a new one."""
         while self._idle:
+            # The one asked last, so that the others stay idle and are ended.
             process, _ = self._idle.pop()
             if process.returncode is None:
                 return process

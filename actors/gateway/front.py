@@ -90,6 +90,8 @@ class Authenticator:
 
     def is_token(self, given: str) -> bool:
         """Return whether the given text is the token."""
+        # In constant time: a plain comparison would tell by its time how many letters are right. As bytes:
+        # compare_digest refuses text that is not ASCII.
         return bool(self._token) and hmac.compare_digest(given.strip().encode(), self._token)
 
     def page_cookie(self) -> str:
@@ -102,6 +104,7 @@ class Authenticator:
             raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
 
     def _token_given(self, exchange: Exchange) -> None:
+        # `/readyz/ping` is a probe as well, so the first part of the path decides.
         if exchange.path.partition("/")[2].partition("/")[0] in {path.strip("/") for path in OPEN}:
             return
         if self.is_token(exchange.bearer):
@@ -111,6 +114,7 @@ class Authenticator:
 
     def _has_pass(self, exchange: Exchange) -> bool:
         known = self.page_cookie().encode()
+        # HTTP/2 may split cookies into several headers, which `Exchange.headers` joins with commas.
         pairs = (part.strip().partition("=") for part in exchange.header("cookie").replace(",", ";").split(";"))
         return any(name == COOKIE and hmac.compare_digest(value.encode(), known) for name, _, value in pairs)
 
@@ -153,6 +157,7 @@ class Open:
     def endless(self, scope: anyio.CancelScope) -> Generator[None]:
         """Mark `scope` as one that lasts as long as the client likes; it is the first to be cut."""
         self._endless.add(scope)
+        # `end` has been through the streams already: this one would use up the whole grace time.
         if self.closing:
             scope.cancel()
         try:
@@ -276,11 +281,13 @@ class Application:
     """
 
     def __init__(self, routes: Sequence[tuple[str, App]]) -> None:
+        # A path may contain a line break (%0A), which `.*` of the last route must match as well.
         self._routes = [(re.compile(pattern, re.DOTALL), app) for pattern, app in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request (ASGI)."""
         if scope["type"] == "lifespan":
+            # Hypercorn waits for an answer to each before it serves and before it ends.
             for _ in ("startup", "shutdown"):
                 await send({"type": f"{(await receive())['type']}.complete"})
             return

@@ -162,6 +162,7 @@ class KeptListings:
 
     def _tidy(self, now: float) -> None:
         while self._listings:
+            # `open` moves a listing to the end when its client advances, so the first is the one left alone longest.
             oldest = next(iter(self._listings.values()))
             if len(self._listings) <= MOST and now - oldest.at <= AGE_S:
                 return

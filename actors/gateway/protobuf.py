@@ -53,6 +53,7 @@ _VARINT: Final = 0
 _FIXED64: Final = 1
 _BYTES: Final = 2
 _FIXED32: Final = 5
+# 64 bits, seven in each byte.
 _LONGEST_VARINT: Final = 10
 _WIDTHS: Final = {_FIXED64: struct.Struct("<d"), _FIXED32: struct.Struct("<f")}
 
@@ -92,6 +93,7 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
         byte = data[place]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            # Ten bytes have room for 70 bits; Go's uint64 loses those beyond 64.
             return value & 0xFFFF_FFFF_FFFF_FFFF, place + 1
         shift += 7
     raise MalformedBodyError("unexpected end of a number")
@@ -125,6 +127,7 @@ def whole(value: Value, bits: int = 64) -> int:
     """Return a signed whole number of so many bits."""
     if not isinstance(value, int):
         raise MalformedBodyError("expected a number")
+    # A negative int32 comes as ten bytes: its low 32 bits are the number.
     low = value & ((1 << bits) - 1)
     return low - (1 << bits) if low >> (bits - 1) else low
 
@@ -144,11 +147,13 @@ def _double(value: Value) -> float:
 
 def _quantity(value: Value) -> str:
     found = fields(raw(value))
+    # `[-1]`: where a single field comes several times, a reader of protobuf must take the last value.
     return text_of(raw(found[1][-1])) or "0" if 1 in found else "0"
 
 
 def _int_or_string(value: Value) -> int | str:
     found = fields(raw(value))
+    # Field 1 is the type (0 for a number), 2 the number, 3 the text (`util/intstr/generated.proto`).
     if 1 in found and whole(found[1][-1]):
         return text_of(raw(found[3][-1])) if 3 in found else ""
     return whole(found[2][-1], 32) if 2 in found else 0
@@ -157,6 +162,7 @@ def _int_or_string(value: Value) -> int | str:
 def _moment(value: Value) -> tuple[datetime, int] | None:
     """Return the time to the second and its nanoseconds; None for Go's zero time."""
     found = fields(raw(value))
+    # Go writes its zero time as a message without fields.
     if not found:
         return None
     seconds = whole(found[1][-1]) if 1 in found else 0
@@ -169,6 +175,7 @@ def _moment(value: Value) -> tuple[datetime, int] | None:
 
 def _time(value: Value) -> str | None:
     found = _moment(value)
+    # The fraction goes, as in `time_proto.go` of apimachinery: the JSON form of Time has whole seconds.
     return None if found is None else f"{found[0].isoformat()[:19]}Z"
 
 
@@ -221,6 +228,7 @@ READERS: Final[dict[str, Callable[[Value], Any]]] = {
 """Readers of the value of each scalar type of the schema table; None is a null."""
 
 
+# A level takes up to seven Python frames: 64 levels stay below the interpreter's limit of 1,000.
 _DEEPEST: Final = 64
 _MOST_MESSAGES: Final = 3_000
 _BYTES_EACH: Final = 64
@@ -246,6 +254,7 @@ class Depth:
 
     def __init__(self, size: int, level: int = 0, left: list[int] | None = None) -> None:
         self._level = level
+        # In a list, so that all levels of a body count the same number down.
         self._left = [_MOST_MESSAGES + size // _BYTES_EACH] if left is None else left
 
     def deeper(self) -> Depth:
@@ -267,7 +276,9 @@ def read_message(name: str, data: memoryview, depth: Depth | None = None) -> Obj
         values = found.get(field.number)
         if values is None:
             if absent is not None:
+                # A copy: the plan is cached, and handlers change the objects that they get.
                 result.update(_copied(absent))
+        # Embedded in Go: a message of its own on the wire, but in JSON its fields stand among the others.
         elif "i" in field.flags:
             result.update(read_message(field.type, joined(values), depth.deeper()))
         else:
@@ -277,6 +288,7 @@ def read_message(name: str, data: memoryview, depth: Depth | None = None) -> Obj
     return result
 
 
+# Worked out once a kind: a body leaves most fields of its messages out.
 @cache
 def _plan(name: str) -> tuple[tuple[Field, Object | None], ...]:
     """Return the fields of a message, each with its JSON value when it is not on the wire."""
@@ -291,9 +303,11 @@ def _absent(field: Field) -> Object | None:
 
 
 def _left_out(field: Field, value: object) -> bool:
+    # A pointer in Go: what is on the wire is shown, even an empty value.
     if "*" in field.flags:
         return False
     if is_message(field.type):
+        # omitzero leaves an empty struct out; Go's omitempty never does.
         return "z" in field.flags and value == zero(field.type)
     if field.type in ("IntOrString", "Quantity", "Duration"):  # structs in Go: never empty
         return False
@@ -313,6 +327,7 @@ def _read_field(field: Field, values: list[Value], depth: Depth) -> Any:
 
 
 def _read_list(type_: str, values: list[Value], depth: Depth) -> list[Any]:
+    # Go does not pack these lists, but other writers may, and a reader must take both.
     if type_ in _VARINTS:
         values = [single for value in values for single in unpacked(value)]
     return [read_value(type_, value, depth) for value in values]

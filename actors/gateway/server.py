@@ -124,6 +124,7 @@ def most_descriptors() -> int:
     except ImportError:  # no such limit on this system
         return 1 << 30
     soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    # RLIM_INFINITY is -1 in Python.
     return max(soft - RESERVE, RESERVE) if soft > 0 else 1 << 30
 
 
@@ -152,6 +153,7 @@ def closing_promptly(server: Any) -> Any:
     """Hypercorn's server of one connection, corrected: a connection that its client has closed would be kept until the
     idle timeout, since the task of that timeout is awaited, and then until the garbage collector runs.
     """
+    # A gateway that starts again finds its own class in hypercorn, which must not be wrapped twice.
     if getattr(server, "closes_promptly", False):
         return server
 
@@ -213,6 +215,7 @@ def _shut(number: int, listener: socket.socket) -> bool:
         return False
     try:
         with suppress(OSError):
+            # By port: a listener on all interfaces has another address than its connections.
             if connection.getsockname()[1] == mine[1] and connection.family == listener.family:
                 connection.getpeername()  # raises for the listener itself
                 connection.shutdown(socket.SHUT_RDWR)
@@ -221,6 +224,7 @@ def _shut(number: int, listener: socket.socket) -> bool:
     except (IndexError, TypeError):  # a socket of another family
         return False
     finally:
+        # The descriptor has another owner: without this the socket object would close it.
         connection.detach()
 
 
@@ -295,6 +299,7 @@ def _config(settings: GatewaySettings, descriptor: int, complaints: Complaints) 
     config.errorlog = logging.getLogger("hypercorn.error")
     config.include_server_header = False
     config.keep_alive_timeout = IDLE_S
+    # By default hypercorn closes a connection after 1,000 requests, and a busy client must connect anew.
     config.keep_alive_max_requests = 2**62
     config.h11_max_incomplete_size = HEADERS
     config.h2_max_header_list_size = HEADERS

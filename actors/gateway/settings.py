@@ -65,6 +65,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
+    # Connections inherit it: a small event must not wait until the last one is acknowledged.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setblocking(False)
     return listener

@@ -60,6 +60,7 @@ class WaitingGauges:
         """Count after each read of the metrics, until cancelled."""
         while True:
             await self._read.wait()
+            # Before the count: a read meanwhile asks for the next one.
             self._read = anyio.Event()
             began = anyio.current_time()
             try:

@@ -59,9 +59,12 @@ class _Tally(Struct):
 def ready_status_restarts(pod: Object, now: float) -> list[Any]:
     """Return ready containers of all, the state in one word, and restarts with the time since the last."""
     spec, status = spec_of(pod), status_of(pod)
+    # A sidecar runs beside the main containers, so printPod (`pkg/printers/internalversion/printers.go`)
+    # counts it in READY as well.
     sidecars = {one["name"] for one in rows(spec, "initContainers") if one.get("restartPolicy") == "Always"}
     tally = _tally(spec, status, sidecars)
     restarts = str(tally.restarts)
+    # A status may count restarts without the end of the last one: then there is no time to show.
     if tally.restarts and tally.last_restart:
         restarts += f" ({human_duration(now - tally.last_restart)} ago)"
     total = len(rows(spec, "containers")) + len(sidecars)
@@ -71,8 +74,11 @@ def ready_status_restarts(pod: Object, now: float) -> list[Any]:
 def _leaving(pod: Object, status: Object) -> str:
     if not deleted(pod):
         return ""
+    # The node life-cycle controller gives this reason to pods of a node that does not answer: what became of
+    # them is not known.
     if status.get("reason") == "NodeLost":
         return "Unknown"
+    # A pod that has ended keeps its own word while a finalizer delays its deletion.
     return "" if status.get("phase") in _ENDED else "Terminating"
 
 
@@ -82,8 +88,10 @@ def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             reason = "SchedulingGated"
     starting, of_sidecars, waits = _init_containers(spec, status, sidecars, reason)
+    # A sidecar that restarts waits again, but its pod has been initialised before: no `Init:` then.
     if waits and not _true(status, "Initialized"):
         return starting
+    # From here on the restarts of init containers that are done no longer count, as in printPod.
     of_sidecars.reason = starting.reason
     return _main_containers(status, of_sidecars)
 
@@ -101,9 +109,11 @@ def _init_containers(spec: Object, status: Object, sidecars: set[str], reason: s
         if ended is not None and not ended.get("exitCode"):
             continue
         if sidecar and container.get("started"):
+            # In both: which of the two is shown is known only after the last init container.
             for tally in (every, alone):
                 tally.ready += bool(container.get("ready"))
             continue
+        # Init containers run one after another, so those behind the first that is not done have nothing to add.
         every.reason = f"Init:{_why_not_done(container, f'{place}/{total}')}"
         return every, alone, True
     return every, alone, False
@@ -114,6 +124,7 @@ def _why_not_done(container: Object, progress: str) -> str:
     if state.get("terminated") is not None:
         return _ending(state["terminated"])
     waiting = section(state, "waiting").get("reason") or ""
+    # Every container that waits for its turn says PodInitializing: the progress says more.
     return waiting if waiting not in ("", "PodInitializing") else progress
 
 
@@ -127,6 +138,7 @@ def _ending(ended: Object) -> str:
 
 def _main_containers(status: Object, tally: _Tally) -> _Tally:
     running, failed = False, ""
+    # Backwards, as printPod goes: the word of the first container is the one that stays.
     for container in reversed(rows(status, "containerStatuses")):
         tally.add_restarts(container)
         state = section(container, "state")
@@ -135,6 +147,7 @@ def _main_containers(status: Object, tally: _Tally) -> _Tally:
             tally.reason = waiting
         elif ended is not None:
             tally.reason = _ending(ended)
+            # Kept apart: `Completed` of a container earlier in the list would hide the failure of a later one.
             failed = tally.reason if ended.get("exitCode") else failed
         elif container.get("ready") and state.get("running") is not None:
             running = True
@@ -179,12 +192,14 @@ def pod_conditions(pod: Object) -> list[dict[str, str]]:
 # --- Nodes
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
+# The older label, which has the role as its value; findNodeRoles still reads it.
 _ROLE: Final = "kubernetes.io/role"
 
 
 def node_state(node: Object, _now: float) -> str:
     """Return `Ready`, `NotReady` or `Unknown`, and whether pods may be bound to the node."""
     said = [one.get("status") for one in rows(status_of(node), "conditions") if one.get("type") == "Ready"]
+    # As in printNode a Ready condition of status Unknown is NotReady; `Unknown` is for a node without one.
     state = "Unknown" if not said else "Ready" if said[-1] == "True" else "NotReady"
     return f"{state},SchedulingDisabled" if spec_of(node).get("unschedulable") else state
 
@@ -206,6 +221,7 @@ def node_address(wanted: str) -> Cell:
 
 # --- Kinds that make pods from a template
 
+# In printJob's order: the first that holds is shown. The empty type stands for a deletion.
 _JOB_STATES: Final = (
     ("Complete", "Complete"),
     ("Failed", "Failed"),
@@ -220,6 +236,7 @@ def containers(path: str) -> Cells:
     """Return the cells of the names and images of a template's containers; `path` leads to the holder of the
     template.
     """
+    # The path of a PodTemplate is empty, for its template is at the top: hence the dot to strip.
     named = at(
         f"{path}.template.spec.containers".lstrip("."),
         lambda listed: [",".join(str(one.get(field, "")) for one in listed or ()) for field in ("name", "image")],
@@ -239,6 +256,7 @@ def completions(job: Object, _now: float) -> str:
     done = count(status, "succeeded")
     if spec.get("completions") is not None:
         return f"{done}/{spec['completions']}"
+    # Without completions one pod that succeeds ends the work of all, so the number wanted is 1.
     parallelism = count(spec, "parallelism")
     return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
 
@@ -288,6 +306,7 @@ def external_address(service: Object, _now: float) -> str:
 
 def load_balancers(obj: Object) -> list[str]:
     """Return addresses and host names of the load balancers, sorted."""
+    # Never cut to 16 letters: an API server prints its tables with `Wide`, and only the narrow form is cut.
     given = rows(section(status_of(obj), "loadBalancer"), "ingress")
     return sorted({str(one.get("ip") or one.get("hostname") or "") for one in given} - {""})
 
@@ -308,7 +327,10 @@ def endpoints(obj: Object, _now: float) -> str:
     for subset in rows(obj, "subsets"):
         addresses = [str(one.get("ip", "")) for one in rows(subset, "addresses")]
         ports = [f":{one.get('port', 0)}" for one in rows(subset, "ports")] or [""]
+        # Ports outside, addresses inside, as formatEndpoints goes: it decides which three are shown.
+        # An IPv6 address needs brackets only where a port follows (Go's net.JoinHostPort).
         found += [f"[{ip}]{port}" if ":" in ip and port else ip + port for port in ports for ip in addresses]
+    # Subsets without addresses give an empty cell: `<none>` is for no subsets at all (formatEndpoints).
     return some(found, _SHOWN) if rows(obj, "subsets") else NONE
 
 
@@ -325,6 +347,7 @@ def slice_addresses(obj: Object, _now: float) -> str:
 def _slice_port(port: Object) -> str:
     if port.get("port") is not None:
         return str(port["port"])
+    # In an EndpointPort no number means that ports are not restricted.
     return "*" if port.get("name") is None else str(port["name"])
 
 
@@ -334,6 +357,7 @@ def hosts(ingress: Object, _now: float) -> str:
     rules = rows(spec_of(ingress), "rules")
     for rule in rules:
         if len(found) == _SHOWN:
+            # formatHosts counts rules here, also those without a host.
             return f"{','.join(found)} + {len(rules) - _SHOWN} more..."
         found += [rule["host"]] if rule.get("host") else []
     return ",".join(found) or "*"
@@ -405,6 +429,7 @@ def _amount(current: Object, field: str) -> str:
 
 def first_seen(event: Object, now: float) -> str:
     """Return the time since the event was first seen."""
+    # Events of events.k8s.io have an eventTime in place of the first and the last time.
     return since(event.get("firstTimestamp") or event.get("eventTime"), now)
 
 
@@ -419,6 +444,7 @@ def last_seen(event: Object, now: float) -> str:
 def times_seen(event: Object, _now: float) -> int:
     """Return how often an event was seen: a series has its own count, a single event counts once."""
     series = event.get("series")
+    # Single events of events.k8s.io have no count, which Go reads as 0.
     return count(series, "count") if series else count(event, "count") or 1
 
 
@@ -458,6 +484,7 @@ def _total(listed: list[Object], resource: str) -> str:
 
 # --- Volumes
 
+# The annotation of the beta; where it is given it wins over the field (Kubernetes' GetPersistentVolumeClass).
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
@@ -472,6 +499,7 @@ def storage_class(obj: Object, _now: float) -> str:
 
 def phase(obj: Object, _now: float) -> str:
     """Return the phase of a volume or claim."""
+    # A volume in use waits for its protection finalizer: its phase would hide that it is going.
     return "Terminating" if deleted(obj) else status_of(obj).get("phase") or ""
 
 
@@ -486,6 +514,7 @@ def bound_volume(claim: Object, _now: float) -> list[Any]:
     bound, status = spec_of(claim).get("volumeName") or "", status_of(claim)
     if not bound:
         return ["", "", ""]
+    # The status has the volume's size; the spec has the size asked for, which may be less.
     return [bound, quantity(section(status, "capacity").get("storage")), access_modes(status.get("accessModes"))]
 
 
@@ -520,6 +549,7 @@ def subjects(binding: Object, _now: float) -> list[str]:
     named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
     for subject in rows(binding, "subjects"):
         prefix = f"{subject.get('namespace') or ''}/" if subject.get("kind") == "ServiceAccount" else ""
+        # The name of a subject of another kind goes into a list that is dropped.
         named.get(str(subject.get("kind")), []).append(f"{prefix}{subject.get('name', '')}")
     return [", ".join(names) for names in named.values()]
 

@@ -49,6 +49,7 @@ class JsonPathError(RequestError):
     """The expression cannot be read, or does not fit the object."""
 
 
+# Every row of a table asks for the same few paths: they are parsed once.
 @lru_cache(maxsize=1024)
 def compile_path(path: str) -> tuple[Step, ...]:
     """Return the steps of an expression such as `.status.conditions[?(@.type=="Ready")].status`. Raises
@@ -75,6 +76,7 @@ def find(path: str, obj: object, effort: Effort | None = None) -> list[Any]:
 def _walk(steps: Iterable[Step], values: list[Any]) -> list[Any]:
     for step in steps:
         values = step(values)
+        # Steps inside brackets run once for each item, where the row's effort does not see them.
         if len(values) > MOST_INSIDE:
             raise JsonPathError(f"more than {MOST_INSIDE} values")
     return values
@@ -95,6 +97,7 @@ def _next(path: str, at: int) -> tuple[Step | None, int]:
     if path.startswith("[?(", at):
         return _filter(path, at)
     if path.startswith("..", at):
+        # One of the two dots is left for the field that follows; brackets and the end need none.
         return _descend, at + 2 if path[at + 2 : at + 3] in ("[", "") else at + 1
     match path[at]:
         case " " | "@" | "$":
@@ -111,6 +114,7 @@ def _next(path: str, at: int) -> tuple[Step | None, int]:
 
 def _field(path: str, at: int) -> tuple[Step, int]:
     found = _FIELD.match(path, at)
+    # The pattern also matches the empty text: the `else` is for type checkers.
     name = found[1] if found else ""
     return (_every if name == "*" else _member(name.replace("\\", ""))), at + len(name)
 
@@ -128,6 +132,7 @@ def _bracket(path: str, at: int) -> tuple[Step, int]:
 
 def _subscript(path: str, inside: str) -> Step:
     if quoted := _KEY.fullmatch(inside):
+        # client-go's parser reads a quoted key as a path behind a dot: `['a.b']` is `.a.b`.
         return _walker(_parse(f".{quoted[1]}"))
     found = _SLICE.fullmatch(":" if inside == "*" else inside)
     if not found:
@@ -156,6 +161,7 @@ def _sliced(value: object, first: int | None, last: int | None, step: int | None
     start += len(items) if start < 0 else 0
     end = len(items) if last is None else last
     end = start + 1 if single else end + (len(items) if end < 0 else 0)
+    # client-go lets a request for no elements through, even out of bounds.
     if start == end:
         return []
     if not (0 <= start < len(items) and start <= end <= len(items)) or (step is not None and step <= 0):
@@ -236,6 +242,7 @@ def _existing(steps: list[Step]) -> Step:
 def _comparing(left: list[Step], holds: Callable[[Any, Any], bool], right: list[Step]) -> Step:
     def passes(item: object) -> bool:
         sides = _walk(left, [item]), _walk(right, [item])
+        # An item without the field is left out; one with several values is an error, as in evalFilter of client-go.
         if not all(sides):
             return False
         if any(len(side) > 1 for side in sides):

@@ -49,10 +49,12 @@ def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
     """Return a printer of the name, then the columns of a definition (`name`, `type`, `jsonPath`, `priority` ...) in
     their order.
     """
+    # A definition without columns is printed with name and age (apiextensions' serveDefaultColumnsIfEmpty).
     wanted = list(columns or ({"name": "Age", "type": "date", "jsonPath": _CREATED},))
     paths = [(str(one.get("type", "")), str(one.get("jsonPath", ""))) for one in wanted]
 
     def read(obj: Object, now: float) -> list[Any]:
+        # One budget a row: a budget a column would let a definition multiply it by its columns.
         effort = Effort()
         return [_cell(of, path, obj, now, effort) for of, path in paths]
 
@@ -76,6 +78,7 @@ def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) 
     except JsonPathError:
         return None
     if not found or found[0] is None:
+        # Go's templates print a null so, and only columns of strings are printed that way.
         return "<no value>" if found and column_type == "string" else None
     value = found[0]
     match column_type:
@@ -94,6 +97,7 @@ def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) 
 
 
 def _numeric(value: object) -> bool:
+    # In Python a boolean is an integer; in JSON it is no number.
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -105,6 +109,7 @@ def _custom(*given: tuple[str, str, str] | tuple[str, str, str, int]) -> Printer
 
 _AGE: Final = text("Age", age, "Time since the object was created.")
 _AGED: Final = joined(_NAME, _AGE)
+# These kinds show the moment itself, as printRole does, where most kinds show an age.
 _MADE: Final = joined(
     _NAME, column(TableColumn("Created At", "date", "", "When it was created."), at("metadata.creationTimestamp"))
 )
@@ -196,6 +201,7 @@ PRINTERS: Final[dict[str, Printer]] = {
         ),
     ),
     "Namespace": joined(_NAME, text("Status", "status.phase", "Active or Terminating."), _AGE),
+    # In Kubernetes' order, unlike other kinds: the name comes last, and with `-o wide` only.
     "Event": joined(
         text("Last Seen", cells.last_seen, "Time since it was last seen."),
         text("Type", "type", "Normal or Warning."),
@@ -261,10 +267,12 @@ PRINTERS: Final[dict[str, Printer]] = {
     "Deployment": joined(
         _NAME,
         _READY,
+        # Numbers in columns of strings: Kubernetes declares these two so for Deployments.
         text("Up-to-date", counted("status.updatedReplicas"), "Pods of the newest template."),
         text("Available", counted("status.availableReplicas"), "Pods that have been ready for long enough."),
         _AGE,
         _containers(),
+        # printDeployment leaves an empty selector empty; printReplicaSet writes `<none>`.
         _selector(empty=""),
     ),
     "ReplicaSet": joined(_REPLICAS, _template()),

@@ -135,11 +135,13 @@ def label_selector(given: Mapping[str, Any] | None) -> str:
     chosen = dict(given or {})
     terms = [(key, f"{key}={value}") for key, value in text_map(chosen.get("matchLabels")).items()]
     terms += [(str(rule["key"]), _requirement(rule)) for rule in rows(chosen, "matchExpressions")]
+    # A Go selector keeps its requirements sorted by key (apimachinery's labels.ByKey).
     return ",".join(term for _, term in sorted(terms, key=itemgetter(0)))
 
 
 def _requirement(rule: Mapping[str, Any]) -> str:
     key, operator = rule["key"], rule.get("operator")
+    # Sorted: labels.Requirement prints its values so.
     values = ",".join(sorted(rule.get("values") or []))
     match operator:
         case "In":
@@ -151,6 +153,7 @@ def _requirement(rule: Mapping[str, Any]) -> str:
         case "DoesNotExist":
             return f"!{key}"
         case _:
+            # FormatLabelSelector's word for a selector that cannot be read.
             return "<error>"
 
 
@@ -184,6 +187,7 @@ def human_duration(seconds: float) -> str:
     below zero is `0s`.
     """
     whole = int(seconds)
+    # Less than two seconds ahead is taken for clocks that differ, not for an error (`duration.HumanDuration`).
     if whole < -1:
         return "<invalid>"
     if whole < 2 * _MINUTE:

@@ -78,6 +78,7 @@ def groups(kinds: KindTable) -> dict[str, dict[str, list[Kind]]]:
     """Return group -> version -> kinds; the core group is ""."""
     found: dict[str, dict[str, list[Kind]]] = {}
     for row in kinds.rows():
+        # Listed apart (METRICS_KINDS): PodMetrics are made for each answer and have no row here.
         if row.group == METRICS:
             continue
         for version in row.served_versions:
@@ -257,6 +258,7 @@ def _listed(kinds: KindTable, group: str, version: str) -> list[Object]:
         found.append({**_plain(row.plural, row.singular, row.namespaced, row.kind, _verbs(row)), **names})
         for name, sub_group, sub_version, kind, verbs in subresources(row, version):
             sub = _plain(f"{row.plural}/{name}", "", row.namespaced, kind, verbs)
+            # An APIResource states its group and version only where they are not those of the list.
             other = {"group": sub_group, "version": sub_version} if sub_group != row.group else {}
             found.append({**sub, **other})
     return found

@@ -95,6 +95,7 @@ def _property(field: Field) -> Object:
     rules = field.rules
     made: Object = _typed(field.type)
     if "$ref" in made and (rules.doc or "a" in field.flags):
+        # OpenAPI 3.0 ignores fields beside a `$ref`, so a reference with words of its own is wrapped.
         made = {"allOf": [made]}
     if rules.doc:
         made["description"] = rules.doc
@@ -189,8 +190,10 @@ def document(kinds: KindTable, group: str, version: str) -> bytes | None:
     own = [row for row in rows if kinds.definition(row.key) is None]
     defined = [row for row in rows if kinds.definition(row.key) is not None]
     if not defined:
+        # Only a document without defined kinds is cached: definitions come and go.
         return _built_in(tuple(own), version)
     paths, schemas = _parts(own, version)
+    # Every defined kind refers to it, and a group may have no built-in kind that brings it along.
     schemas |= schemas_of([message(METADATA)])
     for row in defined:
         name, schema = defined_schema(kinds, row, version)
@@ -323,6 +326,7 @@ def _built_in_v2(rows: tuple[tuple[Kind, str], ...]) -> dict[str, msgspec.Raw]:
     found: Object = {}
     for version in sorted({version for _, version in rows}):
         found |= built_in_schemas([row for row, served in rows if served == version], version)
+    # As bytes: a request encodes only the schemas of definitions anew.
     return {name: msgspec.Raw(encode(_second(found[name]))) for name in sorted(found)}
 
 
@@ -341,12 +345,14 @@ def _second(schema: Object) -> Object:
     if reference := _reference(schema):
         return made | {"$ref": reference}
     if schema.get("format") == _INT_OR_STRING:
+        # A schema of version 2 has one type; Kubernetes' own documents say string here.
         made["type"] = "string"
     untyped = bool(schema.get("nullable"))
     if untyped or schema.get(PRESERVE):
         untyped = untyped or made.get("type") in ("object", "array")
         made = {name: value for name, value in made.items() if name not in ("items", "properties")}
     if untyped:
+        # Version 2 has no null: against a type kubectl would refuse it.
         made.pop("type", None)
     return made | _inside(made)
 
@@ -374,4 +380,5 @@ def _reference(schema: Object) -> str:
 
 
 def _field(number: int, value: bytes) -> bytes:
+    # A length of one byte: no part of this document has more than 127.
     return bytes((number << 3 | _TEXT, len(value))) + value

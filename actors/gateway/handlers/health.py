@@ -131,6 +131,7 @@ async def _holds(site: Site, check: str) -> bool:
 async def metrics(site: Site, exchange: Exchange) -> None:
     """Answer with Prometheus' text format, with Volcano's metric names."""
     if site.runner is not None:
+        # The runner reports queues on request only, so that no cycle pays for gauges that no client reads.
         await guarded(ask_again(site.runner, TellQueues()))
     answer = expected(await guarded(site.metrics.ask(commands.Expose())), Exposition)
     counts = await _queue_counts(site)

@@ -69,6 +69,7 @@ async def _follow(
     ring = site.hub.ring("Pod")
     before, count = known
     while True:
+        # Before the pod is read: a change in between ends the wait below at once.
         seen = ring.end
         try:
             pod = await site.get("Pod", target.namespace, target.name)
@@ -77,11 +78,13 @@ async def _follow(
             break
         now = site.clock.now()
         shown = log.by(now)
+        # Another start means another run of the container, whose log begins anew.
         if text := _lines(shown[count if log.started == before.started else 0 :], exchange.query):
             await exchange.chunk(text)
         before, count = log, len(shown)
         if log.ended:
             break
+        # Until the next line is due; with None only a change of a pod ends the wait.
         with anyio.move_on_after(next((at - now for at, _ in log.printed if at > now), None)):
             await ring.news.wait_beyond(seen)
     scope.cancel()

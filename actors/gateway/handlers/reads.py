@@ -145,6 +145,7 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
     async for found in pages.slices():
         if not found:
             continue
+        # Without the brackets: the slices are joined into one list.
         part = encode([item async for item in _items(write, found, now)])[1:-1]
         waiting.append(part)
         size += len(part)

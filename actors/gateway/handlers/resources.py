@@ -49,6 +49,7 @@ async def serve(site: Site, exchange: Exchange, target: Target) -> None:
     if target.watched:
         await _watch(site, exchange, target, site.row(target))
         return
+    # Before `site.row`: reviews, bindings and advice are not stored, so the table of kinds would answer 404.
     if reviews.kind_of_review(target):
         await reviews.review(site, exchange, target)
         return

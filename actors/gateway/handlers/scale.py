@@ -24,6 +24,7 @@ from pumice.storage import codec
 
 API_VERSION: Final = "autoscaling/v1"
 MERGES: Final = ("application/merge-patch+json", "application/strategic-merge-patch+json")
+# replicas is an int32.
 _MOST: Final = 2**31 - 1
 _SCALE: Final = Kind("Scale", "Scale", "autoscaling", "v1", "scales")
 
@@ -109,6 +110,7 @@ async def _write(site: Site, exchange: Exchange, target: Target, row: Kind, path
     for step in reversed(paths.wanted):
         body = {step: body}
     meta = section(given, "metadata")
+    # Those of a Scale are the object's own: the patch must fail once the object has changed.
     kept = {name: meta[name] for name in ("resourceVersion", "uid") if isinstance(meta.get(name), str)}
     if kept:
         body["metadata"] = kept

@@ -23,6 +23,7 @@ from pumice.cluster.kube.statuses import timestamp
 from pumice.core.objects.metadata import Object, section
 
 AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
+# The bounds of Kubernetes' ValidateTokenRequest.
 LEAST_S: Final = 600
 MOST_S: Final = 1 << 32
 DEFAULT_S: Final = 3600

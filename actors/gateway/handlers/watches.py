@@ -31,6 +31,7 @@ from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 SLICE: Final = 100
+# The default of a kube-apiserver's `--min-request-timeout`.
 LONGEST_S: Final = 1800
 """A watch without timeoutSeconds ends after so long."""
 BOOKMARK_S: Final = 30.0
@@ -46,6 +47,7 @@ async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     if target.name:
         named = (*selected.fields, Condition("metadata.name", True, target.name))
         selected = Selection(selected.kind, selected.namespace, selected.labels, named)
+    # Before the hub knows all objects, a change could not tell whether its object matched before.
     await site.hub.ready.wait()
     with site.watching():
         await Stream(site, exchange, write, selected, options).run()
@@ -96,6 +98,7 @@ class Stream:
                 raise too_new(asked, hub.revision.value)
             revision, blobs = await self._site.listing(self._selected.kind, self._selected.namespace or None)
             await hub.reach(revision)
+            # Before the objects are sent: what changes while they are on their way follows them.
             position = self._position(revision)
             await self._send_initial(revision, blobs)
             return position
@@ -171,6 +174,7 @@ class Stream:
     def _chunk(self, position: int, entries: list[RingEntry]) -> bytes:
         if entries[0].revision <= self._after:  # the client has it from wherever it got its revision
             return b"".join([self._seen(entry) for entry in entries if entry.revision > self._after])
+        # The most common watch: all such watches of a kind share bytes that were joined once.
         if self._write.plain and self._selected.everything and not self._selected.namespace:
             return self._ring.lines(position, entries)
         return b"".join([self._seen(entry) for entry in entries])
@@ -193,6 +197,7 @@ class Stream:
         return self._line(shown, entry.obj())
 
     def _line(self, type_: str, obj: Object) -> bytes:
+        # A Table's columns go out once: kubectl keeps those of the first event.
         shown: Any = self._write.one(obj, self._site.clock.now(), headers=not self._told)
         self._told = True
         return event_line(type_, shown)

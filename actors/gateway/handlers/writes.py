@@ -74,6 +74,7 @@ FORMS: Final = {
     "application/apply-patch+yaml": "apply",
 }
 
+# Those whose store in Kubernetes' `pkg/registry` sets ReturnDeletedObject.
 _SHOWN_GONE: Final = (
     "CSIDriver CSINode DeviceClass Namespace PersistentVolume PersistentVolumeClaim Pod PodTemplate ResourceClaim "
     "ResourceClaimTemplate ResourceQuota ResourceSlice Service ServiceAccount StorageClass VolumeAttachment"
@@ -92,6 +93,7 @@ async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
     """Answer POST to a collection."""
     options = write_options(exchange.query)
     obj = await read_object(exchange, site.settings.body_limit)
+    # First: it turns other versions into the stored one, by whose schema `fitting` looks at the fields.
     fit(obj, target, row)
     obj, warnings = fitting(site, exchange, row, obj, options.validation)
     message = commands.Create(packed(obj), **who(exchange, options))
@@ -124,7 +126,9 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     body = await _patch_body(site, exchange, form, target, row)
     warnings: list[str] = []
     if form in ("merge", "strategic") and is_turned(target.api_version, row.kind):
+        # A patch need not name its kind, by which the conversion is found.
         turned = stored({**body, "kind": row.kind}, target.api_version)
+        # It would name the request's version, and the stored object has another.
         body = {name: value for name, value in turned.items() if name != "apiVersion"}
     if form != "json":
         body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=form)
@@ -158,6 +162,7 @@ async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
     options = await delete_options(site, exchange)
     message = commands.Delete(row.key, target.namespace, target.name, user=exchange.agent, **options)
     warnings = await passage.removal(site, target, row, message) if site.hooks else []
+    # Read before the deletion: afterwards there is no object left to show.
     before = await site.ask(commands.Get(row.key, target.namespace, target.name)) if row.key in SHOWN_GONE else None
     answer = await site.ask(message)
     if before is not None and not answer.blob:
@@ -221,6 +226,7 @@ def delete_fields(given: Object, dry: list[str]) -> dict[str, Any]:
 
 
 async def _given_options(site: Site, exchange: Exchange) -> Object:
+    # curl and others send no body with a DELETE, and an empty text is not valid JSON.
     if exchange.header("content-length") in ("", "0") and not exchange.header("transfer-encoding"):
         return {}
     given = await read_object(exchange, site.settings.body_limit)
@@ -289,6 +295,7 @@ def fit(obj: Object, target: Target, row: Kind) -> None:
         raise bad_request(f"{why} ({target.api_version})")
     if is_turned(target.api_version, row.kind):
         turned = stored(obj, target.api_version)
+        # In place: the callers go on with this very object.
         obj.clear()
         obj.update(turned)
     obj["apiVersion"] = row.api_version
@@ -331,6 +338,7 @@ async def show(
     """Answer with the object after the write."""
     form = negotiate(exchange.header("accept"))
     write = writer(site.kinds, row, target.api_version, form, exchange.query)
+    # A line break parts headers of one name: `Exchange` makes one header of each line.
     headers = {"warning": "\n".join(f'299 - "{_quoted(text)}"' for text in warnings)} if warnings else None
     if not answer.blob:
         await exchange.answer(status, encode(success({"name": target.name, "group": row.group, "kind": row.plural})))
@@ -340,5 +348,6 @@ async def show(
 
 
 def _quoted(text: str) -> str:
+    # A warning may quote a field name of the body, and a line break in it would begin another header.
     flat = "".join(letter if letter.isprintable() else " " for letter in text)
     return flat.replace("\\", "\\\\").replace('"', '\\"')

@@ -46,10 +46,12 @@ class Asset(NamedTuple):
     tag: str
 
 
+# Bounded by the files of the page: an error for another name is not cached.
 @cache
 def asset(name: str) -> Asset:
     """Return a file. Raises ApiError (404) for a name that is not a file of the page."""
     media = TYPES.get(name.rpartition(".")[2])
+    # A slash could lead out of the folder.
     if media is None or "/" in name:
         raise no_such_path()
     shown = LOGIN if name == WRONG_TOKEN else name

@@ -77,6 +77,7 @@ class ProcessWork:
 
 def rest_s(spent: float, busy: float) -> float:
     """Return seconds to rest for so many that were spent, where the process works `busy` seconds a second."""
+    # At most 1: several processors at work make the one event loop no faster.
     worked = REST * spent / min(max(busy, LEAST_S), 1.0)
     return max(PERIOD_S, LEAST_REST * spent, min(LATEST_S, worked))
 
@@ -135,6 +136,7 @@ class Broadcast:
         self._queues_old |= changed
         queues_asked = await self._queues_told()
         recent = await ask_again(self._metrics, ReadRecent(shown.cycles[-1]["cycle"] if shown.cycles else 0))
+        # Of this thread alone: other threads do not work for pages.
         began = thread_time()
         if isinstance(read, BoardRead) and changed:
             told.append(self._board(read))
@@ -145,6 +147,7 @@ class Broadcast:
             if queues_asked and recent.queues is not None:
                 told.append(self._queues(recent.queues))
         self._events.extend(told)
+        # 1 at least: a page that opens waits beyond 0, and gets its first picture even when nothing happens.
         self.news.raise_to(max(1, self.news.value + len(told)))
         return thread_time() - began + seconds + (HOPS_S if told else 0.0)
 

@@ -39,6 +39,7 @@ def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead
 
 def change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], read: BoardRead) -> Plain:
     """Return the changes. `rows`: of the nodes that differ, and their amounts."""
+    # The axes are part, resource and node.
     rows = np.flatnonzero((before != after).any(axis=(0, 1)))
     parts = dict(zip(PARTS, after[:, :, rows].tolist(), strict=True)) if rows.size else {}
     return {"rows": rows.tolist(), **parts, **counts(read)}

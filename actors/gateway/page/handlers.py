@@ -51,6 +51,7 @@ async def _go_home(exchange: Exchange, value: str, *, secure: bool) -> None:
     cookie = f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict"
     cookie += "; Secure" if secure else ""
     cookie += "" if value else "; Max-Age=0"
+    # 303: the browser follows with a GET, whatever it has sent.
     await exchange.answer(303, b"", "text/plain", {**assets.HEADERS, "location": "/", "set-cookie": cookie})
 
 
@@ -98,6 +99,7 @@ def page_with(
             front.authenticator.admit(exchange)
             await answer(front, exchange)
             return
+        # Files need no token: the form that asks for it has a style and an icon, too.
         front.authenticator.admit_to_login(exchange)
         await assets.send(exchange, name)
 

@@ -130,6 +130,7 @@ class Exchange:
         listed = [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
         listed += _encoded(headers)
         await self._send({"type": "http.response.start", "status": status, "headers": listed})
+        # HEAD has the headers of GET, its length too, and no body (RFC 9110).
         await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
 
     async def begin(

@@ -45,6 +45,7 @@ def negotiate(accept: str, *, shapes: bool = True) -> Form:
     """
     if not accept.strip():
         return PLAIN
+    # The sort is stable: among equal weights the client's order decides.
     for media, parameters in sorted(map(_parse, accept.split(",")), key=_weight):
         form = _form(media, parameters)
         if form is not None and (shapes or not form.shape):

@@ -52,6 +52,7 @@ def _resource(group: str, version: str, rest: list[str]) -> Target | None:
         case ["watch", _, *_]:
             target = _resource(group, version, rest[1:])
             return structs.replace(target, watched=True) if target and not target.subresource else None
+        # Before the next case: a namespace's own subresource looks like a collection inside it.
         case ["namespaces", name, subresource] if subresource in _OF_NAMESPACES:
             return Target(group, version, "", "namespaces", name, subresource)
         case ["namespaces", namespace, plural]:

@@ -70,6 +70,7 @@ class Query:
         if not value:
             return None
         digits = value[1:] if value[0] in "+-" else value
+        # Cut before it is read: Python refuses more than 4,300 digits, and 25 are out of range in any case.
         if not (digits.isascii() and digits.isdigit()) or abs(number := int(value[:25])) > _MOST_INT:
             raise bad_request(f'strconv.ParseInt: parsing "{value[:64]}": invalid syntax ({name})')
         return number

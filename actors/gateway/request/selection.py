@@ -46,6 +46,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Fields for selectors beside name and namespace, by the key of the kind (source: Kubernetes' conversions)."""
 
+# Go fills in what is absent: `false` and `0` must be found, where the stored object has no field.
 _SPECIAL: Final[dict[tuple[str, str], Callable[[Object], Any]]] = {
     ("Event", "source"): lambda obj: section(obj, "source").get("component") or obj.get("reportingComponent"),
     ("Event", "reportingComponent"): lambda obj: obj.get("reportingComponent"),
@@ -122,6 +123,8 @@ class Selection(Struct, frozen=True, gc=False):
         return next((term.value for term in self.fields if term.equal and term.path == "metadata.name"), "")
 
 
+# Fields whose value stands as text in the stored bytes. Numbers, booleans and computed values do not: as
+# needles they would skip objects that are selected.
 _LITERAL: Final = frozenset(
     (*_NAMES, "spec.nodeName", "spec.schedulerName", "status.phase", f"{_ABOUT}.name", f"{_ABOUT}.uid", "reason")
 )
@@ -183,6 +186,7 @@ def _unsupported(row: Kind, path: str) -> ApiError:
 
 
 def _term(part: str) -> Condition | None:
+    # The longer signs first: `=` is a part of both.
     for sign, equal in (("!=", False), ("==", True), ("=", True)):
         path, found, value = part.partition(sign)
         if found:

@@ -75,6 +75,8 @@ async def obeyed(site: Site, request: AdmissionRequest) -> list[str]:
 
 def _refused(request: AdmissionRequest, about: str, message: str, reason: str) -> Refused:
     row = request.row
+    # `is forbidden` whatever the reason: Kubernetes' plugin makes a Forbidden error and then replaces reason
+    # and code.
     why = f"ValidatingAdmissionPolicy {about} denied request: {message}"
     details = {"name": request.name, "group": row.group, "kind": row.plural, "causes": [{"message": message}]}
     return Refused(_CODES.get(reason, 422), reason, f'{row.resource} "{request.name}" is forbidden: {why}', details)
@@ -144,6 +146,7 @@ class _Variables(dict[str, Any]):
         self._open: set[str] = set()
 
     def __contains__(self, name: object) -> bool:
+        # By name alone: to ask whether a variable exists must not evaluate it.
         return name in self._texts
 
     def __missing__(self, name: str) -> Any:
@@ -159,6 +162,7 @@ async def _params(site: Site, spec: Object, bound: Object, request: AdmissionReq
     """Yield the objects of `params`. Raises PolicyError."""
     kind, asked = section(spec, "paramKind"), section(bound, "paramRef")
     if not kind or not asked:
+        # Without parameters the validations still run once, with `params` null.
         return [None]
     row = site.kinds.by_type(kind.get("apiVersion"), kind.get("kind"))
     if row is None:
@@ -191,6 +195,7 @@ async def _selected(site: Site, key: str, namespace: str, selector: Any) -> list
 # Source: Kubernetes' `webhook/request`.
 
 VERSION: Final = "admission.k8s.io/v1"
+# A refusal with the code of a success is answered as 400 (`webhook/errors/statuserror.go`).
 _LEAST: Final = 400
 
 
@@ -290,12 +295,14 @@ async def judged(site: Site, request: AdmissionRequest) -> list[str]:
         try:
             await _asked(site, hook, request, number, warnings)
         except ApiError as error:
+            # Kept, not raised: in a task group an error would cancel the other calls.
             refused.append(error)
 
     async with anyio.create_task_group() as group:
         for number, hook in enumerate(site.hooks.of(hooks.VALIDATING)):
             group.start_soon(ask, hook, number)
     if refused:
+        # Chosen by its text: the order in which webhooks answer must not decide what the client reads.
         raise min(refused, key=lambda error: error.refused.message)
     return warnings
 

@@ -40,6 +40,7 @@ class Address:
 def timeout_s(hook: Object) -> int:
     """Return how long a webhook may take."""
     given = hook.get("timeoutSeconds")
+    # The bounds of Kubernetes' validation (`pkg/apis/admissionregistration/validation`).
     return given if isinstance(given, int) and 1 <= given <= 30 else DEFAULT_TIMEOUT_S
 
 
@@ -74,6 +75,7 @@ def _target(spec: Object, subset: Object, port: int) -> int:
     return int(port)
 
 
+# Kept by bundle: a context parses all its certificates when it is made.
 @lru_cache(maxsize=64)
 def _trust(bundle: str) -> ssl.SSLContext:
     """Return a TLS context that trusts a bundle of certificates (base64 of PEM), "" for the system's. Raises
@@ -91,14 +93,17 @@ async def call(hook: Object, address: Address, content: bytes) -> bytes:
     url = httpx.URL(address.url)
     shown = f'Post "{url.copy_add_param("timeout", f"{seconds}s")}"'
     real = url.copy_with(host=address.host, port=address.port) if address.host else url
+    # The certificate is for the service's name, while the connection goes to the address of an endpoint.
     extensions: dict[str, Any] = {"sni_hostname": url.host} if address.host else {}
     headers = {"host": url.netloc.decode(), "content-type": "application/json", "accept": "application/json"}
     trust = _trust(str(section(hook, "clientConfig").get("caBundle") or ""))
     try:
         with anyio.fail_after(seconds):
+            # No timeout of httpx, which counts each step anew: `fail_after` bounds the whole call.
             async with httpx.AsyncClient(verify=trust, timeout=None, trust_env=False) as client:  # nosec B113
                 asked = client.build_request(
                     "POST",
+                    # As client-go sends it: the webhook learns how long it may take.
                     real.copy_add_param("timeout", f"{seconds}s"),
                     content=content,
                     headers=headers,

@@ -36,6 +36,7 @@ async def passed(site: Site, requests: Sequence[ApiRequest]) -> list[Passed]:
 
     async def one(place: int, request: ApiRequest) -> None:
         async with limiter:
+            # By place: webhooks may answer in another order.
             found[place] = await _passed(site, request)
 
     async with anyio.create_task_group() as tasks:

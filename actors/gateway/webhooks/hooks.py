@@ -82,9 +82,11 @@ class HookTable:
         if row.group == _GROUP:  # no webhook may lock all users out of changing this
             return False
         every = [rows(hook, "rules") for kind in (MUTATING, VALIDATING) for hook in self.of(kind)]
+        # A policy without a binding applies to nothing.
         if self._held[BINDING]:
             constraints = (section(section(policy, "spec"), "matchConstraints") for policy in self.policies())
             every += [rows(each, "resourceRules") for each in constraints]
+        # Rules alone: names and selectors need the object, for which the api is asked once more.
         return any(_ruled(rules, operation, row, version, subresource) for rules in every)
 
 
@@ -117,11 +119,14 @@ def is_matched(matched: Any, request: AdmissionRequest, *, anything: bool = Fals
 
 
 def _is_selected(selecting: Object, request: AdmissionRequest) -> bool:
+    # A Namespace is selected by its own labels (`webhook/predicates/namespace/matcher.go`).
     spaces = text_map(section(_object(request), "metadata").get("labels")) if _is_namespace(request) else request.spaces
+    # For other objects without a namespace the API says that a namespaceSelector never leaves them out.
     if spaces is not None and not _selects(selecting.get("namespaceSelector"), spaces):
         return False
     objects = [each for each in (request.new, request.old) if each is not None]
     labels = [text_map(section(each, "metadata").get("labels")) for each in objects]
+    # Old or new: otherwise a client could avoid a webhook by removing the label.
     return any(_selects(selecting.get("objectSelector"), each) for each in labels)
 
 
@@ -151,6 +156,7 @@ def _rule_holds(rule: Object, operation: str, row: Kind, version: str, resource:
     return (
         _among(operation, rule.get("operations"))
         and _among(row.group, rule.get("apiGroups"))
+        # As under matchPolicy Equivalent, the default: a rule for another served version matches too.
         and any(_among(each, rule.get("apiVersions")) for each in {version, *row.served_versions})
         and scope in ("*", "Namespaced" if row.namespaced else "Cluster")
         and any(_is_resource(resource, each) for each in rule.get("resources") or ())
@@ -167,6 +173,7 @@ def _is_resource(resource: str, pattern: str) -> bool:
     wanted_plural, _, wanted_sub = pattern.partition("/")
     if pattern == "*/*":
         return True
+    # `*` alone does not include subresources (`webhook/predicates/rules/rules.go`).
     return wanted_plural in ("*", plural) and (wanted_sub == sub or (wanted_sub == "*" and bool(sub)))
 
 

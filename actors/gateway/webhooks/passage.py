@@ -29,6 +29,8 @@ async def creation(site: Site, target: Target, row: Kind, message: Create) -> tu
     """Return a new object. Raises ApiError when a webhook or the api refuses it."""
     if not site.hooks.about("CREATE", row, target.version, ""):
         return message, []
+    # A dry run gives the object with its defaults, as webhooks expect it. Nothing waits in the api meanwhile:
+    # a webhook may ask the api in turn.
     obj = await _would_be(site, message)
     for name in _SERVERS:
         obj["metadata"].pop(name, None)
@@ -45,6 +47,7 @@ async def change(
 ) -> tuple[Create | Update | Patch, list[str]]:
     """Return a changed object, or one made by an apply. Raises ApiError."""
     hooks, sub = site.hooks, target.subresource
+    # An apply creates what does not exist, and only the dry run tells which of the two it is.
     if not any(hooks.about(operation, row, target.version, sub) for operation in ("UPDATE", "CREATE")):
         return message, []
     answer = await site.ask(replace(message, dry_run=True))
@@ -53,6 +56,7 @@ async def change(
     request = await _request(site, target, row, "CREATE" if old is None else "UPDATE", obj, old, message)
     new, warnings = await mutated(site, request)
     warnings += await judged(site, dataclasses.replace(request, new=new))
+    # The message as it came: a patch is to meet the object that is stored then, not the one of the dry run.
     if new == obj:
         return message, warnings
     user, manager, dry = message.user, message.manager, message.dry_run
