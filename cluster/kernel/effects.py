@@ -109,6 +109,7 @@ class Effects:
         try:
             for write in writes_of(bind):
                 self._write(write, now)
+        # some of the writes may stand already, so that they are taken back
         except PreBindError:
             self._give_up(waiting, view, now)
         else:

@@ -80,5 +80,6 @@ def refusals_of(objects: Sequence[Object], beside: Sequence[Object] = ()) -> lis
     for obj in in_order(objects):
         answer = store.apply(entering(obj), 0.0)
         if isinstance(answer, Refused):
+            # by identity: of two equal objects only the second is refused
             found[id(obj)] = answer
     return [found.get(id(obj)) for obj in objects]

@@ -96,6 +96,7 @@ class Kernel:
         )
         api = StoreApi(self.store, self.decoded)
         self._machines = [MachineHost(api, group.machines(given), group.waits_for) for group in DECIDING]
+        # below every revision and version: the first turn hears and the first cycle is due, even in an empty cluster
         self._heard = self._seen = -1
         self._due: float | None = None
         self._wake_at: float | None = None
@@ -190,6 +191,7 @@ class Kernel:
 
     def decide(self, now: float) -> CycleResult | None:
         """Run a cycle; None when no input of a decision has changed, so that the result is known."""
+        # a cycle that is left out counts, too: numbers are those of a run that decides every cycle
         self.cycle += 1
         idle = self._settled and not (self._wake_at and self._wake_at <= now)
         idle = idle and ((self._may_be_no_op and self.view.version == self._seen) or self._is_still())

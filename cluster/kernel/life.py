@@ -60,6 +60,7 @@ class Life:
         self._later = list[tuple[float, Object]]()
         self.expect(fork.later)
         self._elapsed = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
+        # the first cycle does not wait for a period to pass
         self._earliest = -self._period_s
         with self.kernel.decoded.keeping_all():
             self._begin(fork)
@@ -89,6 +90,7 @@ class Life:
         """Ask the rules of changes: loaded objects are not judged, later writes to them are."""
         kind = kind_of(after.get("apiVersion"), after["kind"])
         if kind is not None and is_recorded(before):
+            # copies: the rules of a change fill in defaults
             old, new = codec.unpack(codec.pack(before)), codec.unpack(codec.pack(after))
             meta = after["metadata"]
             found = FoundObject((kind.key, meta.get("namespace") or "", meta["name"]), kind, old)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pumice.core.messages.replies import ApiReply
     from pumice.storage.shared_objects import SharedObjects
 
+# No limit: nothing else waits for this loop.
 WHOLE_LOG: Final = 1 << 30
 
 
@@ -60,6 +61,7 @@ class StoreApi:
     def tell_news(self, turns: Turns, since: int) -> int:
         """Show machines the published changes of their kinds."""
         log, kinds = self._store.log, turns.kinds
+        # the log is not searched where none of these kinds has changed
         more = log.head(kinds) > since
         while more:
             found = log.read(since, kinds, WHOLE_LOG)
@@ -92,6 +94,7 @@ class MachineHost:
         """Show all objects to the machines, once the kinds that this host waits for have one."""
         if self._waits_for and not any(map(self._api.has, self._waits_for)):
             return
+        # for good: when the last such object goes again, the machines have to hear of it
         self._waits_for = ()
         self._revision = self._api.tell_all(self._turns)
 

@@ -130,6 +130,7 @@ def _node_writes(
         return with_node(claim, node)
 
     def leave(claim: Object, _: Object) -> Object | None:
+        # a volume that was made meanwhile belongs to the claim, wherever its pod goes
         return with_node(claim, None) if selected_node(claim) == node and not volume_name(claim) else None
 
     return choose, leave
@@ -178,8 +179,10 @@ def _device_writes(
             raise PreBindError(f'resource claim "{wanted.claim}" has lost its devices')
         if allocation is not None and wanted.devices and allocation != ours:
             raise PreBindError(f'resource claim "{wanted.claim}" was given other devices')
+        # reserved by an earlier try of this very bind
         if user in users and allocation is not None:
             return None
+        # a claim that another pod uses already keeps its devices
         return {**claim, "status": {**status, "allocation": allocation or ours, "reservedFor": [*users, user]}}
 
     def leave(claim: Object, _: Object) -> Object | None:
