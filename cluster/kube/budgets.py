@@ -21,11 +21,13 @@ def scaled_value(amount: object, whole: int, *, up: bool = True) -> int:
     if isinstance(amount, int):
         return amount
     per_cent = (whole_number(amount.removesuffix("%")) or 0) if isinstance(amount, str) else 0
+    # in whole numbers: a division of floats could round a whole result up
     return -(-whole * per_cent // 100) if up else whole * per_cent // 100
 
 
 # --- Budgets
 
+# Kubernetes' `DeletionTimeout` (`pkg/controller/disruption/disruption.go`).
 STALE_S: Final = 120.0
 """Seconds after a granted eviction from which a pod that still exists counts again."""
 
@@ -92,6 +94,7 @@ def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now
 def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> tuple[int, int, str]:
     """Return expected pods, healthy pods wanted, and why they cannot be counted ("" when they can)."""
     most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
+    # a whole number needs no total: so pods without a scale can be protected, too
     if most is None and isinstance(least, int):
         return len(pods), least, ""
     if most is None and least is None:
@@ -101,8 +104,10 @@ def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> 
         if not any(each.get("controller") for each in _rows(pod["metadata"], "ownerReferences")):
             continue
         scale = scale_of(pod)
+        # without a total no disruption is allowed (`failSafe` of Kubernetes' disruption controller)
         if scale is None:
             return 0, 0, f'found no controllers for pod "{pod["metadata"]["name"]}"'
+        # each controller counts once, however many of its pods are covered
         scales[scale.uid] = scale.replicas
     expected = sum(scales.values())
     if most is not None:

@@ -30,6 +30,7 @@ def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict
             values[name] = value
             continue
         number = parse_bool(value if cut else "true") if kind is bool else _whole(value)
+        # Go's `flag` writes what the parser returned, even beside an error: a zero for a text that is no number
         values[name] = number if number is not None else kind(0)
         if number is None:
             break
@@ -50,6 +51,7 @@ def _whole(text: str) -> int | None:
         return None
     sign = -1 if text[:1] == "-" else 1
     digits = text[1:] if text[:1] in ("+", "-") else text
+    # Go reads 010 as octal, while Python refuses it
     if digits[:1] == "0" and digits[1:2].isdigit():
         digits = f"0o{digits[1:]}"
     try:

@@ -22,6 +22,7 @@ def min_resources(tasks: Iterable[Mapping[str, Any]], least: int, priorities: Ma
 
     `priorities` are the values of priority classes by name; an unknown class counts 0.
     """
+    # `sorted` is stable: tasks of equal priority keep the order of the spec
     ordered = sorted(tasks, key=lambda task: -priorities.get(_spec(task).get("priorityClassName") or "", 0))
     minimums = sum(_minimum(task) for task in ordered)
     counts = _first(ordered, least) if least < minimums else _minimums_then_rest(ordered, least)

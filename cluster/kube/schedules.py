@@ -51,6 +51,7 @@ class _Regular:
     """A schedule with a fixed period after the last time."""
 
     def __init__(self, period_s: float) -> None:
+        # whole seconds and at least one, as robfig/cron's `Every`
         self._period_s = max(math.floor(period_s), 1)
 
     def after(self, moment: float) -> float | None:

@@ -27,6 +27,7 @@ def timestamp(now: float) -> str:
     return written_second(int(now))
 
 
+# all that is written in one moment has the same second
 @lru_cache(maxsize=256)
 def written_second(seconds: int) -> str:
     """Return whole seconds since the epoch as RFC 3339 in UTC."""

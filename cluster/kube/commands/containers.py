@@ -106,6 +106,7 @@ def names_commands(spec: Object) -> bool:
 
 def _variables(pod: Object, container: Object) -> Variables:
     spec = section(pod, "spec")
+    # filled in order: a variable may refer to those before it
     known = {"HOSTNAME": str(spec.get("hostname") or pod["metadata"]["name"])}
     for each in container.get("env") or ():
         source = section(section(each, "valueFrom"), "fieldRef").get("fieldPath")
