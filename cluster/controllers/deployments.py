@@ -45,6 +45,7 @@ def bounds(deployment: Object) -> tuple[int, int]:
     if strategy.get("type") == "Recreate":
         return 0, 0
     rolling = section(strategy, "rollingUpdate")
+    # one is rounded up and the other down, as in Kubernetes' `ResolveFenceposts`: both keep more pods running
     surge = scaled_value(rolling.get("maxSurge", "25%"), wanted, up=True)
     missing = scaled_value(rolling.get("maxUnavailable", "25%"), wanted, up=False)
     # with both at 0 nothing could move: Kubernetes' `ResolveFenceposts` lets one be missing then
@@ -61,6 +62,7 @@ def recreated(deployment: Object, new: Object | None, old: Sequence[Object]) -> 
     """Delete all old pods, then create the new ones."""
     wanted = {each["metadata"]["name"]: 0 for each in old}
     if new is not None:
+        # the status, too: a ReplicaSet that was scaled to 0 still has the pods that are ending
         gone = not any(replicas_of(each) or has(each, "replicas") for each in old)
         wanted[new["metadata"]["name"]] = int(deployment["spec"]["replicas"]) if gone else replicas_of(new)
     return wanted
@@ -279,6 +281,7 @@ class DeploymentRule(OwnerRule):
         """Return the requests for an owner that is not being deleted."""
         owner, agenda = family.owner, Agenda()
         sets = sorted(family.of("ReplicaSet"), key=_age)
+        # the oldest of several with the template, as Kubernetes' `FindNewReplicaSet` chooses
         new = next((each for each in sets if template_of(each) == owner["spec"]["template"]), None)
         old = [each for each in sets if each is not new]
         if not owner["spec"].get("paused"):
@@ -366,6 +369,7 @@ def _rescaled(owner: Object, sets: Sequence[Object]) -> bool:
 def _numbered(owner: Object, new: Object, old: Sequence[Object]) -> list[ApiRequest]:
     """Give the newest template the highest number, and its Deployment the same; other annotations are handed on."""
     meta, known = new["metadata"], text_map(new["metadata"].get("annotations"))
+    # a template that comes back in a rollback gets the highest number anew; its old number goes into the history
     number = max(_newest(old) + 1, _revision(new))
     wanted = {**_handed_on(owner), REVISION: str(number)}
     if 0 < _revision(new) < number:
@@ -389,6 +393,7 @@ def _cleaned(owner: Object, new: Object | None, old: Sequence[Object]) -> list[A
     limit = owner["spec"].get("revisionHistoryLimit", 10)
     if new is None or has(new, "availableReplicas") < owner["spec"]["replicas"]:
         return []
+    # spec and status: a ReplicaSet whose pods are still ending must stay until they have
     empty = [each for each in old if not replicas_of(each) and not has(each, "replicas")]
     empty.sort(key=lambda each: (_revision(each), each["metadata"]["name"]))
     gone = [each["metadata"] for each in empty[: max(len(empty) - limit, 0)]]

@@ -97,6 +97,7 @@ def target_of(service: Object, pod: AddressedPod) -> ReachedPod:
         pod.ready or bool(service["spec"].get("publishNotReadyAddresses")),
         pod.leaving,
         pod.node,
+        # only under the Service that its `subdomain` names has a pod a name of its own in the DNS
         pod.hostname if pod.subdomain == service["metadata"]["name"] else "",
         pod.namespace,
         pod.name,
@@ -127,6 +128,7 @@ def _number(port: Object, pod: AddressedPod) -> int:
 def endpoints_of(service: Object, targets: Iterable[ReachedPod]) -> Object:
     """Return the Endpoints: pods by their ports; terminating ones are in none."""
     meta = service["metadata"]
+    # the same named port may have another number in another pod, so that pods of equal numbers form a subset
     by_ports: dict[Ports, list[ReachedPod]] = {}
     # ready pods first: what goes beyond the limit is cut off (Kubernetes' `truncateEndpoints`)
     every = sorted((each for each in targets if not each.leaving), key=lambda each: (not each.ready, each.address))
@@ -282,6 +284,7 @@ class EndpointsMachine(Machine):
 
     def _slice(self, key: Key, found: Object, *, deleted: bool) -> None:
         labels = text_map(found["metadata"].get("labels"))
+        # by name and under every Service: its label may have been taken off before it was deleted
         for owner, held in [*self._slices.items()] if deleted else ():
             if owner[0] == key[0] and held.pop(key[1], None) is not None:
                 self._dirty[owner] = None
@@ -299,6 +302,7 @@ class EndpointsMachine(Machine):
         for name, service in self._services.get(key[0], {}).items():
             old = None if before is None else self._seen(service, before)
             new = None if after is None else self._seen(service, after)
+            # a pod changes often, what a Service sees of it seldom
             if old != new:
                 self._dirty[key[0], name] = None
 
@@ -348,6 +352,7 @@ def _settled(kind: str, known: Object | None, wanted: Object, parts: Sequence[st
         return [Create(pack(wanted), user=USER)]
     meta, labels = known["metadata"], wanted["metadata"]["labels"]
     patch: Object = {part: wanted[part] for part in parts if (known.get(part) or []) != wanted[part]}
+    # labels that other clients have added stay
     if not labels.items() <= text_map(meta.get("labels")).items():
         patch["metadata"] = {"labels": labels}
     return [Patch(kind, meta["namespace"], meta["name"], pack(patch), user=USER)] if patch else []
