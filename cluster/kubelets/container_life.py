@@ -222,6 +222,7 @@ class PodContainers(Struct):
         """Return the phase of the pod (source: the kubelet's `getPhase`)."""
         if self.over:
             wrong = self.too_long or any(failed(run) for container, run in self.both() if not container.is_sidecar)
+            # a pod that was stopped before all its containers had run has not succeeded
             return "Failed" if wrong or self._waits(any) else "Succeeded"
         return "Pending" if self._waits(all) else "Running"
 

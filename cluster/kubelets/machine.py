@@ -148,11 +148,13 @@ class NodeAgentsMachine(Machine):
                 if run.changed:
                     known.life.containers = run.life.containers
                 run.life, run.conditions = known.life, _together(known.conditions, run.conditions)
+            # a status that this machine wrote comes back here: its timers must not begin anew
             if run.state == known.state and run.delete_by == known.delete_by and not run.changed:
                 return
         if run.ports:
             if run.state is PodState.ENDED:
                 self._ports.release(key)
+            # a pod that was loaded as running has not been admitted here, and holds its ports all the same
             elif run.state is not PodState.STARTING:
                 self._admitted(run)
         self._fresh[key] = None
@@ -350,6 +352,7 @@ class NodeAgentsMachine(Machine):
             len(self._timers)
             + len(self._evictions)
             + len(self._resizes)
+            # a pod that restarts again and again never ends, so that no run waits for it
             - sum(key in self._timers for key in self._repeating)
         )
 

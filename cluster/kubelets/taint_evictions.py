@@ -98,6 +98,7 @@ def tolerated_s(taints: Iterable[Object], tolerations: Sequence[Object]) -> floa
         # one taint that is not tolerated is enough
         if not used:
             return 0.0
+        # the shortest time counts, as in the taint manager's `getMinTolerationTime`
         given = [float(each["tolerationSeconds"]) for each in used if each.get("tolerationSeconds") is not None]
         lasts_s = min([lasts_s, *(max(seconds, 0.0) for seconds in given)])
     return lasts_s
