@@ -52,6 +52,7 @@ from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from pumice.core.objects.soundness import unsound
 
+# apiserver's `maxNameGenerationCreateAttempts` (`pkg/registry/generic/registry/store.go`).
 _GENERATE_ATTEMPTS: Final = 8
 
 

@@ -35,6 +35,7 @@ class KindTable:
         self._definitions: dict[str, Object] = {}
         self._defining: dict[str, Object] = {}
         self._defaults: dict[str, dict[str, Any]] = {}
+        # the dictionary's own method, without another call around it: it is asked at every request
         self.by_key: Callable[[str], Kind | None] = self._by_key.get
         """The row of a key, as messages name it; None when there is none."""
         for row in KINDS.values():
@@ -85,10 +86,12 @@ class KindTable:
             if not self.installed:
                 self.installed, self._withheld = True, set(VOLCANOS.values())
             self._withheld.discard(VOLCANOS[name])
+        # first: a definition that has lost its names serves nothing, and a changed one would find its own names taken
         self.remove_definition(name)
         if not is_accepted(definition):
             return None
         row = kind_row(definition["spec"])
+        # a built-in kind stays: no definition can hide it
         taken = (row.api_version, row.kind) in self._by_type or self.is_built_in(row.group, row.plural)
         if taken or row.key in self._by_key:
             return None

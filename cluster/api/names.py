@@ -12,6 +12,7 @@ from typing import Final
 
 from pumice.core.texts import remembers
 
+# Matched with `fullmatch`: Python's `$` would let a line end behind the name pass.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
@@ -20,6 +21,7 @@ _EMPTY: Final = blake2b(digest_size=16)  # a copy of it costs less than another 
 _GENERATED_BASE: Final = 58  # generateName is cut to this, so that the whole stays a DNS label
 
 _NOT_IN_PATHS: Final = ("/", "%")
+# The names of RBAC hold colons, like `system:node` (`pkg/apis/rbac/validation`).
 _PATH_NAMES: Final = frozenset(
     ("APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 )
@@ -40,6 +42,7 @@ _QUALIFIED_RULE: Final = (
 )
 
 
+# the same names come again with each pod of a job: remembered ones cost no regular expression
 @remembers(4096)
 def label_problem(text: str) -> str | None:
     """Return why `text` is not a valid DNS label (63 characters), or None."""

@@ -34,6 +34,8 @@ _RUN: Final = 1024
 """Names in a run at most; twice as many are split."""
 
 
+# `gc=False`: there is one record for each object, and the garbage collector would walk through them all.
+# A record cannot be part of a cycle.
 class ObjectRecord(Struct, gc=False):
     """One object: its bytes, the revision that wrote them, its uid, and its labels (None: not read yet).
 
@@ -72,6 +74,7 @@ class Ordered:
         """Put a record under a name, and return whether the name is new; an existing one keeps its place."""
         known = name in self.records
         self.records[name] = record
+        # without any run `_place` has none to point at
         if not self._firsts:
             self._firsts, self._names, self._runs = [name], [[name]], [[record]]
             return True
@@ -82,7 +85,9 @@ class Ordered:
             return False
         self._names[run].insert(at, name)
         self._runs[run].insert(at, record)
+        # a name before all others goes into the first run, and becomes its first name
         self._firsts[run] = self._names[run][0]
+        # split at twice the size: each half takes a thousand names more before it is split again
         if len(self._names[run]) >= 2 * _RUN:
             self._split(run)
         return True
@@ -95,6 +100,7 @@ class Ordered:
         if self._names[run]:
             self._firsts[run] = self._names[run][0]
         else:
+            # an empty run has no first name by which it could be found
             del self._firsts[run], self._names[run], self._runs[run]
         return record
 
@@ -135,6 +141,7 @@ def _halve(runs: list[list[T]], run: int) -> None:
 Key = tuple[str, str, str]
 """Kind key, namespace ("" for cluster-wide objects), name."""
 
+# Bounded, or each pod that ever ended would leave its uid here. An object that names an older owner is kept.
 _REMEMBERED_OWNERS: Final = 10_000
 
 
@@ -153,6 +160,7 @@ class ObjectTables:
         self._kinds: dict[str, Ordered] = {}
         self._in_namespace: dict[str, int] = {}
         self._keys: dict[str, Key] = {}
+        # dictionaries as sets in order: a set of texts has another order in each process
         self._dependents: dict[str, dict[Key, None]] = {}
         self._removed_uids: dict[str, None] = {}
         self._parsed: dict[Key, tuple[int, Object]] = {}
@@ -164,6 +172,7 @@ class ObjectTables:
 
     def get(self, key: Key) -> ObjectRecord | None:
         """Return the record, or None."""
+        # asked at every request: where nothing is raised a `try` costs less than a look before
         try:
             return self._kinds[key[0]].records.get(key[1:])
         except KeyError:  # no object of this kind yet
@@ -197,11 +206,13 @@ class ObjectTables:
         held = self._kinds.get(kind)
         if held is None:
             return []
+        # a list: callers write while they walk, and iterators of `Ordered` do not survive a change
         return list(zip(held.sorted_names(namespace), held.sorted_records(namespace), strict=True))
 
     def blobs(self, kind: str, namespace: str | None = None) -> tuple[bytes, ...]:
         """Return every object of a kind, by namespace and name."""
         held = self._kinds.get(kind)
+        # from a list: a generator would be resumed once for each object
         return () if held is None else tuple([record.blob for record in held.sorted_records(namespace)])
 
     def labels(self, record: ObjectRecord) -> dict[str, str]:
@@ -259,14 +270,17 @@ class ObjectTables:
         record = self.get(key)
         if record is None:
             return self.put_new(key, obj, user)
+        # read before `replace`, which puts the new bytes into the same record
         before = owner_uids(self.seen(record))
         blob = self.replace(key, record, obj, user)
         self._reown(key, before, owner_uids(obj))
+        # kept beside the bytes, so that a list by labels decodes no object
         record.labels = _labels_of(obj)
         return blob
 
     def put_again(self, key: Key, obj: Object, user: str) -> bytes:
         """Write an existing object that keeps its labels and owners; the caller may change it afterwards."""
+        # without `SharedObjects.keep`: readers would share an object that the caller goes on to change
         return self._write(key, self._kinds[key[0]].records[key[1:]], obj, user)
 
     def replace(self, key: Key, record: ObjectRecord, obj: Object, user: str, *, status_only: bool = False) -> bytes:
@@ -295,6 +309,7 @@ class ObjectTables:
         blob = repack(obj)
         parts = self._parts[key[0]]
         before = parts.views(own(record)) if record.views is None else record.views
+        # a write of the status alone cannot change views that do not depend on it
         views = before if status_by and parts.blind else parts.views(obj)
         concerned = parts.concerned(before, views, status_by)
         self._superseded.append(record.blob)
@@ -307,6 +322,7 @@ class ObjectTables:
         record = self._take(key)
         self._forget(key, record.uid, owner_uids(obj))
         parts = self._parts[key[0]]
+        # None after a restart: `load` and `restore` know the bytes only
         before = parts.views(own(record)) if record.views is None else record.views
         self._changed("DELETED", key, record.blob, user, parts.concerned(before, parts.unseen))
 
@@ -318,6 +334,7 @@ class ObjectTables:
         self.revision = truth.revision
         self.kind_revisions = defaultdict(int, truth.revisions)
         self._removed_uids = dict(truth.removed)
+        # a checkpoint holds states and no changes: watchers of an earlier revision list again
         self.log.forget_all(self.revision)
 
     def restore(self, mutation: Mutation) -> None:
@@ -395,6 +412,7 @@ class ObjectTables:
         self._parsed.pop(key, None)
         self._removed_uids[uid] = None
         if len(self._removed_uids) > _REMEMBERED_OWNERS:
+            # a dictionary keeps the order of insertion: the first key is the uid that was removed longest ago
             del self._removed_uids[next(iter(self._removed_uids))]
 
 

@@ -67,9 +67,12 @@ def forbidden_field(field: str, why: str) -> Cause:
 def invalid(kind: Kind, name: str, causes: Sequence[Cause], webhook: str = "") -> Refused:
     """Return 422 with every cause, in the words of an admission webhook where one would have found them."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    # brackets around several alone, as apimachinery's `Aggregate` prints errors (`pkg/util/errors/errors.go`)
     why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    # `NewInvalid` names the kind; all other refusals name the resource (apimachinery `pkg/api/errors/errors.go`)
     details = _details(kind, name, kind.kind)
     details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    # in the words of apiserver's `pkg/admission/plugin/webhook/errors/statuserror.go`
     denied = f'admission webhook "{webhook}" denied the request: ' if webhook else ""
     return Refused(422, "Invalid", f'{denied}{kind.qualified} "{name}" is invalid: {why}', details)
 
@@ -92,11 +95,13 @@ def conflict(kind: Kind, name: str, why: str) -> Refused:
 
 def other_uid(kind: Kind, name: str, asked: str, found: str) -> Refused:
     """Return 409 for a request about an earlier object of the same name."""
+    # the words of `Preconditions.Check` (apiserver `pkg/storage/interfaces.go`)
     return conflict(kind, name, f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}")
 
 
 def modified(kind: Kind, name: str) -> Refused:
     """Return 409 for a stale resourceVersion."""
+    # apiserver's `OptimisticLockErrorMsg` (`pkg/registry/generic/registry/store.go`), to the letter
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(kind, name, why)
 
@@ -124,6 +129,7 @@ def not_allowed(message: str) -> Refused:
 def unsupported_media(known: Sequence[str]) -> Refused:
     """Return 415 for a patch of a form that the kind does not take."""
     listed = ", ".join(known)
+    # apiserver's words (`pkg/endpoints/handlers/negotiation/errors.go`)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return Refused(415, "UnsupportedMediaType", message)
 
@@ -131,6 +137,7 @@ def unsupported_media(known: Sequence[str]) -> Refused:
 def too_many_requests(kind: Kind, name: str, message: str, cause: str, why: str, retry_s: int = 0) -> Refused:
     """Return 429: the request may succeed later."""
     details = _details(kind, name) | {"causes": [{"reason": cause, "message": why}]}
+    # 0 is left out, as Go's `omitempty` leaves it out
     if retry_s:
         details["retryAfterSeconds"] = retry_s
     return Refused(429, "TooManyRequests", message, details)

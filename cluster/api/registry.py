@@ -38,6 +38,7 @@ class TablesLookup:
 
     def queues(self) -> list[Object]:
         """Return all queues, by name."""
+        # the tables give names by arrival, which must not decide which of two problems is reported
         names = sorted(name for _, name in self._tables.names("Queue"))
         return [queue for name in names if (queue := self._tables.shared(("Queue", "", name))) is not None]
 
@@ -64,6 +65,7 @@ class TablesLookup:
 
 
 def _value_and_name(priority_class: Object) -> tuple[int, str]:
+    # the name decides between equal values, which Kubernetes leaves to the order of its cache
     return priority_class.get("value", 0), priority_class["metadata"]["name"]
 
 
@@ -112,7 +114,9 @@ class Registry:
 
     def _read_definitions(self) -> None:
         self._defined_at = self.tables.kind_revisions[_DEFINITION]
+        # once installed, always: from then on a Volcano kind without a definition is withheld
         self._kinds = KindTable(installable=self.served, installed=self._kinds.installed)
+        # by name: of two definitions that claim the same kind the same one wins after a restart
         for namespace, name in sorted(self.tables.names(_DEFINITION)):
             definition = self.tables.shared((_DEFINITION, namespace, name))
             if definition is not None:

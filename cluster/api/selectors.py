@@ -36,6 +36,7 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
     """Return the requirements of a selector's text form; all must hold. Raises SelectorError."""
     if not text.strip():
         return ()
+    # one more than is allowed tells enough, however long the text is
     parts = list(islice(_parts(text), MOST_REQUIREMENTS + 1))
     if len(parts) > MOST_REQUIREMENTS:
         raise SelectorTextError(f"more than {MOST_REQUIREMENTS} requirements")

@@ -123,6 +123,7 @@ class Store:
         """Carry out one request at `now` (seconds since the epoch)."""
         before = len(self.tables.outbox)
         reply = self._carried_out(request, now)
+        # within the request: the next one is held against the quotas' new numbers
         if len(self.tables.outbox) > before:
             self._counts.follow(self.tables.outbox[before:])
         return reply
@@ -226,6 +227,7 @@ class Store:
         if request.dry_run:
             return self.registry.unchanged(key)
         moment = RequestMoment(now, request.user)
+        # clients see the namespace end: `NamespaceMachine` empties it a little later, under the user of `EMPTIES`
         if self.registry.served and key[0] == NAMESPACE and request.user != EMPTIES:
             return Accepted(self.revision, self._deletion.announce(key, old, moment), uid=uid)
         blob = self._deletion.delete(key, old, request.grace_period_s, moment, request.propagation)

@@ -39,6 +39,7 @@ class NewestRevisions:
         if revision > self.newest:
             self.newest = revision
             if changed is None:
+                # the changed kinds are not known: every set counts as changed, and its watchers look for themselves
                 self._of = dict.fromkeys(self._of, revision)
                 return
             for topic in changed:
@@ -93,12 +94,14 @@ class RevisionLog:
 
     def __init__(self, capacity: int = 32_768, revision: int = 0) -> None:
         self._capacity = capacity
+        # the list grows by a quarter before its beginning is cut off: one cut serves so many appends
         self._spare = capacity // 4 + 1
         self._room = capacity + self._spare
         self._entries: list[Mutation] = []
         self._concerned: list[frozenset[str]] = []
         self._shown = 0  # so many of them are published
         self._dropped_to = revision
+        # two bounds: what was dropped for room is known by topic, what was forgotten is not
         self._forgotten_to = revision
         self._last_dropped: dict[str, int] = {}
         self._newest = NewestRevisions(revision)
@@ -143,6 +146,7 @@ class RevisionLog:
         fresh = self._concerned[shown : self._shown]
         # what was dropped before it was published is news, too: its watchers have to hear that it is gone
         dropped = [topic for topic, last in self._last_dropped.items() if last > before]
+        # few different sets of topics occur: they are joined once each, however many changes there are
         changed = set(dropped).union(*set(fresh))
         self._newest.published(revision, changed)
         return changed
@@ -169,6 +173,7 @@ class RevisionLog:
             found = [*compress(found, map(self._asked[kinds].__getitem__, self._concerned[start:cut]))]
         if len(found) > limit:
             return Events(found[limit - 1].revision, tuple(found[:limit]), more=True)
+        # the reader goes on behind the last entry looked at, even if none was of its kinds
         if cut < end:
             return Events(self._entries[cut - 1].revision, tuple(found), more=True)
         return Events(published, tuple(found))

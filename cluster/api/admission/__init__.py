@@ -55,6 +55,7 @@ ADMISSION: Final[dict[str, Admission]] = {
     "CustomResourceDefinition": Admission(
         default=definitions.default,
         validate=definitions.validate,
+        # a wrong definition would mislead all who read objects of its kind, so a loaded one is refused as well
         indispensable=definitions.validate,
         validate_update=definitions.validate_update,
         settle=definitions.settle,

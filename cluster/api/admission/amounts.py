@@ -40,6 +40,7 @@ def too_large(name: str, quantity: Quantity) -> bool:
 def amount_problem(name: str, amount: Amount) -> str | None:
     """Return why the amount of the resource is not valid, or None."""
     if isinstance(amount, str) and len(name) + len(amount) > LONGEST:
+        # past the cache: long texts of a client would fill it
         return _problem.__wrapped__(name, amount)
     return _problem(name, amount)
 

@@ -21,6 +21,7 @@ from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.objects.metadata import Object
 
 UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
+# Each label under two names: old clients read the one without a prefix.
 _LABELS: Final = (UID_LABEL, "controller-uid")
 _NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
 # the schema has Always too, which a Job may not
@@ -41,11 +42,13 @@ _NUMBERS: Final = (
 )
 _FIXED: Final = ("selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "successPolicy")
 _DIRECTIVES: Final = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
+# MaxInt32, which Kubernetes' `SetDefaults_Job` writes beside a limit for each index.
 _NO_LIMIT: Final = 2**31 - 1
 
 
 def default_spec(spec: dict[str, Any]) -> None:
     """Fill in the defaults of a spec: one pod, done once, that may fail six times."""
+    # with a parallelism alone the completions stay open: that is a work queue (Kubernetes' `SetDefaults_Job`)
     if spec.get("parallelism") is None and spec.get("completions") is None:
         spec["completions"] = 1
     if spec.get("parallelism") is None:
@@ -84,6 +87,7 @@ def validate(job: Object, _lookup: Lookup) -> list[Cause]:
     found = spec_problems(section(job, "spec"), "spec")
     if section(job, "spec").get("completionMode") == "Indexed":
         most = max((job["spec"].get("completions") or 1) - 1, 0)
+        # pods of an indexed Job are called by their index, and the last one has the longest name
         if problem := label_problem(f"{job['metadata']['name']}-{most}"):
             found.append(
                 invalid_value("metadata.name", job["metadata"]["name"], f"will not able to create pod: {problem}")
@@ -171,6 +175,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """
     spec: dict[str, Any] = new.setdefault("spec", {})
     before = section(old, "spec")
+    # a manifest without what was filled in at creation must equal the stored Job
     settle(new, lookup, "")
     default_spec(spec)
     found: list[Cause] = []
@@ -180,6 +185,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
             after, had = _plain(after), _plain(had)
         if after != had:
             found.append(invalid_value(f"spec.{name}", spec.get(name), "field is immutable"))
+    # elastic indexed Jobs (KEP-3715) change both numbers together
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     if spec.get("completions") != before.get("completions") and not elastic:
         found.append(invalid_value("spec.completions", spec.get("completions"), "field is immutable"))

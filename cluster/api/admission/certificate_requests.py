@@ -41,6 +41,7 @@ def default(request: Object, _lookup: Lookup) -> None:
     spec: dict[str, Any] = request.setdefault("spec", {})
     for name in ("uid", "extra"):
         spec.pop(name, None)
+    # the server's word and not the client's: approvers decide by it
     spec |= {"username": USER, "groups": list(GROUPS)}
 
 
@@ -66,6 +67,7 @@ def validate(request: Object, _lookup: Lookup) -> list[Cause]:
 
 def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     """Return the problems of a changed request; the spec is immutable."""
+    # taken back without a refusal, as `csrStrategy.PrepareForUpdate` does
     new["spec"] = old.get("spec") or {}
     return []
 
@@ -144,6 +146,7 @@ def _request_problems(text: str) -> list[Cause]:
     if not text:
         return [required("spec.request")]
     try:
+        # latin-1 decodes any byte: a request that is not PEM is refused below, with its own message
         match = _PEM.search(b64decode(text).decode("latin-1"))
         if match is None:
             return [invalid_value("spec.request", text[:64], "PEM block type must be CERTIFICATE REQUEST")]

@@ -20,6 +20,7 @@ LONGEST_NAME: Final = 52
 """A job's name has eleven characters more, and at most 63."""
 _POLICIES: Final = enum_of("batch.v1.CronJobSpec", "concurrencyPolicy")
 _NUMBERS: Final = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+# A component of a zone's name has at most 14 characters (`theory.html` of IANA's time zones).
 _ZONE: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
 

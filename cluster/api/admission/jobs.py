@@ -68,6 +68,7 @@ def policy_problems(policies: list[dict[str, Any]], path: str) -> list[Cause]:
 
 def _events(policy: dict[str, Any]) -> list[str]:
     named = list(policy.get("events") or ())
+    # both fields may name an event, and the same one counts once (Volcano's `getEventList`)
     if policy.get("event"):
         named.append(policy["event"])
     return list(dict.fromkeys(named))
@@ -115,6 +116,7 @@ def default(job: Object, _lookup: Lookup) -> None:
     spec: dict[str, Any] = job.setdefault("spec", {})
     spec["queue"] = spec.get("queue") or "default"
     spec["schedulerName"] = spec.get("schedulerName") or "volcano"
+    # 0 counts as absent here: Go's webhook cannot tell them apart
     spec["maxRetry"] = spec.get("maxRetry") or _MAX_RETRY
     for index, task in enumerate(rows(spec, "tasks")):
         _default_task(index, task)
@@ -138,6 +140,7 @@ def _default_task(index: int, task: dict[str, Any]) -> None:
         task["minAvailable"] = least or task["replicas"]
     task["maxRetry"] = task.get("maxRetry") or _MAX_RETRY
     pod = section(section(task, "template"), "spec")
+    # on the node's network a pod would ask the node's DNS, which does not know the other pods of the Job
     if pod.get("hostNetwork") and not pod.get("dnsPolicy"):
         pod["dnsPolicy"] = "ClusterFirstWithHostNet"
 
@@ -181,6 +184,7 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     minAvailable may change.
     """
     spec, before = section(new, "spec"), section(old, "spec")
+    # labels and annotations may change even where the stored spec would not be valid today
     if spec == before:
         return []
     tasks = rows(spec, "tasks")
@@ -229,6 +233,7 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
         return [duplicate(f"{path}.name", name, "duplicated task name")]
     seen.add(name)
     found: list[Cause] = []
+    # the last pod of a task has the longest name
     if problem := qualified_name_problem(f"{job}-{name}-{max(task['replicas'] - 1, 0)}"):
         found.append(invalid_value(f"{path}.name", name, f"its pods could not be named: {problem}"))
     found += _replica_problems(task, path)
@@ -278,6 +283,7 @@ def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
         strangers = [name for name in before[task["name"]] if name not in before]
         found += [missing(where, name, "no task of this job has that name") for name in strangers]
     left = dict(before)
+    # tasks whose needs are met are taken away; what is left stands in a circle, or behind one
     while ready := [name for name, needs in left.items() if not any(need in left for need in needs)]:
         for name in ready:
             del left[name]

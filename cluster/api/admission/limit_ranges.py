@@ -150,6 +150,7 @@ def fill_in(pod: Object, lookup: Lookup) -> bool:
 def pod_problem(pod: Object, lookup: Lookup) -> str | None:
     """Return how a pod breaks the ranges of its namespace, or None."""
     items = _items(pod, lookup)
+    # most namespaces have no ranges: then nothing is summed
     if not items:
         return None
     spec = section(pod, "spec")
@@ -237,6 +238,7 @@ def _too_little(item: dict[str, Any], requests: Amounts, limits: Amounts) -> lis
 def _above(item: dict[str, Any], name: str, most: Any, amounts: Amounts, what: str) -> str | None:
     head = f"maximum {name} usage per {item['type']} is {most}"
     if name not in amounts:
+        # two spaces, as in LimitRanger's message
         return f"{head}.  No {what} is specified"
     return f"{head}, but {what} is {amounts[name]}" if exceeds(amounts[name], most) else None
 
@@ -247,6 +249,7 @@ def _ratio_problem(head: str, name: str, ratio: object, requests: Amounts, limit
             return f"{head}, but no {what} is specified or {what} is 0"
     request, limit, most = (quantity_of(each).milli_value() for each in (requests[name], limits[name], ratio))
     given = limit / request
+    # `most` is in thousandths, the ratio is not. Six digits, as Go's `%f` writes them.
     return f"{head}, but provided ratio is {given:f}" if given * 1000 > most else None
 
 

@@ -29,6 +29,7 @@ _SCOPES: Final = enum_of("admissionregistration.v1.Rule", "scope")
 _MATCH_POLICIES: Final = enum_of("admissionregistration.v1.MatchResources", "matchPolicy")
 _NEEDS_VALUES: Final = ("In", "NotIn")
 _NEEDS_NONE: Final = ("Exists", "DoesNotExist")
+# The API reference of `matchConditions` states this bound.
 _MOST_CONDITIONS: Final = 64
 _NOT_IN_PATHS: Final = ("/", "%")
 

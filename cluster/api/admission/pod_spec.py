@@ -70,6 +70,7 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     found: list[Cause] = []
     if not spec.get("containers"):
         found.append(required(f"{path}.containers", "a pod has at least one container"))
+    # one set for both groups: an init container cannot have the name of a container either
     names: set[str] = set()
     for group in ("containers", "initContainers"):
         for index, container in enumerate(rows(spec, group)):
@@ -83,6 +84,7 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
         found.append(invalid_value(where, grace, "must be greater than or equal to 0"))
     if overhead := spec.get("overhead"):
         found += amount_problems(overhead, f"{path}.overhead")
+    # most pods have none of these fields: one look instead of five
     return found if _PLACING.isdisjoint(spec) else found + _placing_problems(spec, path)
 
 
@@ -142,6 +144,7 @@ def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
         return found
     found += amount_problems(limits, f"{path}.limits")
     for name, amount in requests.items():
+        # most requests are written like their limit: then no quantity is read
         if name in limits and amount != limits[name] and exceeds(amount, limits[name]):
             why = f"must be less than or equal to {name} limit of {limits[name]}"
             found.append(invalid_value(f"{path}.requests[{name}]", amount, why))
@@ -150,12 +153,14 @@ def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
 
 def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     containers = rows(spec, "containers")
+    # a single container has been judged alone
     if len(containers) + len(rows(spec, "initContainers")) < 2:
         return []
     asked = {name for each in (*containers, *rows(spec, "initContainers")) for name in _names(each)}
     if len(asked) > MOST_RESOURCES:
         return [too_many(f"{path}.containers", len(asked), MOST_RESOURCES)]
     requests = [section(section(container, "resources"), "requests") for container in containers]
+    # in the spec's order: that of a set differs from process to process
     names = dict.fromkeys(name for each in requests for name in each)
     return [
         invalid_value(f"{path}.containers", name, "the containers' requests together do not fit 64 bits")
@@ -172,6 +177,7 @@ def _names(container: dict[str, Any]) -> set[str]:
 
 def _port_problems(port: dict[str, Any], path: str) -> list[Cause]:
     found: list[Cause] = []
+    # hostPort 0 is an absent one: Go cannot tell them apart
     for field, least in (("containerPort", 1), ("hostPort", 0)):
         number = port.get(field)
         if number is not None and not least <= number <= 65535:

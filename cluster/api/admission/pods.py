@@ -80,6 +80,7 @@ def default(pod: Object, lookup: Lookup) -> None:
     pod["spec"], service = settled(spec)
     filled_in = fill_in(pod, lookup)
     settle_label_keys(pod)
+    # the cached class is that of the spec before LimitRanges added to it
     pod["status"]["qosClass"] = qos_class(pod["spec"]) if filled_in else service
 
 

@@ -58,6 +58,7 @@ def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
         if depth > MOST_DEPTH or ancestor["metadata"]["name"] == name:
             why = f"queue {name} exceeds the maximum allowed depth of {MOST_DEPTH}"
             return [invalid_value("spec.parent", parent, why)]
+    # only leaf queues take jobs: a queue with pods cannot become a parent
     pods = section(section(above, "status"), "allocated").get("pods", "0")
     if not lookup.children(parent) and quantity_of(pods).sign() > 0:
         why = f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods: {pods}"
@@ -67,6 +68,7 @@ def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
 
 def _ancestors(queue: Object, lookup: Lookup) -> Iterator[Object]:
     """Yield the queues from the parent up to below the root, at most as many as the greatest depth."""
+    # bounded: parents in a circle must not stop the api
     for _ in range(MOST_DEPTH + 1):
         parent = section(queue, "spec").get("parent") or "root"
         found = None if parent == "root" else lookup.get("Queue", "", parent)
@@ -246,6 +248,7 @@ def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
             return [invalid_value(f"metadata.annotations[{WEIGHTS}]", weights, why)]
     for other in lookup.queues():
         theirs = annotations_of(other).get(HIERARCHY, "")
+        # with the slash: `root/ab` is not below `root/a`
         if other["metadata"]["name"] != queue["metadata"]["name"] and theirs.startswith(f"{path}/"):
             why = f"{path} is not allowed to be in the sub path of {theirs} of queue {other['metadata']['name']}"
             return [invalid_value(f"metadata.annotations[{HIERARCHY}]", path, why)]

@@ -75,6 +75,7 @@ def _problem(lookup: Lookup, quota: Object, kind: Kind, obj: Object, old: Object
     over: list[tuple[str, str, str, str]] = []
     for each, amount in sorted(asked.items()):
         used = _used(lookup, quota, each, kind)
+        # what uses no more than before is let in even where the quota is exceeded already
         if amount.sign() > 0 and used.plus(amount).compare(quantity_of(hard[each])) > 0:
             over.append((each, amount.canonical(), used.canonical(), quantity_of(hard[each]).canonical()))
     if not over:
@@ -92,6 +93,7 @@ def _unsaid(hard: Object, pod: Object) -> str:
     found: list[str] = []
     for name in sorted(hard):
         if name in _COMPUTE:
+            # `cpu` alone means `requests.cpu`
             part, _, what = ("requests." + name if "." not in name else name).partition(".")
             open_ones = [
                 each["name"]
@@ -156,6 +158,7 @@ class ObjectCounts:
 
     def _count(self, key: tuple[str, str, str]) -> None:
         quota = self._tables.shared(key)
+        # a quota with scopes counts pods alone
         if quota is None or not counts(quota, "", {}):
             return
         hard = section(section(quota, "spec"), "hard")
@@ -185,5 +188,6 @@ class ObjectCounts:
 
 def _is_news(change: Mutation) -> bool:
     if change.kind == KIND:
+        # a changed quota may bound other names, which have no count yet
         return change.type != "DELETED"
     return change.type != "MODIFIED" and change.kind not in COUNTED and change.kind != "Pod"

@@ -45,6 +45,7 @@ def used_ports(lookup: Lookup) -> set[int]:
 
 def free_address(namespace: str, name: str, used: Collection[str]) -> str:
     """Return a free address; "" when none is left."""
+    # the last address of the range is its broadcast address, which no Service gets
     size = ADDRESSES.num_addresses - _RESERVED - 1
     start = _mark(namespace, name) % size
     for step in range(size):
@@ -95,6 +96,7 @@ def _defaults(service: Object) -> None:
     spec["type"] = spec.get("type") or "ClusterIP"
     spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
     if spec["sessionAffinity"] == "ClientIP" and not spec.get("sessionAffinityConfig"):
+        # three hours: Kubernetes' `DefaultClientIPServiceAffinitySeconds`
         spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
     external = spec["type"] == "ExternalName"
     if spec.get("ports"):
@@ -130,6 +132,7 @@ def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
     spec["ipFamilyPolicy"] = spec.get("ipFamilyPolicy") or "SingleStack"
     if spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts"):
         used = used_ports(lookup) | {port["nodePort"] for port in rows(spec, "ports") if port.get("nodePort")}
+        # a port that this change gives up does not go to another port of the same Service
         used |= own
         for number, port in enumerate(rows(spec, "ports")):
             if not port.get("nodePort"):
@@ -140,6 +143,7 @@ def _allocate(service: Object, lookup: Lookup, own: set[int]) -> None:
 def validate(service: Object, lookup: Lookup) -> list[Cause]:
     """Return the problems of a new Service: its addresses and ports."""
     name = service["metadata"]["name"]
+    # Kubernetes' `ValidateServiceName`: a label of RFC 1035, which cannot begin with a digit
     problem = label_problem(name) or ("must start with a letter" if name[0].isdigit() else None)
     found = [invalid_value("metadata.name", name, problem)] if problem else []
     return found + _problems(service["spec"]) + _taken(service, lookup)
@@ -204,6 +208,7 @@ def _taken(service: Object, lookup: Lookup) -> list[Cause]:
     elif address != "None" and any(other.get("clusterIP") == address for other in others):
         why = f"failed to allocate IP {address}: provided IP is already allocated"
         found.append(invalid_value("spec.clusterIPs", [address], why))
+    # with the protocol: TCP and UDP may have the same number
     taken = {(port["protocol"], port.get("nodePort")) for other in others for port in rows(other, "ports")}
     for place, port in enumerate(rows(spec, "ports")):
         number, where = port.get("nodePort"), f"spec.ports[{place}].nodePort"

@@ -19,6 +19,7 @@ _SPELLINGS: Final = (str, int, float)
 
 def same(old: object, new: object, shape: Shape) -> bool:
     """Return whether two leaves are equal. The server spells quantities in one way, manifests in any."""
+    # in Python True equals 1, in JSON it does not
     if isinstance(old, bool) or isinstance(new, bool):
         return old is new
     if old == new or shape.scalar != "quantity":
@@ -65,6 +66,7 @@ def _of_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldDif
     below: dict[str, FieldDifference] = {}
     for name, after in new.items():
         before = old.get(name, _ABSENT)
+        # a merged object shares with the old one what did not change: such parts cost one comparison
         if before is not after and (before is not _ABSENT or after.__class__ in COMPOUND):
             _look(field(name), before, after, field_shape(shape, name), modified, below)
     for name, before in old.items():

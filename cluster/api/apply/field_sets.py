@@ -37,6 +37,7 @@ def steps_of(items: list[Any], shape: Shape) -> list[str | None]:
     if shape.list_type == "set":
         return [None if each is None or isinstance(each, dict | list) else f"v:{_text(each)}" for each in items]
     inner, defaults = shape.item(), dict[str, Any]()
+    # sorted: a step has one spelling, whatever the order of the definition's keys
     for name in sorted(shape.keys):
         described = inner.named(name)
         defaults[name] = None if described is None else described.default
@@ -47,6 +48,7 @@ def _step_by_keys(item: dict[str, Any], defaults: dict[str, Any]) -> str | None:
     keys: dict[str, Any] = {}
     for name, default in defaults.items():
         key = item.get(name)
+        # a key may have a default: a port without a protocol is the one with TCP
         if key is None:
             key = default
         if key is not None:
@@ -105,6 +107,7 @@ class FieldSet:
                 yield (step, *path)
 
     def __or__(self, other: FieldSet) -> FieldSet:
+        # branches are shared between sets: equal ones are mostly the same one
         if self is other or not self or not other:
             return self or other
         inside = dict(self.inside)

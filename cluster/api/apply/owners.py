@@ -18,6 +18,7 @@ from pumice.core.objects.metadata import Object, parse_time, section
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
+# apimachinery's `DefaultMaxUpdateManagers`; without a bound every client that ever wrote would stay.
 _MOST_UPDATERS: Final = 10
 _OLD: Final = "ancient-changes"
 _FIELDS_V1: Final = "FieldsV1"
@@ -50,6 +51,7 @@ class Owned(NamedTuple):
 Managers = dict[Manager, Owned]
 """Owners of an object's fields."""
 
+# apimachinery's `stripSet` (`pkg/util/managedfields/internal/stripmeta.go`).
 _NOT_OWNED: Final = field_set(
     [(field("apiVersion"),), (field("kind"),), (field("metadata"),)]
     + [
@@ -133,6 +135,7 @@ def capped(managers: Managers) -> Managers:
 
 
 def _place(who: Manager, owned: Owned) -> tuple[str, float, str, str, str]:
+    # as texts "Apply" comes before "Update", so that appliers stand first
     return who.operation, _moment(owned.time), who.name, owned.api_version, who.subresource
 
 
@@ -214,6 +217,7 @@ def with_last_applied(obj: Object, config: Object) -> Object:
     stripped = {**config, "metadata": {**section(config, "metadata"), "annotations": told}}
     if not told:
         del stripped["metadata"]["annotations"]
+    # as kubectl writes the annotation: keys sorted, and a line end behind
     text = json.dumps(stripped, separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n"
     return {**obj, "metadata": {**meta, "annotations": {**annotations, LAST_APPLIED: text}}}
 

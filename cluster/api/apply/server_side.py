@@ -199,6 +199,7 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     stated = fields_of(config, shape)
     last = managers.get(who.manager)
     owners = {**managers, who.manager: Owned(ownable(stated, who.reset), who.api_version, last.time if last else "")}
+    # only a field that this manager applied before can have been withdrawn by it
     if last is not None:
         managed = stated
         for owned in owners.values():
@@ -217,6 +218,7 @@ def _applied(live: Object, config: Object, who: Applicant, now: str, shape: Shap
     # the time moves only with a change, or every apply would write the object anew
     if who.manager in owners and (merged != before or last is None):
         owners[who.manager] = owners[who.manager]._replace(time=now)
+    # as apimachinery's `lastappliedupdater.go`: kubectl's client-side apply can go on from the annotation
     if who.name == _KUBECTL:
         merged = with_last_applied(merged, config)
     return write_managers(merged, owners)
@@ -260,6 +262,8 @@ def _pruned(merged: Object, last: FieldSet, managed: FieldSet, shape: Shape) -> 
         return merged
     known: Known = {}
     all_named = with_named(fields_of(merged, shape, known), shape)
+    # the steps of structured-merge-diff's `prune` (`merge/update.go`): take away what was applied last time,
+    # give back what others own, then what was not applied last time
     pruned: Any = without(merged, last_named, shape)
     dropped = all_named - with_named(fields_of(pruned, shape, known), shape) - managed_named
     pruned = without(merged, dropped, shape)

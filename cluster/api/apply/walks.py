@@ -36,6 +36,7 @@ def fields_of(value: Any, shape: Shape, known: Known | None = None) -> FieldSet:
     if (held := known.get(id(value))) is not None:
         return held[1]
     found = _fields_of_map(value, shape, known) if is_mapping(value) else _fields_of_list(value, shape, known)
+    # the value is held, too: an identity is only unique while its object lives
     known[id(value)] = value, found
     return found
 

@@ -30,12 +30,14 @@ def settle(obj: object, schema: dict[str, Any], work: Work) -> None:
     if is_mapping(obj):
         mapping, properties = obj, section(schema, "properties")
         work.spend(1 + len(properties) // 4)
+        # before the defaults, as in Kubernetes ("Defaulting and Nullable"): a default then stands in for such a null
         for name in [name for name, value in mapping.items() if value is None]:
             if not _of(name, properties, schema).get("nullable"):
                 del mapping[name]
         for name, below in properties.items():
             if name not in mapping and "default" in below:
                 work.spend(size_of(below["default"]))
+                # a copy for each object, since admission and patches change objects in place
                 mapping[name] = _copy(below["default"])
         for name, value in mapping.items():
             if value.__class__ in COMPOUND:

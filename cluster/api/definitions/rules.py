@@ -94,6 +94,7 @@ def _object_type(schema: Schema, *, root: bool) -> CelType | None:
     return object_of(fields)
 
 
+# A rule may read these two of the metadata alone (apiserver's `WithTypeAndObjectMeta`).
 _METADATA: Final = object_of({"name": STRING, "generateName": STRING})
 
 
@@ -226,6 +227,7 @@ def change_problems(value: object, before: object, schema: Schema, work: Work, p
     """Return the problems that rules about changes find, at every level with an old value; rules with `optionalOldSelf`
     at every level. Raises TooDearError.
     """
+    # most schemas have no such rule: then neither object is walked through
     if not _looks_back(schema):
         return []
     changed = before is not _ABSENT
@@ -259,12 +261,14 @@ def _pairs(value: object, before: object, schema: Schema, path: str) -> list[tup
     items: Any = schema.get("items")
     if not is_list(value) or not is_mapping(items):
         return []
+    # elements of other lists have no identity, so that no old value belongs to a new one
     keys: list[str] = schema.get("x-kubernetes-list-map-keys") or []
     there: dict[tuple[str, ...], Any] = {_key(one, keys): one for one in before} if keys and is_list(before) else {}
     return [(new, there.get(_key(new, keys), _ABSENT), items, f"{path}[{place}]") for place, new in enumerate(value)]
 
 
 def _key(row: object, keys: list[str]) -> tuple[str, ...]:
+    # `repr` tells the key 1 from the key "1", and can be hashed
     return tuple(repr(row.get(key)) for key in keys) if is_mapping(row) else (repr(row),)
 
 
@@ -310,6 +314,7 @@ def _words(reason: str, type_: str, why: str) -> str:
         case "FieldValueRequired":
             return f"Required value: {why}"
         case "FieldValueDuplicate":
+            # `field.Duplicate` takes no sentence, so that the rule's message is lost in Kubernetes, too
             return f'Duplicate value: "{type_}"'
         case _:
             return f'Invalid value: "{type_}": {why}'

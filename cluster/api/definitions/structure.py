@@ -40,6 +40,7 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
     found: list[Cause] = []
     patterns = _Patterns()
     ruled: list[tuple[dict[str, Any], str]] = []
+    # a list and no recursion: how deep a schema nests is its author's choice
     waiting: list[tuple[object, str, bool]] = [(schema, path, True)]
     while waiting:
         part, place, typed = waiting.pop()
@@ -123,6 +124,7 @@ def _below(node: dict[str, Any], path: str, *, typed: bool) -> list[tuple[object
         parts.append((items, f"{path}.items", typed))
     if not isinstance(more := node.get("additionalProperties", True), bool):
         parts.append((more, f"{path}.additionalProperties", typed))
+    # structural schemas state types outside of `allOf` and its like; inside they only narrow values down
     for name in _JUNCTORS:
         listed = node.get(name)
         for index, part in enumerate(listed if is_list(listed) else ()):

@@ -154,6 +154,7 @@ def _repeated(value: list[Any], schema: Schema, work: Work, path: str) -> list[C
     seen: set[str] = set()
     for index, each in enumerate(value):
         identity = {key: each.get(key) for key in keys} if sort == "map" and is_mapping(each) else each
+        # compared as JSON texts, since mappings and lists cannot be hashed
         text = _json(identity)
         work.spend(1 + len(text) // 64)
         if text in seen:

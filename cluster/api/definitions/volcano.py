@@ -77,6 +77,7 @@ def fill_in_defaults(obj: Object, kind: Kind) -> None:
 
 
 def _fill_in(holder: Object, name: str) -> None:
+    # fields that lead to no default, like the pod templates of a Job, are never walked through
     for field, type_, default in _leading(name):
         value: Any = holder.get(field)
         if value is not None:

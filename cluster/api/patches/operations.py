@@ -40,6 +40,7 @@ def decoded_operations(blob: bytes) -> list[Any] | Refused:
 def apply_operations(obj: Object, operations: list[Any]) -> Object | Refused:
     """Return the object after the operations; `obj` stays as it is."""
     try:
+        # on a copy: operations that fail half way must leave no trace
         result = _applied(unpack(repack(obj)), operations)
     except _FAULTS as error:
         return Refused(422, "Invalid", f"{_CALLER}: {_told(error)}")
@@ -56,6 +57,7 @@ _FAULTS: Final = (
 def _applied(result: object, operations: list[Any]) -> Any:
     """Apply the operations to `result`, in place, and return the result. Raises one of `_FAULTS`."""
     copied = 0
+    # a run of other operations is one patch for the library; `copy` and `replace` depend on the result so far
     for alone, run in groupby(operations, _depends):
         for part in ([each] for each in run) if alone else (list(run),):
             if alone == "copy":

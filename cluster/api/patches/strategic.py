@@ -48,6 +48,7 @@ def in_order(merged: list[Any], order: list[Any], server: list[Any], key: str) -
 
 def check_order(change: list[Any], order: list[Any], key: str) -> None:
     """Check that the patch's elements stand in the order that its directive states. Raises PatchError."""
+    # an iterator: each search goes on behind the last match, so that the order of the elements counts
     names = iter([name_of(each, key) for each in order])
     for each in change if order else []:
         directed = is_mapping(each) and "$patch" in each
@@ -74,6 +75,7 @@ def name_of(value: object, key: str) -> Any:
         raise PatchError(f"map: {value} does not contain declared merge key: {key}")
     else:
         name = value[key]
+    # names become keys of dictionaries: a mapping or list cannot be one
     if isinstance(name, dict | list):
         raise PatchError("list element types are not identical")
     return name
@@ -189,6 +191,7 @@ def _remove_primitives(result: Object, key: str, value: object) -> None:
 
 
 def _merge_list(original: list[Any], patch: list[Any], type_: str, rules: Rules) -> list[Any]:
+    # Kubernetes' default strategy for lists is `replace`
     if "merge" not in rules.strategy:
         fresh: list[Any] = without_directives(patch)
         return fresh

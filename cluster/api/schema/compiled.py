@@ -138,6 +138,7 @@ def _struct(name: str, closed: bool, demanded: tuple[str, ...] = ()) -> Any:
         return Any
     demanded = (*demanded, *_DEMANDED.get(name, ()))
     fields = flat_fields(name)
+    # required fields come first: msgspec takes none behind a field that has a default
     names = {f"f{number}": field for number, field in enumerate(sorted(fields, key=lambda each: each not in demanded))}
     types: list[Any] = []
     for own, field in names.items():

@@ -78,6 +78,7 @@ class TypeShape(Shape):
         """Return the shape of a struct's field."""
         return self._named.get(field)
 
+    # on demand: JSONSchemaProps holds itself, so that its shapes would have no end
     @cached
     def _named(self) -> dict[str, Shape]:
         return {name: _field_shape(self._type, name) for name in self.names()}

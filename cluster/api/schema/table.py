@@ -104,6 +104,7 @@ class _Entry(Struct, frozen=True):
 class _Data(Struct, frozen=True):
     kinds: dict[str, str]
     resources: msgspec.Raw
+    # raw: only the messages that are asked for are decoded
     messages: dict[str, msgspec.Raw]
 
 

@@ -22,6 +22,7 @@ from pumice.core.quantity import quantity_of
 
 # --- Duplicate fields
 
+# `sigs.k8s.io/json` keeps no more than a hundred strict errors either.
 _MOST_DUPLICATES = 100
 
 
@@ -34,6 +35,7 @@ def duplicate_fields(text: bytes) -> list[str]:
     not JSON.
     """
     try:
+        # the standard library's reader: msgspec has no hook that sees a name twice
         value: Any = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return []
@@ -133,6 +135,7 @@ def _joined(path: str, name: str) -> str:
 # quantity, by the schema table: a kind without any costs nothing.
 
 _QUANTITY: Final = "Quantity"
+# It holds itself, so that following it would not end.
 _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)
 
 
@@ -248,6 +251,7 @@ def _look_at(value: object, shape: Shape, path: str, found: list[Mistyped]) -> N
 def _fits(value: object, shape: Shape) -> bool:
     """Return whether a value is a scalar of the shape's type."""
     scalar = shape.scalar
+    # the most frequent case, without asking for the type's name
     if value.__class__ is str and scalar == "string":
         return True
     return not scalar or json_type(value) in _FITS.get(scalar, (scalar,))
@@ -258,6 +262,7 @@ def json_type(value: object) -> str:
     match value:
         case None:
             return "null"
+        # before `int`: in Python True is an int
         case bool():
             return "boolean"
         case str():

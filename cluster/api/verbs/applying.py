@@ -41,6 +41,7 @@ class Applying:
         live = self._registry.tables.read(key)
         if live is None and request.subresource:
             return refusals.not_found(kind, request.name)
+        # the client means an object that has gone, which must not come back under another uid
         if live is None and (uid := section(config, "metadata").get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             return refusals.conflict(kind, request.name, why)

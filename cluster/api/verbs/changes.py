@@ -44,6 +44,7 @@ def sound_patch(kind: str, blob: bytes) -> Object | None:
     if may_hold_null(blob):
         return None
     patch = decoded(blob)
+    # a mapping is merged into the stored one, so that the result depends on the object
     if isinstance(patch, Refused) or any(map(is_mapping, patch.values())) or status_problems(kind, patch):
         return None
     return patch
@@ -88,6 +89,7 @@ class Changes:
         kind = self._registry.kinds.by_type(obj.get("apiVersion"), obj.get("kind"))
         if kind is None:
             return refusals.unknown_kind(obj.get("kind"), obj.get("apiVersion"))
+        # older versions are stored under the version of the kind's row (`Kind.also`)
         obj["apiVersion"] = kind.api_version
         if causes := checks.changed_shape(self._registry, kind, obj, nulls=may_hold_null(request.blob)):
             return refusals.invalid(kind, name_of(obj), causes)
@@ -120,6 +122,7 @@ class Changes:
             return refusals.invalid(found.kind, request.name, causes)
         if problem := self._other_object(found, new):
             return refusals.bad_request(problem)
+        # a patch may share untouched metadata with the old object, which is compared with the new one later
         new["metadata"] = dict(new["metadata"])
         return self._change(found, new, request, moment, owners=owners)
 
@@ -151,6 +154,7 @@ class Changes:
         `changed_status`.
         """
         old = found.obj
+        # a repeated report gets no revision: watchers would wake up for nothing
         if new == old:
             return found.record.blob
         # the very same metadata: nothing but the status is written
@@ -169,6 +173,7 @@ class Changes:
         _, kind, old = found
         if refused := checks.identity(found, new):
             return refused
+        # before `metadata.keep`, which puts the stored managedFields back
         owned = owners if owners is not None else owners_in(new)
         if (kind.key, request.subresource) in PART_WRITES:
             return self._change_part(found, new, request, moment, owners=owners)
@@ -176,6 +181,7 @@ class Changes:
             return self._change_status(found, new, request, moment, owners=owners)
         if request.subresource == FINALIZE:
             return self._finalize(found, new, request, moment)
+        # a kind that keeps a given status does not lose it by an update that leaves it out
         if kind.drops_status or (kind.status and STATUS not in new):
             _carry(old, new, STATUS)
         metadata.keep(new["metadata"], old["metadata"])
@@ -231,6 +237,7 @@ class Changes:
         key, kind, old = found
         new, causes = PART_WRITES[kind.key, request.subresource](old, given, moment.text)
         metadata.keep(new["metadata"], old["metadata"])
+        # so that an object without a difference equals the stored one in `_replace`
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if causes := metadata.problems(new["metadata"], kind) or causes:
             return refusals.invalid(kind, key[2], causes)

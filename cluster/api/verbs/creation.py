@@ -64,6 +64,7 @@ class Creation:
         metadata.stamp(obj["metadata"], new.uid, moment.text, generation=kind.key not in WITHOUT_GENERATION)
         if owners:
             obj["metadata"]["managedFields"] = owners
+        # after the stamp: the selector of a batch/v1 Job is made of its uid
         if new.admission.settle is not None:
             new.admission.settle(obj, lookup, moment.text)
         if not owners:
@@ -71,11 +72,13 @@ class Creation:
         if new.dry_run:
             return Accepted(self._tables.revision, pack(obj))
         if kind.namespaced:
+            # before it is stored: a quota without a status counts the stored objects, and would count this one twice
             take(self._tables, lookup, kind, obj, moment.user)
         blob = self._tables.put_new(key, obj, moment.user)
         answer = Accepted(self._tables.revision, blob)
         if key == QUEUES and moment.user != SUBMIT:
             self._make_system_queues(moment)
+        # an owner that went before this object came will not go again, and nothing else would remove the object
         if "ownerReferences" in obj["metadata"] and any(map(self._tables.was_removed, owner_uids(obj))):
             self._deletion.orphaned(key, moment)
         return answer

@@ -66,6 +66,7 @@ class Deletion:
         grace = grace_period_s(obj, asked_grace_s) if key[0] == POD else 0
         if propagation == "Orphan":
             self._let_go(uid, moment)
+        # an owner of nothing has nothing to wait for, and goes as in the background
         if propagation == "Foreground" and self._tables.dependents(uid):
             self._foreground(key, obj, grace, moment)
         elif self._held(key, obj) or waits_for_others(key, obj):
@@ -82,6 +83,7 @@ class Deletion:
         """Mark a namespace, which is emptied later; an empty one is removed immediately."""
         if not self._held(key, namespace):
             return self.delete(key, namespace, None, moment)
+        # marked at once: while it waits to be emptied it takes no new objects (NamespaceLifecycle)
         self._mark(key, namespace, 0, moment)
         return self._blob(key)
 
@@ -114,9 +116,11 @@ class Deletion:
 
     def _remove(self, key: Key, obj: Object, moment: RequestMoment) -> None:
         uid: str = obj["metadata"]["uid"]
+        # before the dependents are looked at: `orphaned` asks whether their owner was removed
         self._tables.remove(key, obj, moment.user)
         for dependent in self._tables.dependents(uid):
             self._follow(self.orphaned, dependent, moment)
+        # it may have been the last dependent that one of its owners waited for
         for reference in rows(section(obj, "metadata"), "ownerReferences"):
             self._follow(self._finish_foreground, reference["uid"], moment)
         if key[1]:
@@ -130,6 +134,7 @@ class Deletion:
         self._next.append(partial(step, about, moment))
 
     def _work(self) -> None:
+        # a step that deletes comes here again: what follows from it waits in the same queue
         if self._at_work:
             return
         self._at_work = True
@@ -181,6 +186,7 @@ class Deletion:
         owners = owner_uids(obj)
         going = {uid for uid in owners if self._is_going(uid)}
         if going == owners:
+            # its own dependents go before it, too (`attemptToDeleteItem`)
             self.delete(key, obj, None, moment, "Foreground")
         else:
             self._disown(key, obj, going, moment)
@@ -206,6 +212,7 @@ class Deletion:
         if any(self._blocks(dependent, uid) for dependent in self._tables.dependents(uid)):
             return
         meta["finalizers"] = [name for name in meta["finalizers"] if name != FOREGROUND]
+        # this finalizer goes alone: other finalizers, or a node agent, still hold the object
         if meta["finalizers"] or meta.get("deletionGracePeriodSeconds"):
             self._tables.put_again(key, obj, moment.user)
         else:
@@ -214,6 +221,7 @@ class Deletion:
     def _blocks(self, dependent: Key, uid: str) -> bool:
         obj = self._tables.read(dependent)
         references = [] if obj is None else rows(section(obj, "metadata"), "ownerReferences")
+        # other dependents are deleted as well, but the owner does not wait for them
         blocks = any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in references)
         return blocks and obj is not None and not self._waits_for(obj["metadata"], uid)
 
@@ -251,6 +259,7 @@ class Deletion:
 
     def _held(self, key: Key, obj: Object) -> list[Key]:
         if key[0] == NAMESPACE:
+            # the number is known, while `inside` looks through every kind
             return self._tables.inside(key[2]) if self._tables.in_namespace(key[2]) else []
         if key[0] == DEFINITION and is_accepted(obj):
             defined = key_of(obj)
@@ -279,6 +288,7 @@ class Deletion:
         if not self._tables.in_namespace(key[1]):
             self._emptied.discard(key[1])
             self._follow(self._finish_holder, holder, moment)
+        # `_emptied` spares a look through all kinds at every pod that leaves a namespace
         elif key[0] == POD and key[1] not in self._emptied and self._waits_for_pods(holder):
             self._follow(self._empty, holder, moment)
 

@@ -46,6 +46,7 @@ class Placement:
             return refusals.conflict(_PODS, request.name, why)
         if spec.get("nodeName") == request.node:
             return Accepted(self._tables.revision)
+        # watchers share what `seen` returns: each part that changes is copied
         meta: dict[str, Any] = dict(pod["metadata"])
         if request.annotations:
             meta["annotations"] = {**(meta.get("annotations") or {}), **request.annotations}
@@ -103,6 +104,7 @@ def set_condition(status: dict[str, Any], condition: StatusCondition, now: str) 
 
 
 def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
+    # the order of `setPodNodeAndMetadata` (`pkg/registry/core/pod/storage/storage.go`): the first reason is the answer
     if "deletionTimestamp" in pod["metadata"]:
         return f"pod {request.name} is being deleted, cannot be assigned to a host"
     node = spec.get("nodeName")
@@ -140,6 +142,7 @@ class Scales:
         if kind is None or not kind.scale:
             return None
         found = self._registry.lookup.get(kind.key, meta["namespace"] if kind.namespaced else "", reference["name"])
+        # a namesake that was made since is another controller
         return found if found is not None and found["metadata"]["uid"] == reference["uid"] else None
 
 
@@ -210,6 +213,7 @@ class Eviction:
         status = section(budget, "status")
         if (status.get("observedGeneration") or 0) >= budget["metadata"]["generation"] and status.keys() >= _COUNTED:
             return dict(status)
+        # Kubernetes' `checkAndDecrement` answers 429 here; counting spares the client another try
         pods = self._registry.lookup.all(_PODS.key, budget["metadata"]["namespace"])
         selector = selector_of(budget)
         covered = [each for each in pods if covers(selector, each)]

@@ -53,6 +53,7 @@ def decoded(blob: bytes) -> Object | Refused:
 
 def may_hold_null(blob: bytes) -> bool:
     """Return whether the encoded bytes could hold a null: the search in the decoded object is costly."""
+    # the byte may also be part of a text or number: such an object is only searched in vain
     return _NIL in blob
 
 
@@ -84,6 +85,7 @@ def drop_nulls(value: object) -> None:
         for item in value.values():
             if item.__class__ in COMPOUND:
                 drop_nulls(item)
+    # a null in a list stays: it holds a place
     elif is_list(value):
         for item in value:
             if item.__class__ in COMPOUND:
