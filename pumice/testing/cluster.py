@@ -190,9 +190,9 @@ class ServedCluster:
         except ActorStoppedError as error:
             return "\n".join([*lines, f"it has stopped: {error}"])
         lines += [f"waits: {name}: {why}" for name, why in list(waiting.items())[:MOST_TOLD]]
-        return "\n".join([*lines, *(self._reasons() if waiting else [])])
+        return "\n".join([*lines, *(self._reasons() if waiting else ())])
 
-    def _reasons(self) -> list[str]:
+    def _reasons(self) -> tuple[str, ...]:
         """Return what waits with its code and the sentence of `pumice queue`: a condition often counts pods only."""
         from pumice.questions.adviser.waiting_jobs import waits_at_the_end  # noqa: PLC0415 - half a second
 
@@ -201,7 +201,7 @@ class ServedCluster:
         self.save_journal(journal)
         with ThreadPoolExecutor(1) as threads:  # a failed test may have left its event loop running in this one
             rows = threads.submit(waits_at_the_end, journal).result()
-        return [f"{each.job} ({each.wait.code}): {each.wait.sentence}" for each in rows[:MOST_TOLD]]
+        return tuple(f"{each.job} ({each.wait.code}): {each.wait.sentence}" for each in rows[:MOST_TOLD])
 
     # --- the whole
 
