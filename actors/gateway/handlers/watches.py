@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import anyio
 from anyio import lowlevel
+from msgspec.structs import replace
 
 from pumice.actors.gateway.forms import Writer, writer
 from pumice.actors.gateway.problems import ApiError, expired, failure, too_new
@@ -46,7 +47,7 @@ async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
     selected = selection(row, target.namespace, options.labels, options.fields)
     if target.name:
         named = (*selected.fields, Condition("metadata.name", True, target.name))
-        selected = Selection(selected.kind, selected.namespace, selected.labels, named)
+        selected = replace(selected, fields=named)
     # Before the hub knows all objects, a change could not tell whether its object matched before.
     await site.hub.ready.wait()
     with site.watching():

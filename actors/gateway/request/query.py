@@ -14,8 +14,6 @@ from pumice.config.printable import printable
 Form = Literal["", "Ignore", "Warn", "Strict"]
 _FORMS: Final[dict[str, Form]] = {"": "", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
 
-_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
-_FALSE: Final = ("0", "f", "F", "FALSE", "false", "False", "")
 _MATCHES: Final = ("", "Exact", "NotOlderThan")
 _MOST_INT: Final = 2**63 - 1
 _MOST_VALUES: Final = 200
@@ -54,15 +52,12 @@ class Query:
         return tuple([(name, values[0]) for name, values in self._values.items()])
 
     def flag(self, name: str) -> bool | None:
-        """Return a boolean as Go spells it; None when it is absent."""
+        """Return a boolean; None when it is absent. As Kubernetes reads it (apimachinery's runtime/conversion.go),
+        only `0` and `false` in any case are false: `?watch=` and `?watch=yes` are true.
+        """
         if name not in self._values:
             return None
-        value = self.text(name)
-        if value in _TRUE:
-            return True
-        if value in _FALSE:
-            return False
-        raise bad_request(f'strconv.ParseBool: parsing "{value}": invalid syntax ({name})')
+        return self.text(name).lower() not in ("0", "false")
 
     def number(self, name: str) -> int | None:
         """Return an integer of 64 bits; None when it is absent or empty."""

@@ -362,6 +362,6 @@ async def _service(site: Site, hook: Object) -> tuple[Object | None, Object | No
 
 
 async def labels_of_namespace(site: Site, namespace: str) -> dict[str, str] | None:
-    """Return the labels of a namespace; None where it does not exist."""
+    """Return the labels of a namespace, none where it does not exist; None for an object without a namespace."""
     found = await site.find("Namespace", "", namespace) if namespace else None
     return section(section(found, "metadata"), "labels") if found is not None else {} if namespace else None

@@ -42,6 +42,8 @@ async def test_lists_and_watches() -> None:
             await web.send("PATCH", f"{WIDGETS}/a", {"host": "two"}, 200, **media)
             await web.send("PATCH", f"{WIDGETS}/b", {"host": "one"}, 200, **media)
             assert shown(await take(events, 2)) == [("DELETED", "a"), ("ADDED", "b")]
+        async with web.watching(f"{WIDGETS}/b?watch=yes&fieldSelector=host%3Done") as events:
+            assert shown(await take(events, 1)) == [("ADDED", "b")]
         refused = await web.send("GET", f"{WIDGETS}?fieldSelector=spec.other%3D1", code=400)
         assert "field label not supported: spec.other" in refused["message"]
 
