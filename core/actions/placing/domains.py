@@ -165,6 +165,8 @@ class DomainAllocator:
         if not (session.job_ready(job) or session.job_pipelined(job)):
             statement.discard()
             return None, left
+        if len(left.tasks[sub_job.uid]):
+            left.sub_jobs.push(sub_job)  # without plugin gang a job is ready with a part of its tasks
         occupied = session.topology.tree.lowest_common(sub_job.allocated_hyper_node, domain.name)
         self._decisions.sub_job(sub_job, domain.name, occupied)
         return statement, left

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.config.schema import SchedulerConfig
 from pumice.core.actions.placing.domains import Decisions, DomainAllocator
 from pumice.core.actions.placing.worksheet import organize
 from pumice.core.configuration import parse_scheduler_config
@@ -31,6 +32,15 @@ CONFIG = parse_scheduler_config(
 actions: "allocate"
 tiers:
 - plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
+""",
+    source="test",
+)
+WITHOUT_GANG = parse_scheduler_config(
+    """
+actions: "allocate"
+tiers:
+- plugins: [{name: priority}]
 - plugins: [{name: predicates}, {name: nodeorder}, {name: network-topology-aware}]
 """,
     source="test",
@@ -92,12 +102,13 @@ def never(*_: object) -> bool:
 
 
 @given(st.data())
-def test_trying_by_promise_decides_as_trying_all(data: st.DataObject) -> None:
+@pytest.mark.parametrize("config", [CONFIG, WITHOUT_GANG], ids=["gang", "without-gang"])
+def test_trying_by_promise_decides_as_trying_all(config: SchedulerConfig, data: st.DataObject) -> None:
     view = cluster(data.draw)
-    by_promise = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
+    by_promise = run_cycle(view.snapshot(), config, CycleClock(1, 0.0), Carry(), report=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DomainAllocator, "_is_simple", never)
-        exhaustive = run_cycle(view.snapshot(), CONFIG, CycleClock(1, 0.0), Carry(), report=True)
+        exhaustive = run_cycle(view.snapshot(), config, CycleClock(1, 0.0), Carry(), report=True)
     assert by_promise.digest == exhaustive.digest
     assert by_promise.carry == exhaustive.carry
     assert by_promise.report.pending == exhaustive.report.pending
