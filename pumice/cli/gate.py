@@ -236,7 +236,7 @@ def _init(
     if side is None:
         raise UsageError("--init needs the cluster's policy: name its folder with --head", path="--init")
     seconds = None if until == IDLE else duration_s(until)
-    if seconds is None and until != IDLE:
+    if until != IDLE and (seconds is None or seconds <= 0):
         raise UsageError(f"expected a duration such as 24h, or idle; was {until!r}", path="--until")
     demand_output(file)
     folder, shown = folder_of(side, "", Path(), space)

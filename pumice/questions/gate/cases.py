@@ -39,6 +39,7 @@ from pumice.questions.gate.policy import (
     Workload,
     WrittenExpectation,
     demand_duration,
+    demand_horizon,
     demand_time,
     read_expectation,
 )
@@ -160,7 +161,7 @@ def read_case(path: Path) -> GoldenCase:
     """Return the case of a file. Raises InputError, ConfigError, which name the place and the problem."""
     place, said = read_yaml(read_text(path), str(path), resolve_true_false)
     written = shaped(place, said, WrittenCase)
-    until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
+    until_s = demand_horizon(place.at("until"), written.until)
     demand_duration(place.at("default_duration"), written.default_duration)
     demand_time(place.at("start"), written.start)
     workload = Workload(written.name or path.stem, (), None, written.start, until_s, written.default_duration)

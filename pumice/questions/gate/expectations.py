@@ -9,6 +9,7 @@ number, a duration, or `base` with a slack: `base`, `base + 10%`, `base + 30s`.
 from __future__ import annotations
 
 import re
+from math import isfinite, nan
 from typing import Final
 
 from msgspec import Struct
@@ -135,7 +136,7 @@ def _demand_code(reason: str) -> None:
 
 def _bound(said: float | str) -> ExpectedBound:
     if not isinstance(said, str):
-        return ExpectedBound(float(said))
+        return ExpectedBound(_finite(float(said), said))
     found = _BASE.fullmatch(said.strip())
     if found is None:
         return ExpectedBound(_number(said))
@@ -149,10 +150,16 @@ def _bound(said: float | str) -> ExpectedBound:
 
 def _number(said: str) -> float:
     try:
-        return float(said)
+        found = float(said)
     except ValueError:
         seconds = duration_s(said.strip())
-        if seconds is None:
-            expected = "expected a number, a duration such as 90s, or base, base + 10%, base + 30s"
-            raise MeasureError("value", f"{expected}; was {said!r}") from None
-        return seconds
+        found = nan if seconds is None else seconds
+    return _finite(found, said)
+
+
+def _finite(found: float, said: float | str) -> float:
+    """Refuse what no measure can be held to: beside nan nothing ever holds, and below infinity everything does."""
+    if not isfinite(found):
+        expected = "expected a number, a duration such as 90s, or base, base + 10%, base + 30s"
+        raise MeasureError("value", f"{expected}; was {said!r}")
+    return found

@@ -227,10 +227,20 @@ def _check(written: WrittenPolicy, place: ValuePlace) -> None:
 
 
 def demand_duration(place: ValuePlace, said: str) -> float:
-    """Return the duration in seconds. Raises ConfigError, which names the place."""
+    """Return the duration in seconds, 0 at least. Raises ConfigError, which names the place."""
     seconds = duration_s(said)
-    if seconds is None:
+    if seconds is None or seconds < 0:
         raise place.wrong("a duration such as 90s or 1h30m", said)
+    return seconds
+
+
+def demand_horizon(place: ValuePlace, said: str) -> float | None:
+    """Return a horizon in seconds, None for idle. Raises ConfigError, which names the place."""
+    if said == IDLE:
+        return None
+    seconds = demand_duration(place, said)
+    if not seconds:
+        raise place.wrong("a duration of more than 0s, or idle", said)
     return seconds
 
 
@@ -253,7 +263,7 @@ def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
             demand_duration(place.at("generate").at("duration").at(number), said)
     demand_duration(place.at("default_duration"), written.default_duration)
     demand_time(place.at("start"), written.start)
-    until_s = None if written.until == IDLE else demand_duration(place.at("until"), written.until)
+    until_s = demand_horizon(place.at("until"), written.until)
     name = written.name or (Path(paths[0].partition(":")[2].partition(",")[0] or paths[0]).stem if paths else "jobs")
     return Workload(name, tuple(paths), written.generate, written.start, until_s, written.default_duration)
 

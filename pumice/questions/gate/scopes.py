@@ -57,6 +57,8 @@ TEXTS: Final = ("name", "namespace", "queue", "class")
 SHORT: Final = {"ns": "namespace", "prio": "class", "priority_class": "class"}
 PLACES: Final = ("node", "task")
 """Conditions on binds."""
+EQUALITY: Final = ("=", "!=")
+"""Operators of conditions on texts."""
 OPTIONS: Final = ("first", "then", "by", "reason")
 """Options of measures beside the scope."""
 
@@ -102,8 +104,10 @@ def scope_of(text: str, *, placing: bool, options: Sequence[str]) -> JobScope:
             raise MeasureError("measure", f"expected conditions such as queue=prod or pods>=8, was {part!r}")
         key, op, value = SHORT.get(found[1].strip(), found[1].strip()), found[2], found[3].strip()
         if key in options:
+            _demand_operator(key, op, ("=",))
             chosen.append((key, value))
         elif placing and (key in PLACES or key.startswith("node.")):
+            _demand_operator(key, op, EQUALITY)
             places.append(ScopeCondition(key, op, value))
         else:
             jobs.append(_condition(key, op, value, options))
@@ -117,6 +121,11 @@ def _condition(key: str, op: str, value: str, options: Sequence[str]) -> ScopeCo
     elif key not in TEXTS and not key.startswith("label."):
         known = ", ".join((*TEXTS, *NUMBERS, "label.KEY", *options))
         raise MeasureError("measure", f"unknown condition {key!r}; known: {known}")
-    elif op not in ("=", "!="):
-        raise MeasureError("measure", f"{key}: expected = or !=, was {op!r}")
+    else:
+        _demand_operator(key, op, EQUALITY)
     return ScopeCondition(key, op, value)
+
+
+def _demand_operator(key: str, op: str, known: Sequence[str]) -> None:
+    if op not in known:
+        raise MeasureError("measure", f"{key}: expected {' or '.join(known)}, was {op!r}")
