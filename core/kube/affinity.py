@@ -70,6 +70,7 @@ def _term(listed: Mapping[str, Any], namespace: str, weight: int = 0) -> Affinit
     return AffinityTerm(
         key=str(listed.get("topologyKey") or ""),
         selector=label_selector(listed.get("labelSelector")),
+        # Even an empty selector takes the place of the pod's own namespace (getNamespacesFromPodAffinityTerm).
         namespaces=frozenset(named if named or selector is not None else (namespace,)),
         namespace_selector=label_selector(selector),
         weight=weight,
@@ -122,6 +123,7 @@ def namespace_labels(objects: Mapping[str, Mapping[str, Object]], namespace: str
 def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) -> AffinityTerm:
     """Return the term of a pod to be placed, with the selected namespaces added to the named ones."""
     selector = term.namespace_selector
+    # An empty selector means all namespaces, which `reach` says; an absent one adds none.
     if selector.empty or selector.nothing:
         return term
     found = (name for name in objects.get("Namespace", {}) if selector.matches(namespace_labels(objects, name)))
@@ -130,6 +132,7 @@ def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) ->
 
 def fixed_label(term: AffinityTerm) -> tuple[tuple[str, str], ...]:
     """Return labels that a matching pod must have one of; empty when the selector demands no particular value."""
+    # One requirement leaves few candidates; `matches` asks for the others.
     for wanted in term.selector.requirements:
         if wanted.operator == "In":
             return tuple((wanted.key, value) for value in dict.fromkeys(wanted.values))
@@ -172,6 +175,7 @@ class TermList:
 
     def meaning(self, task: Task, labels_of_namespace: dict[str, str]) -> Iterator[tuple[AffinityTerm, Holders]]:
         """Yield the terms that match this task."""
+        # No term comes twice: its labels have one key, of which a pod has one value.
         for label in task.labels.items():
             yield from self._matching(self._by_label.get(label, ()), task, labels_of_namespace)
         yield from self._matching(self._others, task, labels_of_namespace)
@@ -209,6 +213,7 @@ class TermsIndex:
         template, namespace = task.template, task.namespace
         if template.affinity.get("podAffinity") is None and template.affinity.get("podAntiAffinity") is None:
             return None
+        # A term may mean the pod's own namespace, so a template's terms differ between namespaces.
         key = (template.number, namespace)
         holders = self._holders.get(key)
         if holders is None:

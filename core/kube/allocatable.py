@@ -40,6 +40,7 @@ class AllocatableColumn:
 
 
 def _kube_allocatable(spec: NodeSpec) -> Resource:
+    # Only these nodes are read again: for all others the spec's amount is the same.
     if OVERSUBSCRIPTION_CPU in spec.annotations or OVERSUBSCRIPTION_MEMORY in spec.annotations:
         return Resource.from_list(section(section(spec.node, "status"), "allocatable"))
     return spec.allocatable

@@ -91,6 +91,7 @@ class DevicesByClaim:
         return wanted
 
 
+# AllocationResultsMaxSize of Kubernetes (`resource/v1/types.go`).
 MOST_DEVICES = 32  # of one claim
 
 
@@ -130,6 +131,7 @@ def _by_domain(listed: Mapping[str, Any], driver: str) -> Domains:
     found = Domains()
     for name, value in listed.items():
         domain, _, key = name.rpartition("/")
+        # A name without a domain is in the driver's own (API type QualifiedName).
         found.setdefault(domain or driver, {})[key] = value
     return found
 
@@ -290,6 +292,7 @@ class Allocator:
         for request in requests[0]:
             fitting = [d for d in self._devices if all(is_true(e, d.seen) for e in request.expressions)]
             wanted = len(fitting) if request.count is None else request.count
+            # `All` needs every device that matches, and at least one: one in use leaves nothing to choose.
             if request.count is None and (not fitting or any(d.id in self._taken for d in fitting)):
                 continue
             for more in self._pick(request, wanted, fitting, constraints, chosen):
@@ -310,6 +313,7 @@ class Allocator:
         in_use = self._taken.union(device.id for _, device in chosen)
         for i, device in enumerate(fitting):
             if device.id not in in_use and _agrees(request.name, device, constraints, chosen):
+                # Only devices behind this one: the same devices in another order are no other choice.
                 yield from self._pick(
                     request, wanted - 1, fitting[i + 1 :], constraints, [*chosen, (request.name, device)]
                 )
@@ -320,6 +324,7 @@ def _agrees(request: str, device: Device, constraints: list[DeviceConstraint], c
         if constraint.covers(request):
             value = device.attribute(constraint.attribute)
             others = (d.attribute(constraint.attribute) for name, d in chosen if constraint.covers(name))
+            # The types count, too: to Python, true equals 1.
             if value is None or any(type(other) is not type(value) or other != value for other in others):
                 return False
     return True

@@ -54,6 +54,7 @@ def label_column(nodes: NodeSpecs, key: str) -> LabelColumn:
         dtype=np.int32,
         count=nodes.count,
     )
+    # All sessions share the column, so none may write to it.
     codes.flags.writeable = False
     return LabelColumn(codes, tuple(index), index)
 

@@ -36,6 +36,7 @@ def _specials(tasks: Iterable[Task]) -> tuple[Task, ...]:
         [
             task
             for task in tasks
+            # Most templates have none of the three, and cost no call.
             if ((template := task.template).host_ports or template.volumes or template.affinity)
             and _is_special(template)
         ]

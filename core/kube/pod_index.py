@@ -69,6 +69,7 @@ class PodClasses:
         changed, self._number = now.residents.since(self._number), now.residents.number
         for name in at if changed is None else at.keys() & changed:
             row, before, after = at[name], seen.get(name), now.node_tasks.get(name)
+            # The view copies a node's tasks before it changes them, so the same dictionary is unchanged.
             if before is after:
                 continue
             for tasks, sign in ((before, -1), (after, 1)):
@@ -105,6 +106,7 @@ class Matching:
         self._index, self._namespaces, self._selector, self._terminating = index, namespaces, selector, terminating
         self._verdicts: dict[int, bool] = {}
         self._counts: CountArray = np.zeros(index.placed.nodes.count, dtype=np.int32)
+        # Before any count: `moved_rows` is complete only once the log has been read to its end.
         self._read = len(index.moved_classes())
         for one in index.classes.candidates(namespaces, selector):
             if self._matches(one):
@@ -113,9 +115,11 @@ class Matching:
 
     def _add(self, rows: dict[int, int]) -> None:
         if rows:
+            # No row comes twice here. Of repeated rows numpy's `+=` would count one alone.
             self._counts[list(rows)] += np.fromiter(rows.values(), dtype=np.int32, count=len(rows))
 
     def _matches(self, one: PodClass) -> bool:
+        # By id: PodClasses keeps every class, so no id is used twice.
         verdict = self._verdicts.get(id(one))
         if verdict is None:
             fits = self._namespaces is None or one.namespace in self._namespaces
@@ -134,6 +138,7 @@ class Matching:
         return self._counts
 
 
+# Counts are by row, and other nodes may have other rows.
 @memory(NODES)
 def _pod_classes(_nodes: NodeSpecs) -> PodClasses:
     return PodClasses()

@@ -114,6 +114,7 @@ def image_scores(nodes: NodeRows, names: list[str]) -> FloatArray | None:
     for name in names:
         if name in images:
             size, rows = images[name]
+            # The order of scaledImageScore: another order, or one cut at the end, gives another last byte.
             total[rows] += int(float(size) * (len(rows) / nodes.count))
     highest = _TO * len(names)
     np.clip(total, _FROM, highest, out=total)

@@ -51,6 +51,7 @@ class SpreadConstraint:
         if self.matching is None:
             return np.zeros(len(self.column.values))
         counts, eligible = self.matching.counts(), self.eligible
+        # No code is ABSENT, which bincount refuses: eligible nodes have all the keys (`nodes_with_all`).
         codes, weights = self.column.codes[eligible], counts[eligible]
         return np.bincount(codes, weights=weights, minlength=len(self.column.values)).astype(np.float64)
 

@@ -133,6 +133,7 @@ class Storage:
         """
         name = class_name(claim)
         known = self.of_kind("StorageClass").get(name) if name else None
+        # Kubernetes does not wait for a class that does not exist (IsDelayBindingMode).
         if known is None:
             return False
         mode = known.get("volumeBindingMode")
@@ -183,6 +184,7 @@ def _rows_in_terms(nodes: NodeSpecs, terms: Like[list[dict[str, Any]]]) -> BoolA
 
 
 def _rows_in_labels(nodes: NodeRows, term: dict[str, Any]) -> BoolArray:
+    # Kubernetes asks about a node without a name here (CheckNodeAffinity) and so passes over fields.
     if term.get("matchFields") and not term.get("matchExpressions"):
         return np.ones(nodes.count, dtype=np.bool_)
     try:
@@ -198,10 +200,12 @@ def rows_in_topologies(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> Bool
     allowed = np.zeros(nodes.count, dtype=np.bool_)
     for term in terms:
         expressions: list[dict[str, Any]] = term.get("matchLabelExpressions") or []
+        # A term without expressions allows no node (TopologySelectorRequirementsAsSelector).
         mask = np.full(nodes.count, bool(expressions), dtype=np.bool_)
         for expression in expressions:
             column = label_column(nodes, str(expression.get("key") or ""))
             wanted: list[str] = expression.get("values") or []
+            # The last is for nodes without the label, whose code is -1.
             accepted = np.array([value in wanted for value in column.values] + [False], dtype=np.bool_)
             mask &= accepted[column.codes]
         allowed |= mask
@@ -218,6 +222,7 @@ def is_for(volume: Object, claim: Object, claimed_by: str | None) -> bool:
     reference, meta = section(section(volume, "spec"), "claimRef"), section(claim, "metadata")
     if (reference.get("name"), reference.get("namespace")) != (meta.get("name"), meta.get("namespace")):
         return False
+    # A volume that its author reserved may name its claim without a uid.
     return not reference.get("uid") or reference.get("uid") == meta.get("uid")
 
 

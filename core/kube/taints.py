@@ -66,6 +66,7 @@ def taint_sets(nodes: NodeSpecs) -> TaintSets:
     sets: list[tuple[Taint, ...]] = []
     codes = np.empty(nodes.count, dtype=np.int32)
     for row, spec in enumerate(nodes.specs):
+        # A dictionary has no hash: its three fields stand for a taint.
         content = tuple((t.get("key") or "", t.get("value") or "", t.get("effect") or "") for t in spec.taints)
         if content not in index:
             index[content] = len(sets)

@@ -99,10 +99,12 @@ def read_claims(storage: Storage, task: Task) -> PodClaims:
         claim = _usable_claim(storage, task, name, ephemeral=ephemeral)
         if is_fully_bound(claim):
             bound.append(claim)
+        # A claim that names its volume already is bound by the controller, whatever its class (`binder.go`).
         elif storage.waits_for_consumer(claim) and not volume_name(claim):
             waiting.append(claim)
         else:
             immediate = True
+    # After the loop: an unreadable claim further on has its own message, which comes first.
     if immediate:
         raise UnreadableVolumesError("pod has unbound immediate PersistentVolumeClaims")
     return PodClaims(tuple(bound), tuple(waiting))
@@ -174,11 +176,13 @@ class Planner:
         masks = [np.zeros(count, dtype=np.bool_) for _ in range(4)]
         plan = VolumePlan(masks[0], masks[1], masks[2], masks[3], "", self._volumes_by_size(), [])
         self._reach_bound(plan, claims.bound)
+        # A volume is being made for such a claim on its node, so no other is looked for (FindPodVolumes).
         selected = [c for c in claims.waiting if self._selected_node(c) is not None]
         for claim in selected:
             plan.nothing_to_bind |= self._all_but(self._selected_node(claim))
             plan.chosen.append((claim, np.full(count, NONE, dtype=np.intp)))
         others = [c for c in claims.waiting if self._selected_node(c) is None]
+        # From the smallest on (byPVCSize): each takes the smallest volume that fits.
         for claim in sorted(others, key=cmp_to_key(_by_request)):
             plan.chosen.append((claim, self._match(plan, claim)))
         for claim, rows in plan.chosen:
@@ -198,9 +202,11 @@ class Planner:
     def _volumes_by_size(self) -> list[Object]:
         known = self._storage.of_kind("PersistentVolume")
         by_name: list[Object] = [known[name] for name in sorted(known)]
+        # sorted() is stable: volumes of one size stay in the order of their names.
         return sorted(by_name, key=cmp_to_key(_by_capacity))
 
     def _reach_bound(self, plan: VolumePlan, bound: tuple[Object, ...]) -> None:
+        # Kubernetes stops at the first claim that rules a node out, so that one decides the reason.
         undecided = np.ones(self._nodes.count, dtype=np.bool_)
         for claim in bound:
             try:
@@ -223,6 +229,7 @@ class Planner:
         for i in fitting:
             if is_available(plan.volumes[i], claim):
                 free = rows_reaching(self._nodes, plan.volumes[i]) & (chosen == NONE)
+                # What an earlier claim of the pod takes on a node is not free there.
                 for _, taken in plan.chosen:
                     free &= taken != i
                 chosen[free] = i

@@ -53,6 +53,7 @@ def promised_volume(volume: Object, claim: Object) -> Object:
         "name": meta.get("name"),
         "uid": meta.get("uid"),
     }
+    # The mark says that the controller wrote claimRef; a user's own carries none (GetBindVolumeToClaim).
     marked = volume if spec.get("claimRef") else annotated(volume, {BY_CONTROLLER: "yes"})
     return {**marked, "spec": {**spec, "claimRef": reference}}
 
@@ -76,6 +77,7 @@ def in_phase(obj: Object, phase: str) -> Object:
 def bound_claim(claim: Object, volume: Object) -> Object:
     """Return a claim that is bound to the volume."""
     spec, offered = section(claim, "spec"), section(volume, "spec")
+    # A claim whose user named the volume gets no mark of the controller, either.
     marks = {BIND_COMPLETED: "yes"} if spec.get("volumeName") else {BIND_COMPLETED: "yes", BY_CONTROLLER: "yes"}
     status = {
         **section(claim, "status"),
@@ -100,6 +102,7 @@ def made_volume(claim: Object, storage_class: Object) -> Object:
         "apiVersion": "v1",
         "kind": "PersistentVolume",
         "metadata": {
+            # Kubernetes' name (GetProvisionedVolumeNameForClaim): a second try would give the same one.
             "name": f"pvc-{meta.get('uid')}",
             "annotations": {PROVISIONED_BY: str(storage_class.get("provisioner") or "")},
         },

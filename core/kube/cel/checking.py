@@ -67,6 +67,7 @@ def compile_problem(text: str, scope: Scope, *results: CelType) -> str:
         checked = check(text, scope)
     except ExpressionError as error:
         return f"compilation failed: {error}"
+    # Kubernetes refuses a dyn that the caller did not allow; what this checker could not work out passes.
     if results and checked.kind not in results and checked.kind.name != "?":
         return f"must evaluate to {' or '.join(map(str, results))}"
     return ""
@@ -138,6 +139,7 @@ class _Checker:
         return Checked(_with(tree, self._parts(tree, names)), CelType("object"))
 
     def member(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
+        # `authorizer.requestResource` is declared as one name with a dot in it.
         if (path := dotted(tree)) in names:
             return Checked(tree, names[path])
         owner = self.checked(tree.parts[0], names)
@@ -261,6 +263,7 @@ _WORK: Final[dict[str, Callable[[_Checker, CelNode, Mapping[str, CelType]], Chec
 
 def _with(tree: CelNode, parts: Sequence[Checked]) -> CelNode:
     nodes = tuple(each.node for each in parts)
+    # Most nodes need no conversion. They stay the nodes that `read_expression` keeps, not copies.
     same = all(new is old for new, old in zip(nodes, tree.parts, strict=True))
     return tree if same else make_node(tree.kind, nodes, tree.value)
 
@@ -331,6 +334,7 @@ def _result(called: Called, parts: Sequence[Checked]) -> CelType:
         if not is_function(name):
             raise ExpressionError(f"undeclared reference to '{name[:80]}'")
         raise _no_overload(name, parts)
+    # An argument of unknown type fits several overloads, whose results may differ.
     if all(each == found[0] for each in found):
         return found[0]
     return UNSURE if any("?" in str(kind) for kind in given) else DYN
@@ -351,6 +355,7 @@ _PATTERNS: Final = ("matches", "find", "findAll")
 
 def _check_literals(name: str, parts: Sequence[CelNode]) -> None:
     """Convert values that stand in an expression, and read its regular expressions. Raises ExpressionError."""
+    # For times and patterns these are the validators that `pkg/cel/environment/base.go` turns on.
     given = parts[1] if name in _PATTERNS and len(parts) > 1 else parts[0] if name in _CONVERSIONS and parts else None
     if given is None or given.kind != "literal":
         return

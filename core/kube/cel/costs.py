@@ -88,6 +88,7 @@ def pay(operation: str, values: Sequence[Any], names: Mapping[str, Any]) -> None
     elif operation in ("split", "format") and isinstance(values[0], str):
         spend(len(values[0]))
     for value in values:
+        # A look-up takes as long in a large map as in a small one.
         if not (operation == "in" and is_map(value)):
             _pay_value(value, spend, _times(operation, value))
 
@@ -118,6 +119,7 @@ def _pay_value(value: object, spend: Callable[[int], None], times: int = 1) -> N
         inside: Iterable[Any] = cast("Iterable[Any]", value.values() if is_map(value) else value)
         spend(1 + times * len(cast("Sized", value)))
         for each in inside:
+            # Short texts and numbers are in the sum above: only long texts and collections cost a call.
             if is_collection(each) or (isinstance(each, str) and len(each) >= _LETTERS):
                 _pay_value(each, spend, times)
 
@@ -159,5 +161,6 @@ def _pay_pattern(operation: str, values: Sequence[Any], spend: Callable[[int], N
     except PatternError:
         spend(_BAD_PATTERN)
         raise
+    # A match may end at every letter, and each search looks at what is left: half the text on average.
     searches = 1 + len(text) // 2 if operation == "findAll" else 1
     spend(steps + steps * len(text) * searches // _WORK_OF_PATTERN)

@@ -352,6 +352,7 @@ for _library in LIBRARIES.values():
         _one = signature(_text)
         _CALLS.setdefault((_one.name, _one.method, len(_one.params)), []).append((_one, _function))
 _NAMES: Final = frozenset(name for name, _, _ in _CALLS)
+# Cannot grow without end: functions and classes of values are few.
 _RESOLVED: Final[dict[tuple[Any, ...], Function]] = {}
 
 
@@ -387,6 +388,7 @@ def _resolved(key: tuple[Any, ...], name: str, method: bool, arguments: list[Any
 
 
 def _takes(param: CelType, kind: str) -> bool:
+    # What lists hold is not compared: the function itself raises TypeError for what it does not take.
     return param.name == kind or len(param.name) == 1 or param.name == "dyn"
 
 

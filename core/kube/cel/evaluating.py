@@ -115,6 +115,7 @@ def _selected(owner: object, key: str) -> Any:
     if isinstance(owner, Authority) and key == "requestResource":
         return Authority("ResourceCheck")
     if is_map(owner):
+        # The name as written comes first: only fields are escaped, keys of maps are not.
         if key in owner or "__" not in key:
             return _at(owner, key)
         return _at(owner, _field(key))
@@ -126,12 +127,14 @@ def _at(owner: object, key: object) -> Any:
     if isinstance(owner, OptionalValue):
         return _optional(owner, key, _at)
     if is_map(owner):
+        # `Domains` answers for keys that it lacks, so it is asked in any case.
         if has_key(owner, key) or owner.__class__ is not dict:
             try:
                 return owner[key]
             except KeyError:
                 pass
     elif is_list(owner):
+        # cel-go takes a whole double for an index, too (`common/types/list.go`, IndexOrError).
         place = int(key) if isinstance(key, int | float) and not isinstance(key, bool) and key == int(key) else None
         if place is not None and 0 <= place < len(owner):
             return owner[place]
@@ -154,6 +157,7 @@ def _optional(owner: object, key: object, look_up: Callable[[Any, Any], Any]) ->
     try:
         return OptionalValue(look_up(owner, key))
     except ExpressionError as error:
+        # Only absence becomes none. A key of a wrong type stays an error.
         if "no such overload" in str(error):
             raise
         return NONE
@@ -198,6 +202,7 @@ def _done(name: str, values: list[Any], names: Mapping[str, Any], *, method: boo
     try:
         pay(name, values, names)
         result = call(name, method, values)
+    # `compare` and the functions of lists raise TypeError for classes that they do not take.
     except TypeError as error:
         raise ExpressionError(f"no such overload: {name}") from error
     except (PatternError, QuantityError, ValueError, OverflowError) as error:
@@ -246,6 +251,7 @@ def _macro(tree: CelNode, names: Mapping[str, Any]) -> Any:
         case "all" | "exists":
             return _decided(((asked, scope) for scope in scopes), decisive=name == "exists")
         case "exists_one" | "existsOne":
+            # All are evaluated, unlike for `exists`: an error in a later one is an error of the whole.
             return sum([truth(evaluate(asked, scope)) for scope in scopes]) == 1
         case "filter":
             variable = cast("str", tree.parts[1].value)
@@ -323,6 +329,7 @@ def _read(tree: CelNode, names: Mapping[str, Any]) -> Any:
 def _converted(value: object, kind: CelType, names: Mapping[str, Any]) -> Any:
     if isinstance(value, OptionalValue):
         return OptionalValue(_converted(value.value, kind, names)) if value.there else value
+    # JSON may write a number as 1. As an int, `self.x / 2.0` would find no overload.
     if kind.reading == "double" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if is_list(value) and kind.name == "list":

@@ -22,6 +22,7 @@ _OLD_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LONGEST: Final = 2_048
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
+# The bare dot takes any letter, as in kube-openapi's own pattern (`strfmt/time.go`, DateTimePattern).
 _CLOCK: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)", re.ASCII)
 _ENDS: Final = "and must start and end with an alphanumeric character"
 _KEY_RULE: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
@@ -79,6 +80,7 @@ def _before_suffix(check: Callable[[str], list[str]]) -> Callable[[str], list[st
     """Check a name that something will be added to: it may end in a dash."""
 
     def checked(text: str) -> list[str]:
+        # apimachinery's maskTrailingDash (`pkg/api/validation/generic.go`) replaces two letters, not one.
         return check(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
 
     return checked

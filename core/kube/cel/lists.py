@@ -141,9 +141,11 @@ def ordered(values: list[Any]) -> list[Any]:
 def ordered_by(values: list[Any], keys: list[Any]) -> list[Any]:
     """Return elements in the order of their keys."""
     if keys:
+        # Refuses keys without an order even where a single one leaves nothing to sort.
         compare(keys[0], keys[0])
     if keys and one_class(keys) is None:
         raise ListError("list elements must have the same type")
+    # Python compares these in C; the other way calls `compare` for each pair.
     if one_class(keys) in QUICK:
         places = sorted(range(len(values)), key=keys.__getitem__)
     else:

@@ -117,6 +117,7 @@ def _parsed(text: str, *, fragment: bool) -> Url:
             return Url(scheme, "", "", query, after)  # an opaque one, such as mailto:somebody
         raise NotAbsoluteError(f"{text[:80]!r}: invalid URI for request")
     host, user = "", False
+    # As Go's `net/url`: without a scheme, `///x` is a path and names no host.
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
@@ -243,6 +244,7 @@ class IpNetwork:
 def cidr(text: str) -> IpNetwork:
     """Read a network such as 10.0.0.0/8. Raises NetworkError."""
     address, _, bits = text.rpartition("/")
+    # Go's netip.ParsePrefix takes neither a sign nor zeros in front.
     digits = bits.isascii() and bits.isdigit() and len(bits) <= _LONGEST_PREFIX and (bits == "0" or bits[0] != "0")
     if not digits:
         raise NetworkError(f"network address parse error during conversion from string: {text[:80]!r}")

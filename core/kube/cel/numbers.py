@@ -63,6 +63,7 @@ def _like(number: int, other: int) -> int:
 
 def plus(left: Any, right: Any) -> Any:
     """Add two numbers of one type."""
+    # `type`, not isinstance: a Uint is an int, too, and has other limits.
     if type(left) is int:
         return whole(left + right)
     return left + right if type(left) is float else _like(int(left) + int(right), left)
@@ -85,11 +86,13 @@ def times(left: Any, right: Any) -> Any:
 def divided(left: Any, right: Any) -> Any:
     """Divide two numbers of one type, towards zero, as Go divides whole numbers."""
     if type(left) is float:
+        # Python raises an error where IEEE 754, and so Go, has an infinity or NaN.
         if right:
             return left / right
         return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
     if not right:
         raise NumberError("division by zero")
+    # From absolute values: Python's // rounds down, Go cuts towards zero.
     return _like(abs(int(left)) // abs(int(right)) * (1 if (left < 0) == (right < 0) else -1), left)
 
 
@@ -108,6 +111,7 @@ def negated(number: Any) -> Any:
 
 def whole_of_double(number: float) -> int:
     """Return a double cut to an int, as `int(2.9)`."""
+    # cel-go refuses both edges (`common/types/overflow.go`), though -2**63 itself would fit.
     if not -_EDGE < number < _EDGE:
         raise NumberError("integer overflow")
     return int(number)
@@ -126,6 +130,7 @@ def text_of_double(number: float) -> str:
         return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
     sign, digits, exponent = _digits(number)
     point = len(digits) + exponent
+    # With the fewest digits, strconv's 'g' writes an exponent below -4 and from 6 on (`ftoa.go`).
     if not -4 <= point - 1 < 6:
         mantissa = digits[0] + (f".{digits[1:]}" if digits[1:] else "")
         return f"{sign}{mantissa}e{'-' if point < 1 else '+'}{abs(point - 1):02d}"

@@ -33,6 +33,7 @@ DEEPEST: Final = 100
 """Operations inside one another: evaluation goes down to each."""
 NESTED: Final = 32
 """Brackets and signs inside one another: reading takes ten calls for each."""
+# No number of 64 bits has as many digits. Python's int() raises its own error for thousands of them.
 _LONGEST_NUMBER: Final = 24
 _RELATIONS: Final = ("==", "!=", "<", "<=", ">", ">=", "in")
 _SUMS: Final = ("+", "-")
@@ -204,6 +205,7 @@ class _Reader:
         condition = self._either()
         if not self._take("?"):
             return condition
+        # In cel-go's grammar (CEL.g4) a choice behind the colon needs no brackets, one before it does.
         first = self._either()
         self._need(":")
         return make_node("choice", (condition, first, self._inside()))
@@ -212,6 +214,7 @@ class _Reader:
         parts = [self._both()]
         while self._take("||"):
             parts.append(self._both())
+        # One node for the whole chain: one for each sign would make a long chain too deep (DEEPEST).
         return make_node("||", tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _both(self) -> CelNode:
@@ -270,6 +273,7 @@ class _Reader:
         if kind == "member" and self._take("("):
             return self._called(owner, name, self._listed(")"))
         tree = make_node(kind, (owner,), name)
+        # Such a path is one name. As members, its first part would be looked up as a variable.
         if kind == "member" and (path := dotted(tree)) in TYPE_PATHS:
             return CelNode("name", value=path)
         return tree
@@ -296,6 +300,7 @@ class _Reader:
 
     def _name(self) -> str:
         kind, token = self._tokens[self._at]
+        # Reserved words may name fields, as in CEL's grammar; these may not, being tokens of their own.
         if kind != "name" or token in _WORDS or token == "in":
             raise self._wrong(f"expected a name, found {token[:20]!r}")
         self._at += 1
@@ -304,6 +309,7 @@ class _Reader:
     def _listed(self, end: str, *, literal: bool = False) -> tuple[CelNode, ...]:
         """Read expressions up to a bracket. `literal`: elements of a list, with a comma after the last perhaps."""
         found: list[CelNode] = []
+        # CEL.g4 takes a comma without an element before it: `[,]` is an empty list.
         if literal and self._take(","):
             self._need(end)
             return ()
@@ -320,6 +326,7 @@ class _Reader:
     def _pairs(self, *, fields: bool = False) -> tuple[CelNode, ...]:
         """Read keys and values in turn, up to a brace. `fields`: the keys are names."""
         found: list[CelNode] = []
+        # As in lists, `{,}` is an empty map.
         if self._take(","):
             self._need("}")
             return ()
@@ -396,6 +403,7 @@ def _double(token: str, *, negative: bool) -> float:
 
 def _body(token: str) -> tuple[str, bool]:
     """Return the text between the quotes, and whether escapes in it count."""
+    # cel-go does so with raw texts, too (`parser/unescape.go`, newlineNormalizer).
     token = token.replace("\r\n", "\n").replace("\r", "\n")
     raw = token[0] in "rR"
     token = token.removeprefix("r").removeprefix("R")
@@ -415,6 +423,7 @@ def _literal_bytes(token: str) -> bytes:
     found, at = bytearray(), 0
     for match in _ESCAPE.finditer(body):
         found += body[at : match.start()].encode("utf-8", "surrogatepass")
+        # A byte holds no code point; `\x` and octal escapes name the byte itself.
         if match.lastgroup in ("four", "eight"):
             raise ExpressionError(f"{match[0]} is not known in bytes")
         found.append(ord(_unescaped(match)))
@@ -432,6 +441,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(code)
 
 
+# A selector is asked about every device, a rule about every object: each text is read once.
 @lru_cache(maxsize=4096)
 def read_expression(text: str) -> CelNode:
     """Return the tree of an expression. Raises ExpressionError."""

@@ -19,6 +19,7 @@ LONGEST_VALUE: Final = 1 << 20
 """Letters or elements of a value that an expression makes."""
 _DIGITS: Final = 6
 _MOST_DIGITS: Final = 1_000
+# What Go's unicode.IsSpace takes for blank. Python's strip() also takes U+001C to U+001F.
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED: Final = {ord(letter): f"\\{mark}" for letter, mark in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)}
 _RAISED: Final = str.maketrans("+-0123456789", "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -63,6 +64,7 @@ def last_index_of(text: str, wanted: str, start: int | None = None) -> int:
 
 def lower(text: str) -> str:
     """Return a text with ASCII letters small."""
+    # bytes.lower() changes ASCII letters alone; str.lower() would change all.
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
@@ -83,6 +85,7 @@ def split(text: str, separator: str, most: int = -1) -> list[str]:
     if most == 0:
         return []
     if separator:
+        # Python counts the cuts, Go's SplitN the parts.
         return text.split(separator, -1 if most < 0 else most - 1)
     if most < 0 or most >= len(text):
         return list(text)
@@ -224,6 +227,7 @@ def _shown(value: object, _: int = 0) -> str:
         return "[" + ", ".join(map(_inner, value)) + "]"
     if is_map(value):
         pairs = [(_inner(key), _inner(each)) for key, each in value.items()]
+        # Sorted, as cel-go does: a map has no order, and equal maps must give equal texts.
         return "{" + ", ".join(f"{key}:{each}" for key, each in sorted(pairs)) + "}"
     return "null" if value is None else text_of(value)
 
@@ -268,6 +272,7 @@ def _special(number: float) -> str:
 
 def _fixed(value: object, digits: int) -> str:
     number = _number_of(value)
+    # With commas, and powers of ten in raised digits below: cel-go prints in the locale en_US.
     return f"{number:,.{digits}f}" if math.isfinite(number) else _special(number)
 
 

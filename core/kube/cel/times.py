@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECOND: Final = 1_000_000_000
+# Go reads two signs for micro: U+00B5 and the Greek letter U+03BC.
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": _SECOND} | {
     "m": 60 * _SECOND,
     "h": 3_600 * _SECOND,
@@ -26,6 +27,7 @@ _TIME: Final = re.compile(
 _DAY: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _OFFSET: Final = re.compile(r"([+-]?\d+):(\d+)", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# cel-go's minUnixTime and maxUnixTime (`common/types/timestamp.go`), the latter to its last nanosecond.
 _FIRST: Final = -62_135_596_800 * _SECOND
 _LAST: Final = 253_402_300_800 * _SECOND - 1
 _LONGEST: Final = 128
@@ -133,6 +135,7 @@ def duration_of(text: str) -> Duration:
         unit, fraction = _UNITS[match[3]], match[2] or ""
         total += int(match[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
         at = match.end()
+    # The least int64 has no positive counterpart: -2**63 is a duration, 2**63 is not.
     if not body or at < len(body) or total > 2**63 - (not text.startswith("-")):
         raise TimeError(f"invalid duration {text[:80]!r}")
     return Duration(-total if text.startswith("-") else total)
@@ -168,8 +171,10 @@ def _zone(name: str) -> tzinfo | timedelta:
         match = _OFFSET.fullmatch(name)
         if match is None or not 0 <= int(match[2]) <= 59 or abs(int(match[1])) > _MOST_HOURS:
             raise TimeError(f"{name[:80]!r} is not an offset such as +02:00")
+        # The sign comes from the text: int("-00") has lost it.
         minutes = int(match[2]) * (-1 if name.startswith("-") else 1)
         return timedelta(hours=int(match[1]), minutes=minutes)
+    # Go takes "Local" for the machine's zone; here no answer may depend on the machine.
     if name in ("", "UTC", "Local"):
         return UTC
     try:
@@ -186,15 +191,18 @@ def _reader(read: Callable[[datetime], int]) -> Callable[..., int]:
 
 
 def _milliseconds(at: Timestamp, zone: str = "UTC") -> int:
+    # Only to refuse a zone that does not exist: all zones have the same milliseconds.
     _zone(zone)
     return at.nanoseconds % _SECOND // 1_000_000
 
 
 GETTERS: Final[dict[str, Callable[..., int]]] = {
     "getFullYear": _reader(lambda at: at.year),
+    # The CEL specification counts months, days of the year and getDayOfMonth from 0, getDate from 1.
     "getMonth": _reader(lambda at: at.month - 1),
     "getDate": _reader(lambda at: at.day),
     "getDayOfMonth": _reader(lambda at: at.day - 1),
+    # Sunday is 0.
     "getDayOfWeek": _reader(lambda at: at.isoweekday() % 7),
     "getDayOfYear": _reader(lambda at: at.timetuple().tm_yday - 1),
     "getHours": _reader(lambda at: at.hour),

@@ -102,6 +102,7 @@ def fits(given: CelType, wanted: CelType, known: dict[str, CelType]) -> bool:
         return bound is not None
     if is_open(given) or is_open(wanted) or given == wanted:
         return True
+    # null may stand for objects, times and types of libraries (a dot in the name), not for plain values.
     if "null_type" in (given.name, wanted.name):
         other = wanted if given.name == "null_type" else given
         return other.name in _NULLABLE or "." in other.name
