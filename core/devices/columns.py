@@ -90,6 +90,7 @@ class CardUsers(Generic[U]):
         twin._names = self._names[at]
         twin.sharers, twin.memory, twin.cores = self.sharers[at].copy(), self.memory[at].copy(), self.cores[at].copy()
         users = [(card, users) for (where, card), users in self._users.items() if where == row]
+        # The users, too, are copied: a trial changes their amounts in place.
         twin._users = {(0, card): {uid: copy(each) for uid, each in of_card.items()} for card, of_card in users}
         return twin
 

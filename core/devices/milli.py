@@ -18,6 +18,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 FULL: Final = 1000
 """Thousandths of a card."""
+# More than any card has left: cards that do not fit sort behind all that do.
 _TAKEN: Final = 2**40
 
 
@@ -112,6 +113,7 @@ def packing(states: NodeStates, ask: CardAsk) -> FloatArray:
     count = states.there.sum(axis=1)
     idle_node = ((states.left == FULL) | ~states.there).all(axis=1)
     fits = fitting(states, ask)
+    # Cards that do not fit go behind all that do.
     left = np.sort(np.where(fits, states.left, 2 * FULL), axis=1)[:, : ask.cards]
     idle: IntArray = (left == FULL).sum(axis=1)
     spread = np.where(left <= FULL, left // (FULL // 100), 0).sum(axis=1)
@@ -261,10 +263,12 @@ class Fragmentation:
         scraps, enough = self._by_level(left, states)
         rest = left - ask.milli
         was_less, is_less = left[:, :, None] < steps, rest[:, :, None] < steps
+        # Only the tried card changes: its part is replaced, so the other cards are not summed up again.
         scraps = scraps[:, None] - left[:, :, None] * was_less + rest[:, :, None] * is_less
         enough = enough[:, None] - (is_less & ~was_less)
         total = np.broadcast_to(left.sum(axis=1)[:, None] - ask.milli, left.shape)
         worth = self._worth(before[:, None], self._sum(total, scraps, enough, after))
+        # Below any worth, which is 0 at least.
         worth[~fitting(states, ask)] = NO_CARD
         cards = worth.argmax(axis=1)
         best = worth[np.arange(len(worth)), cards]
@@ -281,6 +285,7 @@ def _added_up(lacks: npt.NDArray[np.intp], amount: FloatArray) -> FloatArray:
     firsts: npt.NDArray[np.intp] = np.arange(0, kinds * states, kinds, dtype=np.intp)
     places: npt.NDArray[np.intp] = np.add(lacks.reshape(states, pods), firsts[:, None])
     by_kind: FloatArray = np.zeros((states, kinds))
+    # bincount adds one after the other; numpy's sum() adds in pairs, and its last digits differ.
     by_kind += np.bincount(places.ravel(), amount.ravel(), minlength=kinds * states).reshape(states, kinds)
     added = by_kind[:, 0].copy()
     for kind in range(1, kinds):

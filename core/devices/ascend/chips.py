@@ -84,6 +84,7 @@ def chips_of(specs: Sequence[NodeSpec], model: ChipModel) -> Chips:
         cores=column_of(chips, attrgetter("cores")),
         there=column_of(chips, lambda _: 1) > 0,
         chips=chips,
+        # Without the uuid and without `told`, on which no score depends.
         alike=numbers_alike(tuple(chip[1:-1] for chip in each) for each in chips),
     )
 
@@ -119,8 +120,10 @@ def registered(text: str) -> tuple[Chip, ...]:
 def _chip(said: object) -> Chip | None:
     if not isinstance(said, dict):
         return None
+    # Go's encoding/json finds fields whatever their case.
     fields = {str(key).lower(): value for key, value in cast("dict[object, object]", said).items()}
     numbers = {name: fields.get(name) or 0 for name in _NUMBERS}
+    # `type`, not isinstance: a boolean is an int to Python, and an error to Go.
     if not all(type(value) is int and -_INT32 <= value < _INT32 for value in numbers.values()):
         return None
     if not all(isinstance(fields.get(name) or "", str) for name in _TEXTS):

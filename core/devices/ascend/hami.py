@@ -269,6 +269,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
     def _fitting(self, asked: CardRequest) -> BoolArray:
         memory, allowed = self._memory_asked(asked)
         chips = self.chips
+        # The rule of `takes`, for the chips of all nodes at once.
         usable = (chips.count > self.sharers) & (chips.memory - self.memory >= memory[:, None])
         usable &= (chips.cores >= self.cores) & ((chips.cores == 0) | (self.cores != chips.cores)) & chips.there
         found: BoolArray = allowed & (np.count_nonzero(usable, axis=1) >= asked.cards)
@@ -281,6 +282,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         memory = np.full(len(rows), asked.memory)
         if not asked.memory and asked.percent and self.chips.memory.size:
             memory = self.chips.memory[rows, first] * asked.percent // WHOLE
+        # Nodes have few distinct sizes, and each is trimmed once.
         sizes, at = np.unique(memory, return_inverse=True)
         trimmed = [self._model.trimmed(size).memory if size > 0 else size for size in sizes.tolist()]
         whole = [asked.cards <= 1 or self._model.trimmed(size).memory == self._model.allocatable for size in trimmed]
@@ -294,6 +296,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         elif self._policy == "spread":
             unused = (self.sharers == 0) & (self.chips.memory != 0)
             liked[unused if self._likes_unused else self.sharers == 1] = 1.0
+        # A place without a chip must not come first where all chips score 0.
         liked[~self.chips.there] = -np.inf
         return liked.argmax(axis=1) if liked.size else np.zeros(len(liked), dtype=np.int64)
 
@@ -361,6 +364,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         if isinstance(given, str):
             raise DeviceError(f"failed to select ascend devices for pod {task.name}: {given}")
         devices = [[device for _, device in each] for each in given]
+        # HAMi's annotation ends with a semicolon, that of vgpu does not.
         text = f"{encoded(devices)};" if devices else ""
         to_allocate, allocated, runtime = of_model(self.name)
         said = {to_allocate: text, allocated: text, PREDICATE_TIME: str(int(now)), runtime: self._cuts(devices)}
@@ -381,6 +385,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         for device in (device for each in devices for device in each):
             named = {"UUID": device.uuid, "temp": self._model.trimmed(device.memory).name}
             cuts.append({key: value for key, value in named.items() if value})
+        # A nil slice of Go encodes to null, not to [].
         return msgspec.json.encode(cuts or None).decode()
 
     def release(self, row: int, task: Task, notes: Notes) -> tuple[str, ...]:

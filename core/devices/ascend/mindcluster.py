@@ -325,6 +325,7 @@ class MindClusterNpu(Family):
             raise DeviceError("selectChipFromNode sorted chips len 0")
         if node.is_whole(part.cores):
             return _whole(chips, part, node.cores_each)
+        # Sorted again: by a comparison that is not an order, a second sort may change the outcome.
         for chip in _in_order(chips):
             if chip.has(part) and not chip.unstable:
                 return str(chip.number)
@@ -381,6 +382,7 @@ def shares(rank: FloatArray, high: float) -> FloatArray:
     scores = np.zeros(len(rank))
     if not len(rank):
         return scores
+    # The inverse of `rank`, which is odd where the pod would get fewer CPUs.
     idle, lowered = np.floor(rank / 2.0), rank % 2.0 == 1.0
     order = np.argsort(idle, kind="stable")
     if not lowered.any():

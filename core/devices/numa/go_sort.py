@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Go's own numbers (`sort/zsortfunc.go`): with others equal items would end in another order.
 FEW: Final = 12
 NINTHER: Final = 50
 MOST_SWAPS: Final = 12
@@ -157,6 +158,7 @@ class _Sorting:
                 return False
             self._swap(place, place - 1)
             if place - low >= 2:
+                # Down to the first item of all and not to `low`, as in Go.
                 self._shift(range(place - 1, 0, -1))
             if high - place >= 2:
                 self._shift(range(place + 1, high))
@@ -170,6 +172,7 @@ class _Sorting:
 
     def _break_patterns(self, low: int, high: int) -> None:
         length = high - low
+        # This is not random: Go seeds its xorshift with the length, so lists of one length are mixed alike.
         chance, mask = length, (1 << length.bit_length()) - 1
         middle = low + length // 4 * 2
         for place in (middle - 1, middle, middle + 1):

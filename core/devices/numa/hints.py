@@ -213,6 +213,7 @@ def _lowest(free: Counter[int], size: int, wanted: int) -> frozenset[int]:
 def _end(free: Counter[int], cells: Sequence[int], size: int, wanted: int) -> int:
     """Return how many cells there must be, from the lowest on, for so many of them to have enough."""
     ends = range(size, len(cells))  # all of them have enough
+    # More cells never have fewer CPUs, so the end is found by halving.
     return size + bisect_left(ends, wanted, key=lambda end: _most(Counter({c: free[c] for c in cells[:end]}), size))
 
 

@@ -22,6 +22,7 @@ GROUPS: Final = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-na
 READ: Final = (USE, AVOID, MODE, POLICY, *GROUPS)
 """The annotations that what a pod may have depends on."""
 NVIDIA: Final = "NVIDIA"
+# Volcano's mark for a share that was not asked for: no share is above 100 per cent.
 UNSAID: Final = 101
 WHOLE: Final = 100
 
@@ -55,6 +56,7 @@ def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[CardRequest
         if settings.number in limits:
             cards = whole(limits, settings.number) or 0
         elif settings.memory in limits:
+            # A container that asks for memory alone gets it on one card.
             cards = 1
         else:
             continue

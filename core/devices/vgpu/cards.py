@@ -50,6 +50,7 @@ def cards_of(specs: Sequence[NodeSpec], settings: VgpuSettings) -> VgpuCards:
     types: dict[str, int] = {}
     kinds = [[types.setdefault(card.type, len(types)) for card in each] for each in cards]
     shared = [_mode(each, settings) for each in cards]
+    # card[0] is the uuid, on which no score depends.
     shapes = ((mode, *(card[1:] for card in each)) for (mode, _), each in zip(shared, cards, strict=True))
     return VgpuCards(
         claimed=[len(each) for each in registered_],

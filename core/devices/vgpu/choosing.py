@@ -140,6 +140,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         return self.cards.ways[row][card]
 
     def _cut(self, row: int, card: int) -> slices.Cut:
+        # A new one is not kept: only a slice that is taken cuts a card.
         return self._cuts.get((row, card)) or slices.Cut()
 
     def _has_group(self, row: int, card: int, group: str) -> bool:
@@ -184,6 +185,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         found: list[tuple[int, Assigned]] = []
         for devices in assigned(notes.get(IDS, "")) if cards else ():
             for device in devices:
+                # The name of a slice contains its card's uuid (`UUID[group-position]`), so the two are not equal.
                 card = next((index for index, card in enumerate(cards) if card.uuid in device.uuid), None)
                 if card is not None:
                     found.append((card, device))
@@ -244,6 +246,7 @@ def has_room(asked: CardRequest, memory: Any, split: Any, size: Any, sharers: An
     """Return whether a card of so many parts and MiB, with so much in use, has room for a container that gets so many
     MiB of it; numbers for one card, arrays for many.
     """
+    # `&` and not `and`: each side may be an array.
     room = (split > sharers) & (size - used >= memory) & (cores + asked.cores <= FULL)
     if asked.cores == FULL:
         room &= sharers == 0
@@ -350,6 +353,7 @@ class Choosing(CardOccupancy):
         """Take a slice that no other pod has."""
         place = slices.named(name)
         if place is not None:
+            # A copy, since the try may fail: `assign` keeps the cuts of one that succeeds.
             cut = tried.cuts.setdefault(card, self._cut(row, card).copy())
             slices.take(cut, *place, self._ways(row, card))
 

@@ -93,6 +93,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         """
         wanted, fits = self._wanted(task), self.present[rows].copy()
         one_by_one = fits
+        # Groups and rules go by the pods on each card, of which the columns know nothing.
         if len(wanted.containers) == 1 and len(fits) > FEW and not (wanted.apart or wanted.rules):
             (asked,) = wanted.containers
             enough = np.count_nonzero(self._usable(asked, wanted, rows), axis=1) >= max(asked.cards, 0)
@@ -168,6 +169,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         if not is_all(rows):
             return np.array([score or 0.0 for score in self._scored(task, numbers_of(rows, len(self.present)))])
         wanted = self._wanted(task)
+        # Slices, groups and rules are not in the columns by which nodes are taken for equal.
         alone = bool(self._sliced.any() or wanted.apart or wanted.rules)
         alike: Sequence[int] = range(len(self.present)) if alone else self.cards.alike
         rows_there: list[int] = np.flatnonzero(self.present).tolist()
@@ -185,6 +187,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         if self.prefers is not None:
             wanted = wanted._replace(first=self.prefers(task, row))
         found = self._chosen(wanted, row, tried)
+        # Before the refusal: what Volcano leaves behind of a failed try counts from now on.
         tried.write(self, row)
         self._changes[row] += 1
         if found is None:

@@ -58,6 +58,7 @@ def _pick(way: Geometry, taken: dict[str, list[int]], memory: int) -> tuple[int,
     """Return (position, MiB) of the smallest slice that suffices. Once a card is cut only kinds in use are looked at;
     an empty list of used kinds allows all kinds again.
     """
+    # The smallest first; positions still count in the order of the configuration, hence the index.
     for index, kind in sorted(enumerate(way.instances), key=lambda each: each[1].memory):
         used = taken.get(kind.name)
         allowed = not taken or (used is not None and len(used) < kind.most)
