@@ -107,6 +107,7 @@ def _numbers(value: object) -> dict[str, float]:
     if not isinstance(value, dict):
         return {}
     items = cast("dict[str, Any]", value).items()
+    # A boolean is an int to Python, but not a load.
     return {k: float(v) for k, v in items if isinstance(v, int | float) and not isinstance(v, bool)}
 
 

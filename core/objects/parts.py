@@ -110,6 +110,7 @@ def _pod(pod: Object) -> Views:
             None if controller else (frozenset(text_map(meta.get("labels")).items()), "deletionTimestamp" in meta),
             EVERY if spec.get("resourceClaims") or (spec.get("volumes") and _has_ephemeral(spec)) else None,
             _grouping(meta, spec),
+            # True, not EVERY: a view that stays equal makes no later change of the pod news.
             None if spec.get("schedulerName") in SCHEDULERS or spec.get("nodeName") else True,
         )
     )
@@ -143,6 +144,7 @@ def _job(_job: Object) -> Views:
 
 def _pod_group(group: Object) -> Views:
     meta = group["metadata"]
+    # The API server raises generation with each change of the spec (API conventions): no copy is kept.
     spec, phase = meta.get("generation"), section(group, "status").get("phase")
     of_job = any(each.get("controller") and each["kind"] == "Job" for each in meta.get("ownerReferences") or ())
     return meta["name"].startswith(_MADE) or None, spec, (spec, phase) if of_job else None

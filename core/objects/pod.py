@@ -57,6 +57,7 @@ def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None
                 return None, parse_time(condition.get("lastTransitionTime"))
             if told == "False":
                 return (condition.get("reason") or "", condition.get("message") or ""), 0.0
+            # Conditions are a map by type (API conventions), so no second one follows.
             break
     return _NEVER
 
@@ -210,6 +211,7 @@ class TemplateTable:
     def intern(self, spec: dict[str, Any]) -> PodTemplate:
         """Return the one template of this content. Raises QuantityError on a malformed request."""
         said = msgspec.json.encode(msgspec.convert(spec, _PodSpec))
+        # Most pods are found by their text as it is. Only a new one is decoded to drop its empty fields.
         template = self._as_said.get(said)
         if template is None:
             template = self._as_said[said] = self._of(_without_empty(said))
@@ -258,6 +260,7 @@ class TemplateTable:
 
 def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
     for source in (annotations, labels):
+        # An annotation hides a label even where it is not a boolean, and then counts as false.
         if PREEMPTABLE in source:
             return bool(parse_bool(source[PREEMPTABLE]))
     return True
@@ -278,6 +281,7 @@ def _priority(annotations: dict[str, str], pod_priority: int | None) -> int:
             value = int(text)
         except ValueError:
             value = _INT32
+        # int() takes underscores and blanks around a number, Go's strconv does not.
         if -_INT32 <= value < _INT32 and "_" not in text and text.strip() == text:
             return value
     return 1 if pod_priority is None else pod_priority

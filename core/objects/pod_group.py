@@ -63,6 +63,7 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
     for source in (annotations, labels):
         if PREEMPTABLE in source:
             return bool(parse_bool(source[PREEMPTABLE]))
+    # The opposite of a pod's own default (`pod.py`), as in Volcano.
     return False
 
 

@@ -134,13 +134,16 @@ def pod_request(spec: dict[str, Any]) -> Resource:
         if _is_sidecar(container):
             result.add(request)
             sidecars.add(request)
+            # While a sidecar starts, those before it run.
             request = sidecars
         else:
+            # An init container runs beside the sidecars that were started before it.
             request = request.clone().add(sidecars)
         peak.set_max_resource(request)
     result.set_max_resource(peak)
     _add_scalar(result, "pods", 1.0)
     _apply_pod_level(result, spec)
+    # After pod-level requests, which replace the sums of containers but not the overhead (PodRequests).
     if spec.get("overhead"):
         result.add(Resource.from_list(spec["overhead"]))
     return result
@@ -155,6 +158,7 @@ def _add_scalar(resource: Resource, name: str, value: float) -> None:
 def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
     """Replace the sums of cpu, memory and huge pages by pod-level requests (gate PodLevelResources)."""
     requests = section(section(spec, "resources"), "requests")
+    # Kubernetes takes no other resources at this level (SupportedPodLevelResources).
     supported = {n: q for n, q in requests.items() if n in ("cpu", "memory") or n.startswith("hugepages-")}
     if not supported:
         return
@@ -171,6 +175,7 @@ def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
 
 def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
     requests = _requests(container)
+    # An explicit 0 stays 0: only a missing request gets the default.
     cpu = float(quantity_of(requests["cpu"]).milli_value()) if "cpu" in requests else DEFAULT_MILLI_CPU
     memory = float(quantity_of(requests["memory"]).value()) if "memory" in requests else DEFAULT_MEMORY
     return cpu, memory
@@ -207,6 +212,7 @@ def _host_ports(spec: dict[str, Any]) -> tuple[tuple[str, str, int], ...]:
     sidecars = [c for c in spec.get("initContainers") or () if _is_sidecar(c)]
     for container in [*(spec.get("containers") or ()), *sidecars]:
         for port in container.get("ports") or ():
+            # With hostNetwork the API server sets hostPort to the container's port (`core/v1/defaults.go`).
             number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0) or 0
             if number > 0:
                 ports.append((port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", int(number)))

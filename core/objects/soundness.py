@@ -20,12 +20,14 @@ _PLAIN: Final = frozenset((bool, type(None)))
 def unsound(obj: dict[str, Any]) -> str:
     """Return why an object cannot be kept, after its path where it has one; "" for a sound object."""
     level: list[tuple[str, Any]] = [("", obj)]
+    # Level by level, without recursion: an object from outside cannot exhaust the stack.
     for _ in range(MOST_DEPTH):
         inside: list[tuple[str, Any]] = []
         for path, each in level:
             named = each.__class__ is dict
             for key, value in cast("Iterable[tuple[Any, Any]]", each.items() if named else enumerate(each)):
                 kind = value.__class__
+                # ASCII has no surrogates, and nearly all texts are ASCII: they cost no call.
                 problem = _text_problem(key) if named and not key.isascii() else ""
                 if kind is dict or kind is list:
                     inside.append((f"{path}.{key}" if named else f"{path}[{key}]", value))

@@ -12,6 +12,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.queue import AMOUNTS
 from pumice.core.quantity import quantity_of
 
+# Kubernetes' own tag has the capital P (`core/v1/types.go`, DaemonEndpoint).
 _DAEMONS: Final[Object] = {"kubeletEndpoint": {"Port": 0}}
 _SYSTEM: Final[Object] = dict.fromkeys(
     (
@@ -28,6 +29,7 @@ _SYSTEM: Final[Object] = dict.fromkeys(
     ),
     "",
 )
+# omitempty leaves out no struct, and an unset metav1.Time encodes to null.
 _TIMES: Final[Object] = {"lastHeartbeatTime": None, "lastTransitionTime": None}
 
 
