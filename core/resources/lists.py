@@ -45,6 +45,7 @@ def is_count_quota(name: str) -> bool:
 def is_scalar_resource_name(name: str) -> bool:
     """Return whether the name is an extended resource, huge pages, under kubernetes.io/ or attachable volumes."""
     return (
+        # Anywhere in the name: IsPrefixedNativeResource uses strings.Contains.
         _NATIVE_PREFIX in name
         or name.startswith(("hugepages-", "attachable-volumes-"))
         or is_extended_resource_name(name)
@@ -57,6 +58,7 @@ def is_extended_resource_name(name: str) -> bool:
     """
     if "/" not in name or _NATIVE_PREFIX in name or name.startswith(_QUOTA_PREFIX):
         return False
+    # A quota writes the name with `requests.` in front, and must be able to (IsExtendedResourceName).
     prefix, _, rest = f"{_QUOTA_PREFIX}{name}".partition("/")
     return (
         len(prefix) <= 253
@@ -92,6 +94,7 @@ def amounts_from_list(
 
 def milli_of(value: object) -> float:
     """Return a quantity (text, number or null) in milli-units, rounded up to a whole one."""
+    # Nearly all quantities are texts, and the same few: these are computed once.
     return _milli_of_text(value) if type(value) is str else float(quantity_of(value).milli_value())
 
 

@@ -43,9 +43,11 @@ class OrderedAmounts(Amounts):
         mine = self.scalars or NO_SCALARS
         theirs = other.scalars or NO_SCALARS
         if unset is INFINITY:
+            # A scalar that only the other has is infinite on this side, and so not less.
             return theirs.keys() <= mine.keys() and not any(
                 name in theirs and not amount < theirs[name] for name, amount in mine.items()
             )
+        # `not <` instead of `>=`: NaN is not less than any amount, as in Go.
         return not any(not amount < theirs.get(name, 0.0) for name, amount in mine.items())
 
     def less_equal(self, other: Amounts, unset: Unset) -> bool:

@@ -91,6 +91,7 @@ class Resource(PartlyOrdered):
             self.scalars = other.scalars.copy()
             return
         for name, amount in other.scalars.items():
+            # Not max() with 0: a negative amount of which self has none is taken, too.
             if name not in self.scalars or amount > self.scalars[name]:
                 self.scalars[name] = amount
 
