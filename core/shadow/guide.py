@@ -55,6 +55,7 @@ class GuidedSearch(NodeSearch):
         """
         self._group = None
         node, codes = super().choose()
+        # Where super() chose by `best_of`, the guide has been asked already.
         return node if self._group is not None else self._instead(node, self.idle), codes
 
     def best_of(self, group: BoolArray) -> int:
@@ -71,6 +72,7 @@ class GuidedSearch(NodeSearch):
         if node < 0 or wished < 0:
             return node
         if wished == node:
+            # An earlier try of the task in this session may have noted a difference.
             guide.choices.pop(self.task.uid, None)
             return node
         choice = self._compared(node, wished, group)

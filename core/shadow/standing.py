@@ -66,9 +66,11 @@ def differing(decisions: Iterable[Decision], result: CycleResult, guide: Guide |
     here: tuple[Decision, ...] = (*result.binds, *result.evicts)
     theirs, ours = ({deed_of(each): each for each in some} for some in (decisions, here))
     found: list[DeedDifference] = []
+    # A dictionary, not a set: the order must not depend on the hash seed.
     for deed in dict.fromkeys((*theirs, *ours)):
         made, mine = theirs.get(deed), ours.get(deed)
         choice = guide.choices.get(deed[1]) if guide is not None and deed[0] else None
+        # Both nodes are equally good: only the order of names told them apart.
         if choice is not None and choice.tie:
             choice = None
         if made is None or mine is None or made.node != mine.node or choice is not None:
@@ -83,6 +85,7 @@ def ties(decisions: Iterable[Decision], result: CycleResult, guide: Guide) -> in
     return sum(each.uid in guide.choices and guide.choices[each.uid].tie for each in made)
 
 
+# In Volcano's words about a pod that waits for its gang (`api/job_info.go`, TaskSchedulingReason).
 HELD: Final = re.compile(r" can possibly be assigned to (\S+), once ")
 ORIGIN: Final = ". Origin reason is "
 
