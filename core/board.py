@@ -137,6 +137,7 @@ def _by_hyper_node(view: View, specs: Sequence[NodeSpec]) -> list[tuple[str, ...
         return []
     paths = {name: tuple(each for each in reversed(tree.ancestors(name)) if each != TOP) for name in tree.domains}
     found: list[tuple[str, ...]] = [()] * len(specs)
+    # The wide domains first, so that a node keeps its narrowest one, written last.
     for name in sorted(tree.domains, key=lambda each: len(paths[each])):
         for row in tree.domains[name].rows.tolist():
             found[row] = paths[name]
@@ -189,6 +190,7 @@ class BoardReader:
         )
 
     def _newest_layout(self, view: View) -> BoardLayout:
+        # The id, too: another view may count the same versions.
         of = (id(view), layout_version(view))
         if self._layout is None or of != self._of:
             self._rows = in_name_order(view)
@@ -225,6 +227,7 @@ def _pods(view: View) -> dict[str, int]:
 
 def _jobs(view: View) -> dict[str, int]:
     jobs, rows = view.jobs, view.jobs.in_key_order()
+    # A PodGroup without a phase waits to be admitted, as a pending one does.
     phases = np.maximum(jobs.phase[rows][jobs.has_spec[rows]], PodGroupPhase.PENDING.value)
     counts: list[int] = np.bincount(phases, minlength=len(PodGroupPhase)).tolist()
     return {each.label: counts[each] for each in PodGroupPhase if counts[each]}

@@ -106,6 +106,7 @@ class Recorded:
         self._asked = 0
         self._left: dict[bytes, list[OutsideAnswer]] = {}
         known = answers or OutsideAnswers()
+        # `pop` takes from the end, so that reversed answers come out in the recorded order.
         for place, which in reversed(list(enumerate(known.which))):
             digest = known.questions[place * SIZE : (place + 1) * SIZE]
             self._left.setdefault(digest, []).append(known.distinct[which])

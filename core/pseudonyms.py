@@ -50,6 +50,7 @@ def written(place: Place) -> str:
 
 def _digits(number: int) -> str:
     found = ""
+    # All numbers are equally wide, so that texts sort as their numbers do.
     for _ in range(WIDTH):
         number, digit = divmod(number, len(DIGITS))
         found = DIGITS[digit] + found

@@ -328,6 +328,7 @@ def _wide(text: str, negative: bool, whole: str, fraction: str, suffix: _Suffix)
         exponent = NANO
         if format_ is QuantityFormat.BINARY_SI and amount > INT64_MAX * 10**9:
             amount, exponent = INT64_MAX, 0
+        # Go writes a binary amount below one as a decimal (`quantity.go`).
         if format_ is QuantityFormat.BINARY_SI and exponent == NANO and amount < 10**9:
             format_ = QuantityFormat.DECIMAL_SI
     return Quantity(-amount if negative else amount, exponent, format_, wide=True)
@@ -338,6 +339,7 @@ def _canonical(quantity: Quantity) -> str:
         return "0"
     if quantity.format is QuantityFormat.BINARY_SI:
         whole = _whole(quantity)
+        # Go writes binary amounts below 1024 without a suffix (CanonicalizeBytes).
         if whole is not None and abs(whole) >= 1024:
             return binary_text(whole)
         return decimal_text(quantity.unscaled, quantity.exponent, as_power=False)
