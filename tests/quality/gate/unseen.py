@@ -36,13 +36,11 @@ HIGH_NO_WORSE = ("wait.mean[class=high]", "<=", "base + 15%")
 GROUP = "volcano.sh/nodegroup-name"
 LENIENT: Plugin = {"name": "predicates", "arguments": {"predicate.TaintTolerationEnable": "false"}}
 NO_ORDER: Plugin = {"name": "priority", "enableJobOrder": False}
-ALL_OFF: Plugin = {
+NOTHING_TO_ORDER: Plugin = {
     "name": "drf",
     "enableJobOrder": False,
-    "enableQueueOrder": False,
     "enablePreemptable": False,
     "enableReclaimable": False,
-    "enableNamespaceOrder": False,
 }
 TAINTED = stated_node("node-0", taint="team")
 GROUPS: tuple[Plugin, ...] = (*SECOND, "nodegroup")
@@ -231,9 +229,9 @@ UNSEEN_HARMLESS = (
     ),
     Change("owners-noted", policy(PREEMPT, *QUEUES), policy(PREEMPT, *map(owned, QUEUES)), backlog(), WAITS),
     Change(
-        "a-plugin-that-is-all-off",
+        "a-plugin-that-has-nothing-to-order",
         policy(PREEMPT, *QUEUES),
-        policy(conf(second=(*SECOND, ALL_OFF)), *QUEUES),
+        policy(conf(second=(*SECOND, NOTHING_TO_ORDER)), *QUEUES),
         backlog(),
         WAITS,
     ),
