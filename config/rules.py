@@ -17,7 +17,7 @@ from pumice.config.errors import NewerVersionError
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The rules of new cycles."""
 
 FORMER: Final[dict[str, str]] = {
@@ -31,13 +31,30 @@ FORMER: Final[dict[str, str]] = {
     "claims-found-by-owner": "Quotas find a generated claim by its owner, not by what the pod's status says.",
     "kube-nominations-stay": "Kubernetes' own scheduler leaves a pod nominated where it can make no room any more.",
     "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
+    "namespace-selectors-stay": "A namespaceSelector that matches no labels (DoesNotExist, NotIn) reaches namespaces "
+    "that it does not select.",
 }
 """Rules that were taken from Volcano, or from Kubernetes, wrongly, and what they were."""
 
 CHANGED: Final[dict[int, frozenset[str]]] = {
     2: frozenset({"volumes-are-no-resource", "scores-count-pod-level", "reserve-without-filters", "gauges-kept-apart"}),
     3: frozenset({"resizes-are-ignored"}),
-    4: frozenset({"groups-list-tasks-once", "void-nominations-stay", *FORMER}),
+    4: frozenset(
+        {
+            "groups-list-tasks-once",
+            "void-nominations-stay",
+            "domains-of-a-tier-by-name",
+            "scorers-add-up-one-by-one",
+            "empty-reasons-are-counted",
+            "queues-name-no-device-classes",
+            "claims-in-flight-refuse-by-node",
+            "nominated-nodes-are-counted-anew",
+            "claims-found-by-owner",
+            "kube-nominations-stay",
+            "powers-as-python-has-them",
+        }
+    ),
+    5: frozenset({"namespace-selectors-stay"}),
 }
 """By version: the switches and former rules that were on until it. Every version from 2 to `VERSION` has a row, which
 never changes once it is in a release.

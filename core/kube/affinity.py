@@ -7,15 +7,15 @@ Source: kube-scheduler framework types (GetAffinityTerms), `interpodaffinity/plu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.core.kube.selectors import LabelSelector, SelectorError, label_selector
+from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
 from pumice.core.objects.metadata import section, text_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from pumice.core.kube.placed import Move, Placed
     from pumice.core.kube.rows import BoolArray, FloatArray
@@ -120,14 +120,25 @@ def namespace_labels(objects: Mapping[str, Mapping[str, Object]], namespace: str
     return text_map(section(known, "metadata").get("labels")) if known else _NO_LABELS
 
 
-def resolved(term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]]) -> AffinityTerm:
-    """Return the term of a pod to be placed, with the selected namespaces added to the named ones."""
+STAYS: Final = "namespace-selectors-stay"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
+
+
+def resolved(
+    term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]], fixes: Container[str] = ()
+) -> AffinityTerm:
+    """Return the term of a pod to be placed: its selector replaced by the namespaces that it selects.
+
+    Source: kube-scheduler `interpodaffinity/plugin.go` (mergeAffinityTermNamespacesIfNotEmpty).
+    """
     selector = term.namespace_selector
     # An empty selector means all namespaces, which `reach` says; an absent one adds none.
     if selector.empty or selector.nothing:
         return term
     found = (name for name in objects.get("Namespace", {}) if selector.matches(namespace_labels(objects, name)))
-    return replace(term, namespaces=term.namespaces.union(found))
+    namespaces = term.namespaces.union(found)
+    # A selector of DoesNotExist or NotIn matches no labels too, so if it stayed, `reach` would mean all namespaces.
+    return replace(term, namespaces=namespaces, namespace_selector=selector if STAYS in fixes else NOTHING)
 
 
 def fixed_label(term: AffinityTerm) -> tuple[tuple[str, str], ...]:

@@ -26,6 +26,7 @@ CYCLES: Final = {
     "locks": (1, 28),
     "morning": (1, 16),
     "preemption": (1, 15),
+    "reach": (1, 10),
     "stock": (1, 9),
     "topology": (1, 6),
     "urgent": (1, 16),

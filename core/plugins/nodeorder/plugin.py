@@ -126,7 +126,7 @@ class PodAffinityScorer(ReadsLabelsInPlay):
             terms = terms_of(task.template, task.namespace).preferred
         except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
             return []
-        return [resolved(term, session.objects) for term in terms]
+        return [resolved(term, session.objects, session.config.pumice.fix) for term in terms]
 
 
 # --- NodeResourcesFit with the strategies LeastAllocated and MostAllocated over cpu and memory

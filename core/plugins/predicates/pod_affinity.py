@@ -68,7 +68,8 @@ def own_terms(session: Session, placed: Placed, task: Task, terms: PodTerms) -> 
     """Return the task's terms as questions about the pods that are placed."""
     if not terms.affinity and not terms.anti:
         return NO_TERMS
-    affinity, anti = ([resolved(term, session.objects) for term in kind] for kind in (terms.affinity, terms.anti))
+    objects, fixes = session.objects, session.config.pumice.fix
+    affinity, anti = ([resolved(term, objects, fixes) for term in kind] for kind in (terms.affinity, terms.anti))
     nodes, pods = session.nodes, pod_index(placed)
     return OwnTerms(
         affinity=tuple([(term, label_column(nodes, term.key)) for term in affinity]),

@@ -47,15 +47,13 @@ def means(term: Object, holder: str, pod: Object, namespace_labels: dict[str, st
 
 
 def own_means(cluster: Cluster, term: Object, owner: Object, pod: Object) -> bool:
-    """What it means for a term of the pod to be placed.
-
-    Namespaces known to match count, and those that match without any labels.
-    """
+    """What it means for a term of the pod to be placed: the selector of namespaces counts for those that are known."""
     home, namespace = owner["metadata"]["namespace"], pod["metadata"]["namespace"]
-    known = means(term, home, pod, {})
-    if namespace in cluster.namespaces and term.get("namespaceSelector"):
-        known = known or means(term, home, pod, cluster.namespaces[namespace])
-    return known
+    if not term.get("namespaceSelector"):  # none, or the one that selects all
+        return means(term, home, pod, {})
+    if namespace in cluster.namespaces:
+        return means(term, home, pod, cluster.namespaces[namespace])
+    return means({**term, "namespaceSelector": None, "namespaces": term.get("namespaces") or [""]}, home, pod, {})
 
 
 def terms(pod: Object, kind: str, when: str = REQUIRED) -> list[Object]:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.core.kube.affinity import STAYS
 from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder.plugin import PodAffinityScorer
@@ -16,6 +18,7 @@ from pumice.core.plugins.predicates.topology_spread import TopologySpreadFilter
 from pumice.core.session.reasons import FitFailure
 from pumice.core.state.view import View
 from tests.core.kube import slow_pods
+from tests.core.kube.clusters import expression
 from tests.core.kube.crowds import crowds
 from tests.core.kube.sessions import opened, put, scores, session_over, take, task_named, texts
 from tests.core.kube.slow_pods import Cluster
@@ -228,6 +231,22 @@ def test_a_pod_with_preferences_alone_makes_no_list_of_those_who_mind() -> None:
     session = opened(*zones("a"), pod("r", node="n0", affinity=liking), hermit("h"), web())
     put(session, task_named(session, "default/h"), 0)
     assert reasons(session, PodAffinityFilter) == [""]
+
+
+@pytest.mark.parametrize(("fix", "first"), [((), ""), ((STAYS,), slow_pods.TOGETHER)])
+@pytest.mark.parametrize("selector", [("team", "DoesNotExist", None), ("team", "NotIn", ["x"])])
+def test_selector_that_matches_no_labels_reaches_selected_namespaces_only(
+    fix: tuple[str, ...], first: str, selector: tuple[str, str, list[str] | None]
+) -> None:
+    others = {"matchExpressions": [expression(*selector)]}
+    term = {"topologyKey": "zone", "namespaceSelector": others, "labelSelector": {"matchLabels": {"app": "web"}}}
+    known = namespace_objects({"default": {"team": "x"}, "other": {}})
+    placed = [running("r", "n0", "web"), running("s", "n1", "web")]
+    placed[1]["metadata"]["namespace"] = "other"
+    new = web(affinity={"podAntiAffinity": {slow_pods.REQUIRED: [term]}})
+    session = opened(*zones("a", "b"), *placed, new, *known)
+    session.config.pumice = msgspec.structs.replace(session.config.pumice, fix=fix)  # type: ignore[misc]
+    assert reasons(session, PodAffinityFilter) == [first, slow_pods.TOGETHER]
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", ["", ""]), ("Ignore", [slow_pods.SKEWED, ""])])
