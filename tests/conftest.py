@@ -14,7 +14,7 @@ from types import TracebackType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pumice.core.state import calm_jobs, kept
+from pumice.core.state import calm_jobs, kept_columns
 
 # A busy machine is no reason to fail, and a build that fails must fail again when it is repeated.
 # Some examples of what has no number of its own: others come with every run that is no build, and `nox -s properties`
@@ -36,7 +36,7 @@ SLOW_TIMEOUT_S = 600
 
 def pytest_configure() -> None:
     """Decide as on large clusters: on small ones all columns are copied for each session, and all jobs looked at."""
-    kept.is_whole_cheaper = lambda stale, count: False
+    kept_columns.is_whole_cheaper = lambda stale, count: False
     calm_jobs.are_many = lambda jobs: True
 
 

@@ -268,7 +268,7 @@ class ApiServer(Actor[commands.ApiRequest, replies.ApiReply]):
         """Answer the requests of a durable batch."""
         for item, answer in zip(batch.requests, batch.answers, strict=True):
             item.reply(answer)
-        # Watchers after the askers, and both after the disk: nobody may act on a change that a power cut could undo.
+        # Watchers after the askers, and both after the disk: no client may act on a change that a power cut could undo.
         if batch.revision:
             self._publish(batch.revision)
 

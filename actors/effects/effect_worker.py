@@ -80,7 +80,7 @@ class EffectPorts(TypedDict):
 class EffectWorker(Actor[M, Done]):
     """Carries out orders of one kind."""
 
-    # An order is a batch of pods already: more of them at once would keep the first outcomes waiting for the last.
+    # An order is a batch of pods already: a larger batch would keep the first outcomes waiting for the last.
     cap = 8
     redeliver = True
 

@@ -104,7 +104,7 @@ class ConfigMachine(Machine):
             return ()
         text = text_of(found)
         said = hashlib.sha256(f"{text}".encode()).hexdigest()
-        # A change of labels or annotations is no new configuration, and would reload it.
+        # A change of labels or annotations does not change the configuration, so it must not reload it.
         if said == self._said:
             return ()
         self._said = said

@@ -258,7 +258,7 @@ class System(Wiring):
 
 
 def _differ(told: ConfigLoaded, known: ConfigLoaded) -> bool:
-    # Journals of earlier versions do not say it: unknown is no difference.
+    # Journals of earlier versions do not say it: unknown does not count as a difference.
     if known.default_duration_s is not None and told.default_duration_s != known.default_duration_s:
         return True
     return (told.digest, told.plugins) != (known.digest, known.plugins)

@@ -30,7 +30,7 @@ def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict
             values[name] = value
             continue
         number = parse_bool(value if cut else "true") if kind is bool else _whole(value)
-        # Go's `flag` writes what the parser returned, even beside an error: a zero for a text that is no number
+        # Go's `flag` writes what the parser returned, even beside an error: a zero for a text that is not a number
         values[name] = number if number is not None else kind(0)
         if number is None:
             break

@@ -4,7 +4,7 @@
 On a full cluster most jobs run, and their status says so. The close of a session looks at all others. A job is calm if
 no task of it waits for a place, its PodGroup says how many tasks run or have ended, its phase follows from these, and
 the gang plugin has said that it is ready. All of that follows from the job's own row, so a kept row stays calm until
-the row changes (core/state/kept.py).
+the row changes (core/state/kept_columns.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pumice.core.life.pod_group import AFTER_FINDING, finding
 from pumice.core.life.task import COMPLETED_STATUSES, SCHEDULED_STATUSES, TaskStatus
 
 if TYPE_CHECKING:
-    from pumice.core.state.kept import Arrays
+    from pumice.core.state.kept_columns import Arrays
 
 RUNNING: Final[int] = TaskStatus.RUNNING
 SUCCEEDED, FAILED = TaskStatus.SUCCEEDED, TaskStatus.FAILED

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod_group import PodGroupSpec
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.state.dimensions import Dimensions
-    from pumice.core.state.kept import Arrays
+    from pumice.core.state.kept_columns import Arrays
 
 NO_QUEUE = NO_PHASE = NO_ROW = -1
 PENDING, SUCCEEDED, FAILED = TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
@@ -136,7 +136,7 @@ class JobTable:
     def __init__(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
         self.rows = Rows()
-        self.changed: set[int] = set()  # see core/state/kept.py
+        self.changed: set[int] = set()  # see core/state/kept_columns.py
         self.epoch = 0
         self.by_key: dict[str, Job] = {}
         self.handles: list[Job | None] = []

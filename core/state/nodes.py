@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod_template import PodTemplate
     from pumice.core.resources import Resource
     from pumice.core.state.dimensions import Dimensions
-    from pumice.core.state.kept import Arrays
+    from pumice.core.state.kept_columns import Arrays
 
 RELEASING = TaskStatus.RELEASING
 
@@ -49,7 +49,7 @@ class NodeTable:
 
     def __init__(self, dimensions: Dimensions) -> None:
         self.dimensions = dimensions
-        self.changed: set[int] = set()  # see core/state/kept.py
+        self.changed: set[int] = set()  # see core/state/kept_columns.py
         self.row: dict[str, int] = {}
         self.specs: list[NodeSpec] = []
         self.sorted = True

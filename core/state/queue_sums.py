@@ -18,7 +18,7 @@ from pumice.core.life.task import ALLOCATED_STATUSES
 
 if TYPE_CHECKING:
     from pumice.core.state.dimensions import FloatArray
-    from pumice.core.state.kept import Arrays
+    from pumice.core.state.kept_columns import Arrays
 
 LARGEST: Final = 2.0**53
 MANY: Final = 64

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.core.state.derived import DerivedColumns
     from pumice.core.state.dimensions import Dimensions
     from pumice.core.state.jobs import Job
-    from pumice.core.state.kept import Lease
+    from pumice.core.state.kept_columns import Lease
 
 # --- Assumed pods
 

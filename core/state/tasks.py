@@ -12,7 +12,7 @@ from pumice.core.state.dimensions import Rows, grown, integers
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
-    from pumice.core.state.kept import Arrays
+    from pumice.core.state.kept_columns import Arrays
 
 NOWHERE = -1
 
@@ -31,7 +31,7 @@ class TaskTable:
 
     def __init__(self) -> None:
         self.rows = Rows()
-        self.changed: set[int] = set()  # see core/state/kept.py
+        self.changed: set[int] = set()  # see core/state/kept_columns.py
         self.ended_rows: dict[int, int] = {}
         self.retired = 0
         self.by_key: dict[str, Task] = {}

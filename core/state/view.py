@@ -22,7 +22,7 @@ from pumice.core.objects.pod import Task, is_strange, read_state, read_task
 from pumice.core.objects.pod_template import counted_spec
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.state.derived import Keeper, Material
-from pumice.core.state.kept import Copies, KeptColumns, Lease, copied
+from pumice.core.state.kept_columns import Copies, KeptColumns, Lease, copied
 from pumice.core.state.snapshot import JobColumns, NodeColumns, Snapshot, TaskColumns
 from pumice.core.state.sources import LIMITS, NAMES
 from pumice.core.state.tables import Touched, ViewTables
@@ -460,8 +460,8 @@ class View(ViewTables):
     def snapshot(self, volumes: VolumeRules = USUAL, *, kept: bool = False, checks: bool = False) -> Snapshot:
         """Return copies of the columns beside the shared specs; later events do not show in it. `volumes`: how they
         count.
-        `kept`: the copies are brought up to date from those of an earlier session (core/state/kept.py), and may be
-        read until the second `kept` snapshot after this one; `checks`: compare them with copies.
+        `kept`: the copies are brought up to date from those of an earlier session (core/state/kept_columns.py), and may
+        be read until the second `kept` snapshot after this one; `checks`: compare them with copies.
         """
         self.count_volumes(volumes)
         # Before columns are copied: claims that came or changed since count from this snapshot on.

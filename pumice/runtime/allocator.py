@@ -48,7 +48,7 @@ def live_long() -> bool:
 
 async def give_back() -> None:
     """Give the system the free pages in the midst of the heap, each minute of the real clock, until it is cancelled."""
-    # Only glibc has it: elsewhere (macOS, musl) this task ends at once.
+    # Only glibc has it: elsewhere (macOS, musl) this task ends immediately.
     trim = _function("malloc_trim")
     while trim:
         await anyio.sleep(EACH_S)

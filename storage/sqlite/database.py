@@ -308,7 +308,7 @@ class Database:
             self._sampler.adopt(proposal)
             self._newest = proposal
         self._head = Head(sequence, previous, head.cut, head.cut_hash, sequence)
-        # After the write: to write to a file that was removed is no error for SQLite or the system.
+        # After the write: neither SQLite nor the system reports an error when a removed file is written to.
         await self.confirm()
         self._note()
 
@@ -334,7 +334,7 @@ class Database:
             if len(statements) == 1:
                 await self._rows(*statements[0])
             elif statements:
-                # The lock to write at once: a transaction that begins by reading may be refused in its midst.
+                # Take the write lock now: a transaction that begins by reading may be refused halfway.
                 await self._rows("BEGIN IMMEDIATE")
                 for statement in statements:
                     await self._rows(*statement)

@@ -124,7 +124,7 @@ class JournalLock:
             raise
 
     def _take(self) -> int:
-        # From the look to the entry: two threads that open one journal at once would both find it free.
+        # Held from the look to the entry: two threads that open one journal at the same time would both find it free.
         with _registering:
             if self._journal.exists():
                 self._claim(self._journal.stat())

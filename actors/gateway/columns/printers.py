@@ -97,7 +97,7 @@ def _cell(column_type: str, path: str, obj: Object, now: float, effort: Effort) 
 
 
 def _numeric(value: object) -> bool:
-    # In Python a boolean is an integer; in JSON it is no number.
+    # In Python a boolean is an integer; in JSON it is not a number.
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -69,7 +69,7 @@ async def _follow(
     ring = site.hub.ring("Pod")
     before, count = known
     while True:
-        # Before the pod is read: a change in between ends the wait below at once.
+        # Before the pod is read: a change in between ends the wait below immediately.
         seen = ring.end
         try:
             pod = await site.get("Pod", target.namespace, target.name)

@@ -225,7 +225,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
         until, number, nominated = anyio.current_time() + LOOKS_S, self._observed.newest + 1, cycle.nominated()
         best, revision = shadow.beside(number, cycle.decided, nominated), self._revision
         while best.same < best.decisions and place < len(cycle.before):
-            # Out of time: all the rest is stored at once and compared one last time.
+            # Out of time: all the rest is stored in one go and compared one last time.
             following = cycle.following(place) if anyio.current_time() < until else len(cycle.before)
             await self._reflect(cycle.before[place:following], 0)
             place = following

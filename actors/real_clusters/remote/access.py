@@ -143,7 +143,7 @@ class FromPlugin:
         plugin = self._plugin
         environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": json.dumps(self._told())}
         try:
-            # No terminal (DEVNULL): a plugin fails at once instead of waiting for a password that nobody types.
+            # No terminal (DEVNULL): a plugin fails immediately instead of waiting for a password that no one types.
             with anyio.fail_after(PATIENCE_S):
                 done = await anyio.run_process(
                     [plugin.command, *plugin.args], stdin=DEVNULL, env=environment, check=False

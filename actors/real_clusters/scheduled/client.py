@@ -161,7 +161,7 @@ class ClusterClient(RemoteApi):
                 try:
                     return await self._answer(path, None, call, ANSWER_S)
                 except RemoteError as error:
-                    # A refused request (4xx) is refused again however often it is sent; code 0 is no answer at all.
+                    # A refused request (4xx) is refused again each time; code 0 means that no answer came.
                     if error.code and error.code != TOO_MANY and error.code < INTERNAL:
                         raise
                     problem = error

@@ -158,7 +158,7 @@ class ClusterEffects:
         except RemoteError as error:
             if error.code != CONFLICT:
                 raise
-        # The reporter tries again at once, and needs the version that won.
+        # The reporter tries again immediately, and needs the version that won.
         await self.read(request.kind, request.namespace, request.name)
         return _changed(request, await self._revision(request, revision))
 

@@ -83,7 +83,7 @@ class Deletion:
         """Mark a namespace, which is emptied later; an empty one is removed immediately."""
         if not self._held(key, namespace):
             return self.delete(key, namespace, None, moment)
-        # marked at once: while it waits to be emptied it takes no new objects (NamespaceLifecycle)
+        # marked immediately: while it waits to be emptied it takes no new objects (NamespaceLifecycle)
         self._mark(key, namespace, 0, moment)
         return self._blob(key)
 

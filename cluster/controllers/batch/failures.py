@@ -69,7 +69,7 @@ def _matched(rule: Object, pod: Object, number: int) -> str:
     who, by = f"{meta['namespace']}/{meta['name']}", f"matching {rule.get('action')} rule at index {number}"
     codes = section(rule, "onExitCodes")
     for name, code in _exit_codes(status) if codes else ():
-        # Exit code 0 never matches, not even `NotIn`: a container that succeeded is no failure.
+        # Exit code 0 never matches, not even `NotIn`: a container that succeeded has not failed.
         if codes.get("containerName") in (None, name) and code and _holds(codes, code):
             return f"Container {name} for pod {who} failed with exit code {code} {by}"
     for wanted in rule.get("onPodConditions") or ():

@@ -269,7 +269,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
     def _fitting(self, asked: CardRequest) -> BoolArray:
         memory, allowed = self._memory_asked(asked)
         chips = self.chips
-        # The rule of `takes`, for the chips of all nodes at once.
+        # The rule of `takes`, for the chips of all nodes in one call.
         usable = (chips.count > self.sharers) & (chips.memory - self.memory >= memory[:, None])
         usable &= (chips.cores >= self.cores) & ((chips.cores == 0) | (self.cores != chips.cores)) & chips.there
         found: BoolArray = allowed & (np.count_nonzero(usable, axis=1) >= asked.cards)

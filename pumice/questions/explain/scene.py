@@ -124,8 +124,8 @@ def pods_of(view: View, kind: str, name: str, jobs: list[str]) -> list[str]:
 
 
 def made_for(job: Job) -> str:
-    """Return the owner of a PodGroup; the PodGroup itself without one. Its name is no help: in a redacted journal the
-    names of both are other pseudonyms.
+    """Return the owner of a PodGroup; the PodGroup itself without one. Its name does not help: in a redacted journal
+    the names of both are other pseudonyms.
     """
     return job.key if job.spec is None else owner_of(job.spec.pod_group)
 
