@@ -117,7 +117,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         """Reserve the cards that a pod uses for its rules, where cards are not cut."""
         if not self._sliced[row]:
             count = len(self.cards.cards[row])
-            used = [card for card in range(count) if task.uid in self._users_of(row, card)]
+            used = [card for card in range(count) if task.uid in self._users.get((row, card), ())]
             self._changes[row] += 1
             self.reserved.enter(row, task, used)
 
