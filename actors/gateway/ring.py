@@ -85,6 +85,21 @@ def event_line(type_: str, obj: object) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (type_.encode(), encode(obj))
 
 
+class JoinedLines:
+    """The events of entries as watchers of everything see them, joined once for all watchers at one position."""
+
+    def __init__(self) -> None:
+        self._newest: tuple[int, int, bytes] = (-1, -1, b"")
+
+    def of(self, position: int, entries: list[RingEntry]) -> bytes:
+        """Return the bytes of entries that were read from a position on."""
+        key = (position, len(entries))
+        # Hundreds of watchers wake at one position: the first joins the bytes for all of them.
+        if self._newest[:2] != key:
+            self._newest = (*key, b"".join([entry.line() for entry in entries]))
+        return self._newest[2]
+
+
 class Ring:
     """Entries by position, counted from the beginning of the gateway. `oldest`: a watch can begin from it on."""
 
@@ -97,7 +112,7 @@ class Ring:
         self._entries: list[RingEntry] = []
         self._parts: WeakValueDictionary[str, RingPart] = WeakValueDictionary()
         self._touched: set[str] = set()
-        self._chunk: tuple[int, int, bytes] = (-1, -1, b"")
+        self.lines = JoinedLines()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -157,13 +172,16 @@ class Ring:
         for part in self._parts.values():
             part.reset(self.end)
 
-    def publish(self) -> None:
-        """Wake the waiters for the appended changes."""
+    def publish(self) -> int:
+        """Wake the waiters for the appended changes, and return their number."""
+        woken = self.news.waiting
         self.news.raise_to(self.end)
         for namespace in self._touched:
             if (part := self._parts.get(namespace)) is not None:
+                woken += part.news.waiting
                 part.publish()
         self._touched.clear()
+        return woken
 
     def position(self, revision: int) -> int | None:
         """Return the position of the first entry newer than a revision; None when the ring no longer reaches back so
@@ -189,16 +207,6 @@ class Ring:
         found = _a_chunk(self._entries[start : start + MOST])
         return found, position + len(found)
 
-    def lines(self, position: int, entries: list[RingEntry]) -> bytes:
-        """Return the events of entries from `read`, as watchers of everything see them: joined once for all at one
-        position.
-        """
-        key = (position, len(entries))
-        # Hundreds of watchers wake at one position: the first joins the bytes for all of them.
-        if self._chunk[:2] != key:
-            self._chunk = (*key, b"".join([entry.line() for entry in entries]))
-        return self._chunk[2]
-
 
 class RingPart:
     """The entries of a ring in one namespace, for its watchers: a change elsewhere wakes none of them, and entries of
@@ -209,6 +217,7 @@ class RingPart:
 
     def __init__(self, ring: Ring) -> None:
         self.news = LevelSignal()
+        self.lines = JoinedLines()
         self._ring = ring
         self._gone = 0
         self._positions: list[int] = []

@@ -13,6 +13,11 @@ class LevelSignal:
         self.value = value
         self._waited_for: dict[int, anyio.Event] = {}
 
+    @property
+    def waiting(self) -> int:
+        """Return the number of waiters, all of whom the next value wakes."""
+        return sum([event.statistics().tasks_waiting for event in self._waited_for.values()])
+
     def raise_to(self, value: int) -> None:
         """Raise the level and wake its waiters; a lower value changes nothing."""
         if value <= self.value:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 FOREVER = float("inf")
 TOLD = 500
 """Changes that machines hear at a stretch: a list of all pods would hold up all other actors for a while."""
+FREE_LOOKS = 10
+"""Looks without a rest after a quiet time."""
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,8 @@ log = logging.getLogger(__name__)
 class Reconciler(Actor[Poke, Done]):
     """Runs machines, each in its turn, on one watch of all their kinds.
 
-    `waits_for`: kinds; an object of one of them must have existed before any other kind is looked at.
+    `waits_for`: kinds; an object of one of them must have existed before any other kind is looked at. `rest_s`: the
+    least time between two looks once they come one after the other, so that changes gather; a few are free.
     """
 
     def __init__(
@@ -57,9 +60,11 @@ class Reconciler(Actor[Poke, Done]):
         api: ApiPort,
         machines: Sequence[Machine],
         waits_for: Sequence[str] = (),
+        rest_s: float = 0.0,
     ) -> None:
         super().__init__(name, mailbox, context)
         self._waits_for = waits_for
+        self._rest_s, self._rested_until = rest_s, -FOREVER
         self._turns = Turns(machines)
         self._api = api
         self._objects = context.objects
@@ -93,6 +98,15 @@ class Reconciler(Actor[Poke, Done]):
                     self._turns.tell(told, self._objects.unpack, self._watcher.revision)
                 await self._work()
                 self._watcher.done(changes)
+            if self._rest_s:
+                await self._rest()
+
+    async def _rest(self) -> None:
+        # A chain of a few looks, as from a Deployment to its pods, is not held up; a stream of changes is.
+        now = self._alarm.now()
+        self._rested_until = max(self._rested_until, now - FREE_LOOKS * self._rest_s) + self._rest_s
+        if self._rested_until > now:
+            await anyio.sleep(self._rested_until - now)
 
     async def _first(self) -> None:
         """Wait until an object of an awaited kind exists; then list all objects of the other kinds, too."""

@@ -145,7 +145,7 @@ class Stream:
     # --- what changes
 
     async def _follow(self, position: int) -> None:
-        self._read = position
+        self._read, sent = position, False
         while True:
             found = self._source.read(self._read)
             if found is None:
@@ -153,11 +153,12 @@ class Stream:
             entries, after = found
             if not entries:
                 await self._idle(after)
-            elif chunk := self._chunk(self._read, entries):
-                await self._exchange.chunk(chunk)
-            else:
+            # Only here: one that has sent all sleeps anyway, and hundreds would have a turn each for nothing.
+            elif sent:
                 await lowlevel.checkpoint()
-            self._read = after
+            if chunk := self._chunk(self._read, entries):
+                await self._exchange.part(chunk)
+            self._read, sent = after, bool(entries)
 
     async def _idle(self, position: int) -> None:
         """Wait for news of the watched kind; from time to time a bookmark tells how far the other kinds have come."""
@@ -173,11 +174,13 @@ class Stream:
         return found is None or bool(found[0])
 
     def _chunk(self, position: int, entries: list[RingEntry]) -> bytes:
+        if not entries:
+            return b""
         if entries[0].revision <= self._after:  # the client has it from wherever it got its revision
             return b"".join([self._seen(entry) for entry in entries if entry.revision > self._after])
-        # The most common watch: all such watches of a kind share bytes that were joined once.
-        if self._write.plain and self._selected.everything and not self._selected.namespace:
-            return self._ring.lines(position, entries)
+        # The most common watch: all such watches of a kind, or of a namespace, share bytes that were joined once.
+        if self._write.plain and self._selected.everything:
+            return self._source.lines.of(position, entries)
         return b"".join([self._seen(entry) for entry in entries])
 
     def _seen(self, entry: RingEntry) -> bytes:

@@ -151,8 +151,12 @@ class Exchange:
         """Send a chunk, and wait while the client does not read. Without the checkpoint a client that reads fast, or
         has left, would keep all others from their turn.
         """
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        await self.part(data)
         await lowlevel.checkpoint()
+
+    async def part(self, data: bytes) -> None:
+        """Send a chunk, for a caller that gives others their turn itself."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:
         """End the answer after the last chunk."""

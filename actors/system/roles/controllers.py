@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.actors.reconcilers.config_watcher import ConfigWatcher
 from pumice.actors.reconcilers.job_controller import JobController
+from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.runtime.reconciler import Reconciler
 from pumice.actors.system import ports
 from pumice.actors.system.settings import controlling, playing, running_nodes, serving
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
     Machines = Callable[[Wiring], Sequence[Machine]]
 
+REST_S: Final = 0.05
+"""A client that creates pods one by one waits for what is done about each: Events about many are written together."""
+
 
 def _config_watcher(wiring: Wiring, name: str) -> ConfigWatcher:
     followed = wiring.settings.followed
@@ -47,13 +51,19 @@ def _controller(
     crashes: bool = True,
     box: str = "controllers",
     waits_for: Callable[[SystemSettings], Sequence[str]] = lambda _: (),
+    gathers: bool = False,
 ) -> Role:
-    """Return a shell around machines; `waits_for`: see `Reconciler`."""
+    """Return a shell around machines; `waits_for`: see `Reconciler`. `gathers`: on the real clock it rests
+    between looks.
+    """
 
     def build(wiring: Wiring, name: str) -> Reconciler:
         # Read when the actor is built: the settings are those of this system, and roles are made once for all.
         first = waits_for(wiring.settings)
-        return Reconciler(*wiring.own(name), **wiring.ports(name), machines=machines(wiring), waits_for=first)
+        # On virtual time a rest would move the clock, and nothing comes meanwhile.
+        rest_s = REST_S if gathers and not isinstance(wiring.context.clock, VirtualClock) else 0.0
+        given, own = wiring.ports(name), wiring.own(name)
+        return Reconciler(*own, **given, machines=machines(wiring), waits_for=first, rest_s=rest_s)
 
     more: dict[str, Any] = {"crashes": (name,)} if crashes else {}
     return Role(
@@ -69,7 +79,13 @@ def _controller(
 
 
 def _host_of(
-    name: str, group: MachineGroup, wanted: Callable[[SystemSettings], bool], *, crashes: bool = True, **more: str
+    name: str,
+    group: MachineGroup,
+    wanted: Callable[[SystemSettings], bool],
+    *,
+    crashes: bool = True,
+    gathers: bool = False,
+    **more: str,
 ) -> Role:
     """Return an actor that hosts a group of the roster."""
     return _controller(
@@ -77,6 +93,7 @@ def _host_of(
         lambda wiring: group.machines(wiring.surroundings),
         wanted,
         crashes=crashes,
+        gathers=gathers,
         waits_for=lambda _: group.waits_for,
         **more,
     )
@@ -122,6 +139,7 @@ WORKLOAD_CONTROLLER: Final = _controller(
     ],
     playing,
     crashes=False,
+    gathers=True,
     waits_for=lambda settings: (*roster.WORKLOADS.waits_for, *UNSERVED, *_left(settings), POD_OF_OTHERS),
 )
 CONFIG_WATCHER: Final = Role(
@@ -139,5 +157,6 @@ POD_EVENTS: Final = _host_of(
     roster.SERVED,
     lambda settings: serving(settings) and playing(settings),
     crashes=False,
+    gathers=True,
     box="node agents",
 )

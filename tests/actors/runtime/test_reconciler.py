@@ -276,3 +276,25 @@ async def test_agents_and_controllers_bring_a_cluster_to_its_end() -> None:
             tasks.cancel_scope.cancel()
         for mailbox in mailboxes:
             mailbox.abort()
+
+
+@pytest.mark.trio
+async def test_a_stream_of_changes_gathers_between_two_looks(autojump_clock: object) -> None:
+    async with running(Bench(clock=VirtualClock())) as bench:
+        machine, mailbox = Counter(), port(bench, "counter")
+        async with anyio.create_task_group() as tasks:
+            rests = Reconciler("counter", mailbox, bench.context, api=bench.api, machines=[machine], rest_s=0.1)
+            tasks.start_soon(rests.run)
+            for number in range(4):  # a few looks are free
+                await bench.api.ask(create(node(f"early{number}")))
+                await anyio.sleep(0.01)
+                assert machine.seen[-1] == (f"early{number}", False)
+            before = machine.steps
+            for number in range(200):
+                await bench.api.ask(create(node(f"n{number:03}")))
+                await anyio.sleep(0.01)
+            assert machine.steps - before < 80, "at most ten a second, and ten at once"
+            await bench.context.activity.wait_idle()
+            assert machine.seen[-1] == ("n199", False)
+            mailbox.close()
+        mailbox.abort()

@@ -119,14 +119,14 @@ async def test_a_watch_ends_when_its_time_is_up() -> None:
 
 async def test_a_bookmark_passes_over_nothing_that_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that goes on from it would never see that."""
-    send = Exchange.chunk
+    send = Exchange.part
 
     async def stuck(self: Exchange, data: bytes) -> None:
         if b'"ADDED"' in data:
             await anyio.sleep_forever()
         await send(self, data)
 
-    monkeypatch.setattr(Exchange, "chunk", stuck)
+    monkeypatch.setattr(Exchange, "part", stuck)
     async with serving() as web:
         query = f"watch=true&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion={await revision(web)}"
         async with web.watching(f"{PODS}?{query}") as events:
