@@ -87,6 +87,16 @@ class Hub:
             ring = self._rings[kind] = Ring(self._start, self._ring_events)
         return ring
 
+    def known(self, kind: str, namespace: str, name: str) -> bytes | None:
+        """Return the bytes of an object; None for one that it has not seen."""
+        return self._known.get(kind, {}).get((namespace, name))
+
+    def forget(self) -> None:
+        """Forget all changes, as a server that has just started: watches from before begin with 410."""
+        self._start = self.revision.value
+        for ring in self._rings.values():
+            ring.reset(self._start)
+
     async def newest(self) -> int:
         """Return the newest revision that has been published."""
         reply = await ask_again(self._api, ReadRevision())

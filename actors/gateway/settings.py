@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pumice.actors.errors import ListenError
 from pumice.actors.gateway.advice import Adviser
+from pumice.cluster.faults.rules import FaultProfile
 
 MIB = 1024 * 1024
 REVISIONS_PER_S = 10_000
@@ -22,7 +23,7 @@ class GatewaySettings:
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
     long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: no client
-    may write.
+    may write. `faults`: the profile that is in force from the beginning.
     """
 
     listener: socket.socket
@@ -38,6 +39,7 @@ class GatewaySettings:
     question_limit: int = 2
     question_s: float = 120.0
     reads_only: bool = False
+    faults: FaultProfile = field(default_factory=FaultProfile)
 
     @property
     def address(self) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from pumice.config.input_file import read_bytes
 from pumice.config.settings import ProcessSettings
 from pumice.core.objects.metadata import Object
 from pumice.runtime.certificates import demand_pair
+from pumice.runtime.client_faults import client_faults
 from pumice.runtime.tokens import token_given
 from pumice.yaml_text import dump_yaml
 
@@ -69,6 +70,7 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     port is taken.
     """
     if settings.http is None:
+        client_faults(settings.faults, served=False)
         _nothing_for_http(settings)
         return None
     host, _, port = settings.http.rpartition(":")
@@ -88,7 +90,10 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     from pumice.questions.adviser.answers import answer  # noqa: PLC0415 - a tenth of a start
 
     adviser = partial(answer, settings.db, settings.plugins_dir)
-    return GatewaySettings(listen(host, int(port)), token=token, certificate=certificate, key=key, adviser=adviser)
+    faults = client_faults(settings.faults, served=True)
+    return GatewaySettings(
+        listen(host, int(port)), token=token, certificate=certificate, key=key, adviser=adviser, faults=faults
+    )
 
 
 def _nothing_for_http(settings: ProcessSettings) -> None:
