@@ -3,8 +3,8 @@
 
 Owns: the connections, the rings of what changed lately, the listings that are read in pages.
 Accepts: `Poke`.
-Sends: asks the api, the recorder when a client meets a fault, for a reader of metrics the session runner (if there is one) and the metrics actor, and the
-cache, for those who look on.
+Sends: asks the api, the recorder when a client meets a fault, for a reader of metrics the session runner (if there is
+one) and the metrics actor, and the cache, for those who look on.
 When full: clients wait; a watch that does not read falls behind and gets an error. Bodies and watches are bounded.
 Stops: takes no more requests, ends the watches, then what is still being answered, then the connections.
 

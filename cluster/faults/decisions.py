@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The choice of the fault that strikes a request.
 
-It depends on the seed, the rule and the occasion alone: which client asks what about which object, for the how manieth
+It depends on the seed, the rule and the request alone: which client asks what about which object, for the how manieth
 time. What other clients do meanwhile, and when, changes nothing. So a client that repeats its requests meets the same
 faults again. Two limits count by client: `skip` and `times` of a rule, in the order of the client's own requests.
 """
@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.cluster.api.selectors import matches, parse_selector
-from pumice.cluster.faults.rules import AnyRule, Expire, FaultProfile, Repeat, Rule, Stale
+from pumice.cluster.faults.rules import AnyRule, Expire, FaultProfile, FaultRule, Repeat, Stale
 
 # --- Dice that fall the same every time
 
@@ -36,16 +36,16 @@ def _begun(seed: int) -> blake2b:
     return blake2b(f"{seed}\0".encode(), digest_size=7)
 
 
-# --- Occasions
+# --- Requests
 
 NOBODY: Final = ""
 
 
-class Occasion(Struct, frozen=True, gc=False):
-    """A request. `agent`: the whole User-Agent, of which `client` is the name. `kind` is a key of the table of kinds,
-    `kinds` all names of it. `name`: of a create without one its generateName (it is `generated` then); "" for a
-    collection. `labels`: of the object, None where there is no single one. `at`: "any" for a list at
-    resourceVersion=0, "exact" for one at a revision, or that goes on at one.
+class ClientRequest(Struct, frozen=True, gc=False):
+    """A request of a client. `agent`: the whole User-Agent, of which `client` is the name. `kind` is a key of the table
+    of kinds, `kinds` all names of it, `resource` its plural with its group. `name`: of a create without one its
+    generateName (it is `generated` then); "" for a collection. `labels`: of the object, None where there is no single
+    one. `at`: "any" for a list at resourceVersion=0, "exact" for one at a revision, or that goes on at one.
     """
 
     client: str
@@ -57,6 +57,7 @@ class Occasion(Struct, frozen=True, gc=False):
     agent: str = ""
     user: str = NOBODY
     kinds: tuple[str, ...] = ()
+    resource: str = ""
     labels: Mapping[str, str] | None = None
     generated: bool = False
     at: str = ""
@@ -75,8 +76,8 @@ class Strike(Struct, frozen=True, gc=False):
 
 
 class FaultsInForce:
-    """A profile in force, since `began` (seconds since the epoch), and what it counts. `struck`: faults by rule; `ever`:
-    by their names, with those of earlier profiles. `seed`: of a profile that has none.
+    """A profile in force, since `began` (seconds since the epoch), and what it counts. `struck`: faults by rule;
+    `ever`: by their names, with those of earlier profiles. `seed`: of a profile that has none.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -111,29 +112,29 @@ class FaultsInForce:
             self.began = now
         self.profile = FaultProfile(seed=self.profile.seed, rules=(*self.profile.rules, *rules))
 
-    def strike(self, occasion: Occasion, now: float) -> Strike | None:
+    def strike(self, asked: ClientRequest, now: float) -> Strike | None:
         """Count a request, and return the fault that strikes it: that of the first rule that does."""
-        self._nth[occasion.same] += 1
-        nth = self._nth[occasion.same]
+        self._nth[asked.same] += 1
+        nth = self._nth[asked.same]
         for rule in self.profile.rules:
-            if self._in_time(rule, now) and selects(rule, occasion) and self._falls(rule, occasion, nth):
+            if self._in_time(rule, now) and selects(rule, asked) and self._falls(rule, asked, nth):
                 self.struck[rule.rule] += 1
                 self.ever[rule.fault] += 1
                 return Strike(rule, nth)
         return None
 
-    def _in_time(self, rule: Rule, now: float) -> bool:
+    def _in_time(self, rule: FaultRule, now: float) -> bool:
         elapsed = now - self.began
         return rule.from_s <= elapsed and (rule.until_s is None or elapsed < rule.until_s)
 
-    def _falls(self, rule: AnyRule, occasion: Occasion, nth: int) -> bool:
+    def _falls(self, rule: AnyRule, asked: ClientRequest, nth: int) -> bool:
         """Return whether a selected request is struck now."""
         if rule.nth and nth not in rule.nth:
             return False
-        thrown = chance(self.seed, "\0".join((rule.rule, *occasion.same, str(nth)))) if rule.probability < 1 else 0.0
+        thrown = chance(self.seed, "\0".join((rule.rule, *asked.same, str(nth)))) if rule.probability < 1 else 0.0
         if thrown >= rule.probability:
             return False
-        mine = rule.rule, occasion.client
+        mine = rule.rule, asked.client
         if self._spared[mine] < rule.skip:
             self._spared[mine] += 1
             return False
@@ -143,32 +144,32 @@ class FaultsInForce:
         return True
 
 
-def _is_allowed(rule: AnyRule, occasion: Occasion) -> bool:
+def _is_allowed(rule: AnyRule, asked: ClientRequest) -> bool:
     """Return whether Kubernetes may do this to the request."""
     match rule:
         case Repeat():  # a proxy that repeats a create without a name makes two objects
-            return not occasion.generated
+            return not asked.generated
         case Stale():
-            return occasion.at == "any"
+            return asked.at == "any"
         case Expire():
-            return occasion.verb == "watch" or occasion.at == "exact"
+            return asked.verb == "watch" or asked.at == "exact"
         case _:
             return True
 
 
-def selects(rule: AnyRule, occasion: Occasion) -> bool:
+def selects(rule: AnyRule, asked: ClientRequest) -> bool:
     """Return whether a rule is about a request."""
-    if occasion.verb not in rule.verbs or rule.subresource not in ("*", occasion.subresource):
+    if asked.verb not in rule.verbs or rule.subresource not in ("*", asked.subresource):
         return False
-    if not _is_allowed(rule, occasion):
+    if not _is_allowed(rule, asked):
         return False
-    if rule.kind and not any(kind in rule.kind for kind in occasion.kinds):
+    if rule.kind and not any(kind in rule.kind for kind in asked.kinds):
         return False
-    if not (fnmatchcase(occasion.client, rule.client) or fnmatchcase(occasion.agent, rule.client)):
+    if not (fnmatchcase(asked.client, rule.client) or fnmatchcase(asked.agent, rule.client)):
         return False
-    named = ((rule.user, occasion.user), (rule.namespace, occasion.namespace), (rule.name, occasion.name))
+    named = ((rule.user, asked.user), (rule.namespace, asked.namespace), (rule.name, asked.name))
     if not all(pattern == "*" or fnmatchcase(value, pattern) for pattern, value in named):
         return False
     if not rule.labels:
         return True
-    return occasion.labels is not None and matches(parse_selector(rule.labels), occasion.labels)
+    return asked.labels is not None and matches(parse_selector(rule.labels), asked.labels)

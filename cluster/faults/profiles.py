@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from pumice.cluster.api.selectors import SelectorTextError, parse_selector
-from pumice.cluster.faults.rules import RULES, AnyRule, FaultProfile, Refuse
+from pumice.cluster.faults.rules import RULES, WRITES, AnyRule, FaultProfile, Refuse
 from pumice.config.errors import ConflictError
 from pumice.config.read import ValuePlace, mapping, read_yaml, sequence, shaped
 from pumice.config.yaml_tree import Document
@@ -19,6 +19,7 @@ from pumice.config.yaml_tree import Document
 LISTED: Final = ("verb", "kind", "nth")
 """Keys with several values, of which one may stand alone."""
 MOST_RULES: Final = 1000
+CONFLICT: Final = 409
 KEYS: Final = ("include", "rules", "seed")
 PACKAGED: Final = ("lost-answers", "refusals", "rough", "slow", "stale", "watches")
 """The names in `profiles.yaml`, for the help of commands, which read no file to be shown."""
@@ -91,7 +92,7 @@ def _check(place: ValuePlace, rule: AnyRule) -> None:
     """Check the values of a rule against each other."""
     if rule.until_s is not None and rule.until_s <= rule.from_s:
         raise place.at("until_s").wrong(f"more than from_s ({rule.from_s:g})", rule.until_s)
-    fits = Refuse(code=rule.code).verbs if isinstance(rule, Refuse) else rule.fits
+    fits = WRITES if isinstance(rule, Refuse) and rule.code == CONFLICT else rule.fits
     for verb in rule.verb:
         if verb not in fits:
             raise place.at("verb").wrong(f"one of {', '.join(fits)}", verb)

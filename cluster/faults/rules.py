@@ -32,7 +32,7 @@ ANSWERED: Final[tuple[Verb, ...]] = ("get", "list", *WRITES)
 EVERY: Final[tuple[Verb, ...]] = ("get", "list", "watch", *WRITES)
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="fault"):
+class FaultRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="fault"):
     """A rule. `rule`: its name in the journal. `probability` of a strike where all else fits, drawn from the seed.
     `from_s` to `until_s`: the seconds, since the profile began, in which it strikes.
     """
@@ -48,7 +48,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
         return str(self.__struct_config__.tag)
 
 
-class RequestRule(Rule, frozen=True, kw_only=True):
+class RequestRule(FaultRule, frozen=True, kw_only=True):
     """A rule about requests. `client`: a pattern for the User-Agent, or for its part before the slash; `user`: who is
     impersonated (Impersonate-User), "" for nobody. `verb` and `kind`: none means all that the fault fits.
     `subresource`: "" for the object itself, "*" for any. `labels`: a selector that the object matches; lists and
@@ -89,8 +89,8 @@ class Refuse(RequestRule, frozen=True, kw_only=True, tag="refuse"):
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
-        """Return the verbs that it strikes: nothing that is only read is in conflict."""
-        return self.verb or (WRITES if self.code == 409 else EVERY)
+        """Return the verbs that it strikes: of those not named, a conflict strikes what changes an object."""
+        return self.verb or (("update", "patch", "delete") if self.code == 409 else EVERY)
 
 
 class ArriveLate(RequestRule, frozen=True, kw_only=True, tag="arrive-late"):
@@ -164,7 +164,7 @@ class Stale(RequestRule, frozen=True, kw_only=True, tag="stale"):
     fits: ClassVar[tuple[Verb, ...]] = ("list",)
 
 
-class Restart(RequestRule, frozen=True, kw_only=True, tag="restart"):
+class RestartServer(RequestRule, frozen=True, kw_only=True, tag="restart"):
     """The server goes down with every connection, and is back after `down_s` with nothing in its watch cache.
     `carried_out`: after the request was carried out, and not before.
     """
@@ -186,7 +186,7 @@ AnyRule = (
     | DelayWatch
     | Expire
     | Stale
-    | Restart
+    | RestartServer
 )  # fmt: skip
 RULES: Final[dict[str, type[AnyRule]]] = {
     "refuse": Refuse,
@@ -199,7 +199,7 @@ RULES: Final[dict[str, type[AnyRule]]] = {
     "delay-watch": DelayWatch,
     "expire": Expire,
     "stale": Stale,
-    "restart": Restart,
+    "restart": RestartServer,
 }
 """By the name of the fault."""
 

@@ -25,10 +25,10 @@ from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
+from pumice.cluster.faults.profiles import PACKAGED as FOR_CLIENTS
 from pumice.config.durations import parse_duration
 from pumice.config.errors import UnknownNameError
 from pumice.config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
-from pumice.cluster.faults.profiles import PACKAGED as FOR_CLIENTS
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, parse_time
 from pumice.load.manifests import Loaded, still_running
@@ -38,10 +38,9 @@ from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import PACKAGED, profile, profiles
 from pumice.questions.adviser.waiting_jobs import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
-from pumice.runtime.client_faults import split
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
-from pumice.runtime.serving import export_line, gateway_settings
+from pumice.runtime.serving import export_line, gateway_settings, split_faults
 from pumice.runtime.standing import named
 from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, parse_until
@@ -237,7 +236,7 @@ def plan_of(
     path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
-    stormed, _ = split(settings.faults)
+    stormed, _ = split_faults(settings.faults)
     storm = storm_of(stormed, settings, terminal) if stormed else None
     return RunPlan(
         objects=hastened(still_running(loaded.objects), settings.speedup),

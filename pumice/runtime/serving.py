@@ -12,12 +12,16 @@ from typing import Final
 
 from pumice.actors.gateway.front import is_loopback
 from pumice.actors.gateway.settings import GatewaySettings, listen
+from pumice.cluster.faults.profiles import PACKAGED, named_apart, packaged, read_profile_text
+from pumice.cluster.faults.rules import AnyRule, FaultProfile
 from pumice.config.errors import ConflictError
 from pumice.config.input_file import read_bytes
+from pumice.config.load import read_text
+from pumice.config.read import ValuePlace
 from pumice.config.settings import ProcessSettings
+from pumice.config.yaml_tree import Document
 from pumice.core.objects.metadata import Object
 from pumice.runtime.certificates import demand_pair
-from pumice.runtime.client_faults import client_faults
 from pumice.runtime.tokens import token_given
 from pumice.yaml_text import dump_yaml
 
@@ -61,6 +65,44 @@ def export_line(path: Path) -> str:
     """Return the line for a shell that sets KUBECONFIG."""
     return f"export KUBECONFIG={shlex.quote(str(path.absolute()))}"
 
+
+# --- Faults for clients: what of `--faults` is not for the system's own actors
+
+OPTION: Final = "--faults"
+FILES: Final = (".yaml", ".yml", ".json")
+HERE: Final = ValuePlace(Document(OPTION, None))
+
+
+def split_faults(names: str | None) -> tuple[str, list[str]]:
+    """Return the profiles of a storm, joined by "+" again, and the names and files of profiles for clients."""
+    parts = [part.strip() for part in (names or "").split("+")]
+    ours = [part for part in parts if part not in PACKAGED and not _is_file(part)]
+    return "+".join(ours), [part for part in parts if part not in ours]
+
+
+def _is_file(part: str) -> bool:
+    return "/" in part or part.endswith(FILES)
+
+
+def client_faults(names: str | None, *, served: bool) -> FaultProfile:
+    """Return the rules of all profiles for clients, in their order. Raises ConfigError for one that is not valid,
+    ConflictError where no client is served, or two of them have different seeds.
+    """
+    _, parts = split_faults(names)
+    if parts and not served:
+        raise ConflictError(f"{parts[0]}: faults for clients need clients: add --http HOST:PORT", path=OPTION)
+    rules, seeds = list[AnyRule](), set[int]()
+    for part in parts:
+        profile = read_profile_text(read_text(Path(part)), part) if _is_file(part) else packaged(part, HERE)
+        rules += profile.rules
+        if profile.seed is not None:
+            seeds.add(profile.seed)
+    if len(seeds) > 1:
+        raise ConflictError(f"two seeds: {', '.join(map(str, sorted(seeds)))}", path=OPTION)
+    return FaultProfile(seed=next(iter(seeds), None), rules=named_apart(HERE.at("rules"), rules))
+
+
+# --- Settings
 
 MOST_PORT = 65_535
 

@@ -90,8 +90,8 @@ def revision_of(line: bytes) -> int:
 
 
 class WatchChannel:
-    """The channel of a watch. `over` is cancelled when the watch has ended early. `told`: raised to the revision of each
-    event that has been sent.
+    """The channel of a watch. `over` is cancelled when the watch has ended early. `told`: raised to the revision of
+    each event that has been sent.
     """
 
     def __init__(self, send: Send, over: anyio.CancelScope, told: LevelSignal | None = None) -> None:
@@ -128,7 +128,7 @@ class WatchChannel:
         self._over.cancel()
 
 
-class DelayedWatch(WatchChannel):
+class DelayedChannel(WatchChannel):
     """Waits for each batch of events before it passes it on: their order stays."""
 
     def __init__(
@@ -157,7 +157,7 @@ class DelayedWatch(WatchChannel):
             await self._leader.wait_beyond(revision)
 
 
-class CountedWatch(WatchChannel):
+class CountedChannel(WatchChannel):
     """Ends after so many events; bookmarks do not count. What comes then, subclasses say."""
 
     def __init__(self, send: Send, over: anyio.CancelScope, told: LevelSignal | None, events: int) -> None:
@@ -187,7 +187,7 @@ class CountedWatch(WatchChannel):
         raise NotImplementedError
 
 
-class ExpiringWatch(CountedWatch):
+class ExpiringChannel(CountedChannel):
     """Ends with 410, as one that has fallen behind."""
 
     async def _end(self, line: bytes = b"") -> None:
@@ -197,7 +197,7 @@ class ExpiringWatch(CountedWatch):
         self.end_here()
 
 
-class CutWatch(CountedWatch):
+class CutChannel(CountedChannel):
     """Is cut off, between two events or within one."""
 
     def __init__(
@@ -214,4 +214,3 @@ class CutWatch(CountedWatch):
         if line:
             await self._pass_on(line[: len(line) // 2])
         self.end_here()
-

@@ -10,16 +10,16 @@ from urllib.parse import parse_qsl, urlencode
 import anyio
 
 from pumice.actors.gateway.faults.answers import (
-    CutWatch,
-    DelayedWatch,
-    ExpiringWatch,
+    CutChannel,
+    DelayedChannel,
+    ExpiringChannel,
     WatchChannel,
     cut_after,
     hang_up,
     late,
     lose,
 )
-from pumice.actors.gateway.faults.occasions import ReadAgain, occasion_of
+from pumice.actors.gateway.faults.requests import ReadAgain, request_of
 from pumice.actors.gateway.front import refuse
 from pumice.actors.gateway.problems import RETRY_S, ApiError, expired
 from pumice.actors.gateway.request.exchange import App, Exchange, Receive, Scope, Send
@@ -27,16 +27,19 @@ from pumice.actors.gateway.server import break_off
 from pumice.actors.gateway.site import Site
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.cluster.faults import rules
-from pumice.cluster.faults.decisions import Occasion, Strike
+from pumice.cluster.faults.decisions import ClientRequest, Strike
 from pumice.core.messages.events import FaultStruck
 from pumice.core.messages.replies import Refused
 
 LOOK_S: Final = 0.02
 """While the server is down, connections that come are ended after so long."""
 TOO_OLD: Final = "The provided resourceVersion or continue parameter is too old: it was compacted"
+MODIFIED: Final = (
+    "Operation cannot be fulfilled on {}: the object has been modified; please apply your changes to the latest version"
+    " and try again"
+)
 _MESSAGES: Final = {
-    409: ("Conflict", "Operation cannot be fulfilled on {}: the object has been modified; please apply your changes"
-          " to the latest version and try again"),
+    409: ("Conflict", MODIFIED),
     429: ("TooManyRequests", "the server has received too many requests, please try again later"),
     500: ("InternalError", "Internal error occurred: etcdserver: leader changed"),
     503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
@@ -45,15 +48,16 @@ _MESSAGES: Final = {
 """By code, the reason of a refusal and what a kube-apiserver says then."""
 
 
-def refusal(occasion: Occasion, code: int, retry_after_s: int | None = None) -> ApiError:
+def refusal(asked: ClientRequest, code: int, retry_after_s: int | None = None) -> ApiError:
     """Return the refusal of a request, in a kube-apiserver's words."""
     reason, message = _MESSAGES[code]
     retry = retry_after_s or (RETRY_S if code == 429 else None)
-    details: dict[str, object] = {"name": occasion.name, "kind": occasion.kind}
+    plural, _, group = asked.resource.partition(".")
+    details: dict[str, object] = {"name": asked.name, "group": group, "kind": plural}
     headers = dict[str, str]()
     if retry is not None:
         details["retryAfterSeconds"], headers["retry-after"] = retry, str(retry)
-    return ApiError(Refused(code, reason, message.format(f'{occasion.kind} "{occasion.name}"'), details), headers)
+    return ApiError(Refused(code, reason, message.format(f'{asked.resource} "{asked.name}"'), details), headers)
 
 
 class FaultDoor:
@@ -73,56 +77,56 @@ class FaultDoor:
             await hang_up(send)
             return
         read = ReadAgain(receive)
-        occasion = await occasion_of(self._site, scope, read)
-        strike = self._site.faults.strike(occasion, self._site.clock.now()) if occasion is not None else None
-        await self._meet(occasion, strike, scope, read, send)
+        asked = await request_of(self._site, scope, read)
+        strike = self._site.faults.strike(asked, self._site.clock.now()) if asked is not None else None
+        await self._meet(asked, strike, scope, read, send)
 
     async def _meet(
-        self, occasion: Occasion | None, strike: Strike | None, scope: Scope, read: ReadAgain, send: Send
+        self, asked: ClientRequest | None, strike: Strike | None, scope: Scope, read: ReadAgain, send: Send
     ) -> None:
         receive = read.again()
-        if occasion is None or strike is None:
-            await self._unharmed(occasion, scope, receive, send)
+        if asked is None or strike is None:
+            await self._unharmed(asked, scope, receive, send)
             return
-        await self._note(occasion, strike)
+        await self._note(asked, strike)
         match strike.rule:
             case rules.Refuse(code=code, retry_after_s=retry_after_s):
-                await refuse(Exchange(scope, receive, send), refusal(occasion, code, retry_after_s))
+                await refuse(Exchange(scope, receive, send), refusal(asked, code, retry_after_s))
             case rules.ArriveLate(delay_s=delay_s):
                 await self._wait(delay_s)
-                await self._unharmed(occasion, scope, receive, send)
+                await self._unharmed(asked, scope, receive, send)
             case rules.AnswerLate(delay_s=delay_s):
                 await self._app(scope, receive, late(send, partial(self._wait, delay_s)))
             case rules.LoseAnswer(answer=answer):
                 await self._app(scope, receive, lose)
-                await self._instead(occasion, answer, Exchange(scope, read.again(), send), send)
+                await self._instead(asked, answer, Exchange(scope, read.again(), send), send)
             case rules.Repeat():
                 await self._repeat(scope, read, send)
             case rules.CutAnswer(bytes=size):
                 await self._app(scope, receive, cut_after(send, size))
             case rules.Stale(changes=changes):
-                await self._app(self._older(scope, occasion.kind, changes), receive, send)
-            case rules.Expire() if occasion.verb == "list":
+                await self._app(self._older(scope, asked.kind, changes), receive, send)
+            case rules.Expire() if asked.verb == "list":
                 await refuse(Exchange(scope, receive, send), expired(TOO_OLD))
             case rules.Expire() | rules.CutWatch() | rules.DelayWatch() as rule:
-                await self._watch(occasion, rule, scope, receive, send)
-            case rules.Restart() as rule:
+                await self._watch(asked, rule, scope, receive, send)
+            case rules.RestartServer() as rule:
                 if rule.carried_out:
                     await self._app(scope, receive, lose)
                 await self._go_down(rule.down_s)
 
-    async def _note(self, occasion: Occasion, strike: Strike) -> None:
+    async def _note(self, asked: ClientRequest, strike: Strike) -> None:
         """Have a fault in the journal before it strikes."""
         struck = FaultStruck(
             rule=strike.rule.rule,
             fault=strike.rule.fault,
-            kind=occasion.kind,
-            namespace=occasion.namespace,
-            name=occasion.name,
-            client=occasion.client,
-            verb=occasion.verb,
-            subresource=occasion.subresource,
-            user=occasion.user,
+            kind=asked.kind,
+            namespace=asked.namespace,
+            name=asked.name,
+            client=asked.client,
+            verb=asked.verb,
+            subresource=asked.subresource,
+            user=asked.user,
             nth=strike.nth,
         )
         await self._site.note(struck)
@@ -132,10 +136,10 @@ class FaultDoor:
         with self._site.open.request():
             await anyio.sleep(seconds)
 
-    async def _instead(self, occasion: Occasion, answer: str | int, exchange: Exchange, send: Send) -> None:
+    async def _instead(self, asked: ClientRequest, answer: str | int, exchange: Exchange, send: Send) -> None:
         """Send what comes in place of a lost answer."""
         if isinstance(answer, int):
-            await refuse(exchange, refusal(occasion, answer))
+            await refuse(exchange, refusal(asked, answer))
         else:
             await hang_up(send)
 
@@ -156,21 +160,20 @@ class FaultDoor:
 
     # --- watches
 
-    async def _unharmed(self, occasion: Occasion | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _unharmed(self, asked: ClientRequest | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; a watch that others are to be behind of says how far it has come."""
-        told = self._leading(occasion) if occasion is not None and occasion.verb == "watch" else None
+        told = self._leading(asked) if asked is not None and asked.verb == "watch" else None
         if told is None:
             await self._app(scope, receive, send)
             return
         with anyio.CancelScope() as over:
             await self._app(scope, receive, WatchChannel(send, over, told))
 
-    def _leading(self, occasion: Occasion) -> LevelSignal | None:
-        """Return the signal of a watch that other watches of the client are to be behind of; None where there are none.
-        """
+    def _leading(self, asked: ClientRequest) -> LevelSignal | None:
+        """Return the signal of a watch that others of the client are to be behind of; None where there are none."""
         for rule in self._site.faults.profile.rules:
-            if isinstance(rule, rules.DelayWatch) and rule.behind in occasion.kinds:
-                return self._signal(occasion.client, str(rule.behind))
+            if isinstance(rule, rules.DelayWatch) and rule.behind in asked.kinds:
+                return self._signal(asked.client, str(rule.behind))
         return None
 
     def _signal(self, client: str, kind: str) -> LevelSignal:
@@ -178,23 +181,23 @@ class FaultDoor:
 
     async def _watch(
         self,
-        occasion: Occasion,
+        asked: ClientRequest,
         rule: rules.Expire | rules.CutWatch | rules.DelayWatch,
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> None:
-        told = self._leading(occasion)
+        told = self._leading(asked)
         with anyio.CancelScope() as over:
             channel: WatchChannel
             match rule:
                 case rules.Expire(events=events):
-                    channel = ExpiringWatch(send, over, told, events)
+                    channel = ExpiringChannel(send, over, told, events)
                 case rules.CutWatch(events=events, within=within):
-                    channel = CutWatch(send, over, told, events, within=within)
+                    channel = CutChannel(send, over, told, events, within=within)
                 case rules.DelayWatch(delay_s=delay_s, behind=behind):
-                    leader = self._signal(occasion.client, behind) if behind else None
-                    channel = DelayedWatch(send, over, told, delay_s, leader)
+                    leader = self._signal(asked.client, behind) if behind else None
+                    channel = DelayedChannel(send, over, told, delay_s, leader)
             await self._app(scope, receive, channel)
 
     # --- the whole server

@@ -85,7 +85,11 @@ GATEWAY: Final = Role(
     name="gateway",
     port=ports.PokePort,
     sends={
-        "api": "api-server", "cache": "cache", "metrics": "metrics", "recorder": "recorder", "runner": "session-runner",
+        "api": "api-server",
+        "cache": "cache",
+        "metrics": "metrics",
+        "recorder": "recorder",
+        "runner": "session-runner",
     },
     build=_gateway,
     wanted=serving,

@@ -31,7 +31,19 @@ from pumice.core.messages.questions import OutsideAnswers
 from pumice.questions.history.objects import belongs_to, cause_of, state_of
 from pumice.results import Laid, Plain
 from pumice.storage import codec
-from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, FAULT, OUTCOME, SHADOW, Journal, Stored
+from pumice.storage.journal import (
+    ACTOR,
+    API,
+    CHECKPOINT,
+    CONFIG,
+    CYCLE,
+    DECISION,
+    FAULT,
+    OUTCOME,
+    SHADOW,
+    Journal,
+    Stored,
+)
 from pumice.storage.records import told
 
 BATCH = 5_000
@@ -44,8 +56,8 @@ class EntryTold(TypedDict, total=False):
     api: `type` of the change, "kind name" of the `object`, its `revision` and `state`, with the `reason` and `message`
     of that. cycle: its number, `now` (seconds since the epoch), `revision`, how many `decisions`, their `digest`, and
     the digest of the `config`. decision, outcome, actor: the message itself. config: `source`, `digest` and `error`.
-    fault: the message itself. shadow: `cycle`, `decisions`, the `same` ones, `differences`. checkpoint: `through`, the last record that it
-    stands for.
+    fault: the message itself. shadow: `cycle`, `decisions`, the `same` ones, `differences`. checkpoint: `through`, the
+    last record that it stands for.
     """
 
     sequence: Required[int]

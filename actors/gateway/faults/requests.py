@@ -14,11 +14,18 @@ from pumice.actors.gateway.request.paths import Target, parse_path
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import Kind
-from pumice.cluster.faults.decisions import Occasion
+from pumice.cluster.faults.decisions import ClientRequest
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage import codec
 
-_OF_OBJECT: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_OBJECT: Final = {
+    "GET": "get",
+    "HEAD": "get",
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+}
 _OF_COLLECTION: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
 _NAME: Final = "metadata.name="
 
@@ -50,7 +57,7 @@ class ReadAgain:
         return receive
 
 
-async def occasion_of(site: Site, scope: Scope, read: ReadAgain) -> Occasion | None:
+async def request_of(site: Site, scope: Scope, read: ReadAgain) -> ClientRequest | None:
     """Return what a request asks for; None for one that no fault strikes: it would be refused anyhow, or is not about
     resources of the cluster.
     """
@@ -65,7 +72,7 @@ async def occasion_of(site: Site, scope: Scope, read: ReadAgain) -> Occasion | N
         obj = await read_object(exchange, site.settings.body_limit) if verb == "create" else None
     except ApiError:
         return None
-    return _occasion(site, exchange, target, row, verb, obj) if verb else None
+    return _request(site, exchange, target, row, verb, obj) if verb else None
 
 
 async def _silent(_message: object) -> None:
@@ -79,15 +86,13 @@ def verb_of(exchange: Exchange, target: Target) -> str:
     return (_OF_OBJECT if target.name else _OF_COLLECTION).get(exchange.method, "")
 
 
-def _occasion(
-    site: Site, exchange: Exchange, target: Target, row: Kind, verb: str, obj: Object | None
-) -> Occasion:
+def _request(site: Site, exchange: Exchange, target: Target, row: Kind, verb: str, obj: Object | None) -> ClientRequest:
     meta = section(obj or {}, "metadata")
     meta = meta if is_mapping(meta) else {}
     # The name of a binding without one in its path stands in its body.
     name = target.name or str(meta.get("name") or "")
     generated = verb == "create" and not name
-    return Occasion(
+    return ClientRequest(
         client=exchange.agent,
         verb=verb,
         kind=row.key,
@@ -97,6 +102,7 @@ def _occasion(
         agent=exchange.header("user-agent"),
         user=exchange.header("impersonate-user"),
         kinds=(row.key, row.kind, row.qualified),
+        resource=row.resource,
         labels=_labels(site, target, row, None if target.subresource else obj),
         generated=generated,
         at=_revision(exchange) if verb == "list" else "",
