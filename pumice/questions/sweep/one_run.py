@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import yaml
 
-from pumice import __version__
 from pumice.config.input_file import read_bytes
 from pumice.config.load import default_text
-from pumice.config.rules import VERSION
 from pumice.errors import InputError
 from pumice.lab.cluster import Cluster, read
 from pumice.load.source import find_files, read_text
 from pumice.load.traces.read import FORMATS
 from pumice.plugins.loader import identities, install_plugins
+from pumice.questions.evaluation.kept import content_key
 from pumice.questions.sweep.spec import ARGUMENTS, Settings, inputs_of
 from pumice.yaml_text import dump_yaml
 
@@ -31,11 +28,7 @@ WALL: Final = "wall_s"
 def key_of(run: Settings, folder: Path) -> str:
     """Return the key of this run's result: a hash of its settings, the content of its files, the version of Pumice and
     those of users' plugins."""
-    content = msgspec.json.encode([__version__, VERSION, identities(), run], order="sorted")
-    digest = hashlib.blake2b(content, digest_size=16)
-    for file in files_of(run, folder):
-        digest.update(read_bytes(file))
-    return digest.hexdigest()
+    return content_key(identities(), run, files=map(read_bytes, files_of(run, folder)))
 
 
 def files_of(run: Settings, folder: Path) -> Iterator[Path]:
