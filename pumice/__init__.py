@@ -8,14 +8,24 @@ if TYPE_CHECKING:
     from pumice.lab.builders import gang, nodes, priority_class, queue, trace
     from pumice.lab.cluster import Cluster, DecidedCycle, read
     from pumice.lab.lived import LivedRun, measures_of
+    from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, evaluate
+    from pumice.questions.evaluation.policy import Policy
+    from pumice.questions.evaluation.sandbox import Sandbox
+    from pumice.questions.evaluation.workload import Workload
     from pumice.questions.whatif import changes
 
 __all__ = [
     "Cluster",
     "DecidedCycle",
+    "Evaluation",
+    "Evaluator",
     "LivedRun",
+    "Policy",
+    "Sandbox",
+    "Workload",
     "__version__",
     "changes",
+    "evaluate",
     "gang",
     "measures_of",
     "nodes",
@@ -30,8 +40,14 @@ __version__: Final = "1.0.0rc1"
 _LAB: Final = {
     "Cluster": "pumice.lab.cluster",
     "DecidedCycle": "pumice.lab.cluster",
+    "Evaluation": "pumice.questions.evaluation.evaluate",
+    "Evaluator": "pumice.questions.evaluation.evaluate",
     "LivedRun": "pumice.lab.lived",
+    "Policy": "pumice.questions.evaluation.policy",
+    "Sandbox": "pumice.questions.evaluation.sandbox",
+    "Workload": "pumice.questions.evaluation.workload",
     "changes": "pumice.questions.whatif.changes",
+    "evaluate": "pumice.questions.evaluation.evaluate",
     "gang": "pumice.lab.builders",
     "measures_of": "pumice.lab.lived",
     "nodes": "pumice.lab.builders",

@@ -39,10 +39,10 @@ class KeptResults(Generic[T]):
 
     def __init__(self, folder: Path | None, kind: type[T], suffix: str = "json", *, strict: bool = False) -> None:
         self.folder, self._suffix, self._strict = folder, suffix, strict
+        self._encode: Callable[[object], bytes] = msgspec.msgpack.encode
+        self._decode: Callable[[bytes], T] = msgspec.msgpack.Decoder(kind).decode
         if suffix == "json":
             self._encode, self._decode = msgspec.json.encode, msgspec.json.Decoder(kind).decode
-        else:
-            self._encode, self._decode = msgspec.msgpack.encode, msgspec.msgpack.Decoder(kind).decode
 
     def get(self, key: str) -> T | None:
         """Return the result of a key, None without one. Raises InputError for a damaged file where that counts."""

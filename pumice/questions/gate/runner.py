@@ -17,7 +17,7 @@ from pumice.questions.gate.judging import Pair
 from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import ROUNDS, RunTask, run
 
-FORM: Final = 2
+FORM: Final = 3
 """Version of a kept record; others are not read."""
 Key = TypeVar("Key", bound=Hashable)
 
