@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, evaluate
     from pumice.questions.evaluation.policy import Policy
     from pumice.questions.evaluation.sandbox import Sandbox
-    from pumice.questions.evaluation.workload import Workload
+    from pumice.questions.evaluation.workload import EvaluatedWorkload as Workload
     from pumice.questions.whatif import changes
 
 __all__ = [
@@ -45,8 +45,8 @@ _LAB: Final = {
     "LivedRun": "pumice.lab.lived",
     "Policy": "pumice.questions.evaluation.policy",
     "Sandbox": "pumice.questions.evaluation.sandbox",
-    "Workload": "pumice.questions.evaluation.workload",
-    "changes": "pumice.questions.whatif.changes",
+    "Workload": "pumice.questions.evaluation.workload:EvaluatedWorkload",
+    "changes": "pumice.questions.whatif.changes:",
     "evaluate": "pumice.questions.evaluation.evaluate",
     "gang": "pumice.lab.builders",
     "measures_of": "pumice.lab.lived",
@@ -62,6 +62,9 @@ def __getattr__(name: str) -> Any:
     """Import and return a name of the library on first use: a command line needs few of them."""
     if name not in _LAB:
         raise AttributeError(f"module 'pumice' has no attribute {name!r}")
-    module = import_module(_LAB[name])
-    found = globals()[name] = module if name == "changes" else getattr(module, name)
+    module, _, said = _LAB[name].partition(":")
+    found = import_module(module)
+    if not _LAB[name].endswith(":"):
+        found = getattr(found, said or name)
+    globals()[name] = found
     return found

@@ -26,7 +26,7 @@ from pumice.questions.evaluation.kept import KeptResults, run_missing
 from pumice.questions.evaluation.policy import Policy, installed
 from pumice.questions.evaluation.sandbox import Sandbox, sandboxed
 from pumice.questions.evaluation.task import EvaluatedFigures, EvaluationTask, evaluated
-from pumice.questions.evaluation.workload import Workload, seeds_of
+from pumice.questions.evaluation.workload import EvaluatedWorkload, seeds_of
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.gate import wanted_by
 from pumice.questions.gate.policy import WrittenExpectation
@@ -184,7 +184,7 @@ class Evaluation(Result, kw_only=True, tag="evaluate/1"):
 # --- Evaluating
 
 
-GivenWorkload = Workload | str | Path | Sequence[Object]
+GivenWorkload = EvaluatedWorkload | str | Path | Sequence[Object]
 WAIT: Final = "minimise wait.mean"
 
 
@@ -197,7 +197,7 @@ class Evaluator:
 
     def __init__(
         self,
-        workloads: GivenWorkload | Sequence[Workload],
+        workloads: GivenWorkload | Sequence[EvaluatedWorkload],
         objective: str | Sequence[str] = WAIT,
         seeds: int | Sequence[int] = 1,
         *,
@@ -294,7 +294,7 @@ class Evaluator:
 
 def evaluate(
     policy: Policy | str | Path | Mapping[str, Any] | None,
-    workloads: GivenWorkload | Sequence[Workload],
+    workloads: GivenWorkload | Sequence[EvaluatedWorkload],
     objective: str | Sequence[str] = WAIT,
     seeds: int | Sequence[int] = 1,
     **options: Any,
@@ -321,18 +321,18 @@ def _over_workloads(results: Mapping[str, WorkloadResult], measures: Mapping[str
     }
 
 
-def _workloads(given: GivenWorkload | Sequence[Workload]) -> tuple[Workload, ...]:
+def _workloads(given: GivenWorkload | Sequence[EvaluatedWorkload]) -> tuple[EvaluatedWorkload, ...]:
     match given:
-        case Workload():
+        case EvaluatedWorkload():
             return (given,)
         case str() | Path():
-            return (Workload.of_files(given),)
-        case _ if given and all(isinstance(each, Workload) for each in given):
-            found = tuple(cast("Sequence[Workload]", given))
+            return (EvaluatedWorkload.of_files(given),)
+        case _ if given and all(isinstance(each, EvaluatedWorkload) for each in given):
+            found = tuple(cast("Sequence[EvaluatedWorkload]", given))
             names = [each.name for each in found]
             if len(set(names)) != len(names):
                 raise InputError(f"each workload needs a name of its own: {', '.join(names)}", path="workloads")
             return found
         case _ if given and all(is_mapping(each) for each in given):
-            return (Workload("workload", cast("Sequence[Object]", given)),)
+            return (EvaluatedWorkload("workload", cast("Sequence[Object]", given)),)
     raise InputError("expected a workload, several, a path or objects", path="workloads")

@@ -18,8 +18,7 @@ from pumice.errors import InputError
 from pumice.lab.cluster import read
 from pumice.load.manifests import Loaded
 from pumice.load.openb import pod_group_of
-from pumice.questions.gate.policy import Noise
-from pumice.questions.gate.policy import Workload as WorkloadOfFile
+from pumice.questions.gate.policy import Noise, Workload
 from pumice.questions.gate.run import RunTask, WantedFacts
 from pumice.questions.gate.workloads import demand_objects, drawn, read_workload
 from pumice.questions.oneshot.bring import brought
@@ -32,7 +31,7 @@ POD, GROUP = "Pod", "PodGroup"
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class EvaluatedWorkload:
     """A workload. `objects`: manifests, nodes among them, or a function that makes them of a seed. `until_s`: the
     horizon in seconds, None until nothing more happens. `noise` varies given objects from seed to seed; seed 0 has them
     as they stand. `placement`: everything is there at once and one cycle places it; no time passes, and the seed
@@ -48,14 +47,14 @@ class Workload:
     start: str = ""
 
     @classmethod
-    def of_files(cls, *paths: str | Path, name: str = "", **options: object) -> Workload:
+    def of_files(cls, *paths: str | Path, name: str = "", **options: object) -> EvaluatedWorkload:
         """Return the workload behind paths, as `-f` takes them. Raises InputError."""
         said = str(paths[0])
         stem = Path(said.partition(":")[2].partition(",")[0] or said).stem
         return cls(name or stem, read(*paths), **options)  # type: ignore[arg-type]
 
     @classmethod
-    def of_policy_file(cls, said: WorkloadOfFile, folder: Path, noise: Noise) -> Workload:
+    def of_policy_file(cls, said: Workload, folder: Path, noise: Noise) -> EvaluatedWorkload:
         """Return a workload as policy files of the gate have it. Raises InputError."""
         lasts_s = parse_duration(said.default_duration)
         objects = read_workload(said, folder)
