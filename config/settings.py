@@ -45,6 +45,7 @@ Amount = Annotated[float, Meta(ge=0, title="a number of at least 0")]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1, title="an integer of at least 0")]
 Switch = Annotated[bool, Meta(title="true or false")]
 Backend = Annotated[Literal["asyncio", "trio"], Meta(title="asyncio or trio")]
+Authorization = Annotated[Literal["rbac", "none"], Meta(title="rbac or none")]
 Time = Annotated[Literal["real", "virtual"], Meta(title="real or virtual")]
 LogLevel = Annotated[Literal["debug", "info", "warning", "error"], Meta(title="debug, info, warning or error")]
 
@@ -95,6 +96,23 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Text | None, Meta(description="A PEM file: the gateway's certificate, which makes it HTTPS.")
     ] = None
     tls_key: Annotated[Text | None, Meta(description="A PEM file: the key of the certificate.")] = None
+    authorization: Annotated[
+        Authorization | None,
+        Meta(description="Whether Kubernetes' roles are enforced; without it, rbac off the loopback."),
+    ] = None
+    token_auth_file: Annotated[
+        Text | None, Meta(description='Users by token, as in Kubernetes: lines of token,user,uid,"group1,group2".')
+    ] = None
+    client_ca_file: Annotated[
+        Text | None,
+        Meta(description="A PEM file: who signs clients' certificates, which name a user (CN) and groups (O)."),
+    ] = None
+    service_account_key_file: Annotated[
+        Text | None,
+        Meta(
+            description="A file of random bytes that signs tokens of ServiceAccounts; without it, a new key each start."
+        ),
+    ] = None
     no_scheduler: Annotated[Switch, Meta(description="Leave all pods to other schedulers.")] = False
     no_default_scheduler: Annotated[
         Switch, Meta(description="Leave pods of default-scheduler to another scheduler.")
@@ -122,9 +140,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     speedup: Annotated[Count, Meta(description="Divide arrivals and durations in manifests and traces by this.")] = 1
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="Seed of all that is random.")] = 0
-    faults: Annotated[
-        Text | None, Meta(description="A fault profile for the built-in API server, or for its clients.")
-    ] = None
+    faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None
     profiles: Annotated[Text | None, Meta(description="YAML file with fault profiles of your own.")] = None
     keep: Annotated[Keep | None, Meta(description="How much of the journal to keep; without it, all.")] = None
     keep_events: Annotated[

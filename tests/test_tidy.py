@@ -47,7 +47,6 @@ SHORT_MODULES: Final = {
     "pumice/questions/gate/alone.py": "pytest runs a policy by it without the command line",
     "pumice/questions/measures/fairness.py": "formulas from papers, which say nothing of jobs or queues",
     "pumice/runtime/allocator.py": "the C library's allocator, and why; nothing else knows of it",
-    "pumice/runtime/tokens.py": "servers and clients read a token, and a client imports no gateway for that",
 }
 
 # Modules with public classes or functions that say nothing about themselves, and how many.

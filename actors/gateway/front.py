@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
 import logging
 import re
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -12,19 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Generic, TypeVar
-from urllib.parse import urlsplit
 
 import anyio
 
 from pumice.actors.gateway.advice import AdviceDesk
 from pumice.actors.gateway.forms import encode
+from pumice.actors.gateway.identity.authenticator import READS, Authenticator
 from pumice.actors.gateway.problems import (
     ApiError,
     failed,
     failure,
     forbidden,
     internal,
-    unauthorized,
     unavailable,
     wrong_method,
 )
@@ -34,106 +31,15 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.longest import Longest
 from pumice.config.errors import WorldError
 
-# --- Authentication
-# A page in a user's browser can send requests to the loopback as well. It gives itself away by its Origin, or
-# (after its name was made to point here) by a Host that is not an address of this server.
-
-COOKIE: Final = "pumice"
-READS: Final = ("GET", "HEAD")
-_USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
-OPEN: Final = ("/healthz", "/livez", "/readyz")
-"""Paths that a probe may ask for without the token."""
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address to listen on can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _same_host(origin: str, host: str) -> bool:
-    """Return whether an Origin names the host and port of a Host header: names are case-insensitive (RFC 3986), and
-    either may leave out the default port of the scheme.
-    """
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return False
-    usual = _USUAL_PORTS.get(parts.scheme.lower(), "")
-    return parts.netloc.lower().removesuffix(usual) == host.lower().removesuffix(usual)
-
-
-class Authenticator:
-    """Checks the token and the origin of requests. `token` "" when no token is required; `host`: the address to listen
-    on.
-    """
-
-    def __init__(self, token: str, host: str) -> None:
-        self._token = token.encode()
-        self._hosts = {"localhost", host.lower()}
-        self._check: Callable[[Exchange], None] = self._token_given if token else self._from_here
-
-    def admit(self, exchange: Exchange) -> None:
-        """Check a request. Raises ApiError (401, 403)."""
-        self._from_no_other_page(exchange)
-        self._check(exchange)
-
-    def admit_to_login(self, exchange: Exchange) -> None:
-        """Let in clients that may see the form that asks for the token, and its parts. Raises ApiError (403)."""
-        self._from_no_other_page(exchange)
-        if not self._token:
-            self._from_here(exchange)
-
-    def is_token(self, given: str) -> bool:
-        """Return whether the given text is the token."""
-        # In constant time: a plain comparison would tell by its time how many letters are right. As bytes:
-        # compare_digest refuses text that is not ASCII.
-        return bool(self._token) and hmac.compare_digest(given.strip().encode(), self._token)
-
-    def page_cookie(self) -> str:
-        """Return the value of a browser's cookie in place of the token; its holder may read."""
-        return hmac.new(self._token, b"the page of pumice", "sha256").hexdigest()
-
-    def _from_no_other_page(self, exchange: Exchange) -> None:
-        origin = exchange.header("origin")
-        if origin and not _same_host(origin, exchange.header("host")):
-            raise forbidden(f"requests of web pages are not served (Origin: {origin[:200]})")
-
-    def _token_given(self, exchange: Exchange) -> None:
-        # `/readyz/ping` is a probe as well, so the first part of the path decides.
-        if exchange.path.partition("/")[2].partition("/")[0] in {path.strip("/") for path in OPEN}:
-            return
-        if self.is_token(exchange.bearer):
-            return
-        if exchange.method not in READS or not self._has_pass(exchange):
-            raise unauthorized()
-
-    def _has_pass(self, exchange: Exchange) -> bool:
-        known = self.page_cookie().encode()
-        # HTTP/2 may split cookies into several headers, which `Exchange.headers` joins with commas.
-        pairs = (part.strip().partition("=") for part in exchange.header("cookie").replace(",", ";").split(";"))
-        return any(name == COOKIE and hmac.compare_digest(value.encode(), known) for name, _, value in pairs)
-
-    def _from_here(self, exchange: Exchange) -> None:
-        host = exchange.header("host").lower()
-        name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.rpartition(":")[0] or host
-        if host and name not in self._hosts and not is_loopback(name):
-            raise forbidden(f"this server is for its own machine only, not for {host[:200]!r}")
-
-
 # --- Open requests, which a server that stops ends first
 # A watch would otherwise keep its connection, and the server that waits for it, open for ever.
 
 
 class Open:
-    """All open requests. `closing`: no more are accepted; `ended`: for good."""
+    """All open requests. `closing`: no more are accepted."""
 
     def __init__(self) -> None:
-        self.closing = self.ended = False
+        self.closing = False
         self._requests: set[anyio.CancelScope] = set()
         self._endless: set[anyio.CancelScope] = set()
         self._none = anyio.Event()
@@ -167,7 +73,7 @@ class Open:
 
     async def end(self, grace_s: float) -> None:
         """Take no more, end the streams, give the rest a moment, then break them off."""
-        self.closing = self.ended = True
+        self.closing = True
         for scope in list(self._endless):
             scope.cancel()
         with anyio.move_on_after(grace_s):
@@ -179,20 +85,6 @@ class Open:
         self.closing = True
         for scope in list(self._requests):
             scope.cancel()
-
-    @property
-    def is_down(self) -> bool:
-        """Return whether the server is to come back."""
-        return self.closing and not self.ended
-
-    @contextmanager
-    def down(self) -> Generator[None]:
-        """Break off all requests, and accept none until the block ends."""
-        self.cut()
-        try:
-            yield
-        finally:
-            self.closing = self.ended
 
     async def _wait_empty(self) -> None:
         while self._requests:
@@ -216,7 +108,15 @@ class Front:
     @cached_property
     def authenticator(self) -> Authenticator:
         """Return the authenticator, which decides which requests to serve."""
-        return Authenticator(self.settings.token, self.settings.address[0])
+        return Authenticator(self.settings)
+
+    async def authenticate(self, exchange: Exchange) -> None:
+        """Find out who sends a request. Raises ApiError (401, 403)."""
+        exchange.user = await self.authenticator.user_of(exchange)
+
+    async def admit(self, exchange: Exchange) -> None:
+        """Check that the sender may do what it asks for. Raises ApiError (401, 403)."""
+        await self.authenticate(exchange)
 
 
 # --- The endpoint: where errors become answers
@@ -267,7 +167,7 @@ class Endpoint(Generic[F]):
 
     async def _answer(self, exchange: Exchange) -> None:
         if not self._admits:
-            self._site.authenticator.admit(exchange)
+            await self._site.admit(exchange)
         if self._site.open.closing:
             raise unavailable("the server is shutting down")
         if self._reads_only and exchange.method not in READS:

@@ -22,6 +22,7 @@ from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.system.ports import ApiPort
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.handles import HandleTable
+from pumice.cluster.rbac.rules import KINDS as ROLES
 from pumice.core.messages.commands import OpenListing, Pull, Pulled, ReadRevision, RevisionRead
 from pumice.core.messages.events import Mutation
 from pumice.core.messages.replies import ListingOpened
@@ -45,7 +46,7 @@ LONGEST_GATHER_S: Final = 0.25
 
 Key = tuple[str, str]
 OnDefinition = Callable[[str, str, Object], Kind | None]
-TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS)
+TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS, *ROLES)
 """Kinds by which the gateway itself goes."""
 
 
@@ -86,16 +87,6 @@ class Hub:
         if ring is None:
             ring = self._rings[kind] = Ring(self._start, self._ring_events)
         return ring
-
-    def known(self, kind: str, namespace: str, name: str) -> bytes | None:
-        """Return the bytes of an object; None for one that it has not seen."""
-        return self._known.get(kind, {}).get((namespace, name))
-
-    def forget(self) -> None:
-        """Forget all changes, as a server that has just started: watches from before begin with 410."""
-        self._start = self.revision.value
-        for ring in self._rings.values():
-            ring.reset(self._start)
 
     async def newest(self) -> int:
         """Return the newest revision that has been published."""
@@ -212,6 +203,10 @@ class Hub:
     async def _blobs(self, kind: str) -> tuple[bytes, ...]:
         reply = await ask_again(self._api, OpenListing(kind))
         return self._listings.take(reply.handle) if isinstance(reply, ListingOpened) else ()
+
+    def known(self, kind: str, namespace: str, name: str) -> bytes | None:
+        """Return an object as the hub has heard of it, None for an unknown one."""
+        return self._known.get(kind, {}).get((namespace, name))
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of objects of each known kind."""

@@ -78,11 +78,9 @@ def _before(entry: RingEntry, last: RingEntry | None, revision: int) -> bytes | 
         return None
     if entry.type == "DELETED":
         return entry.blob
-    if last is not None:
-        return last.blob
-    if entry.old is None:
+    if last is None:
         raise _too_old(revision)
-    return entry.old
+    return last.blob
 
 
 def _too_old(revision: int) -> Exception:

@@ -24,10 +24,15 @@ from hypercorn.protocol.ws_stream import WSStream
 
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.problems import ApiError, bad_request, failure, headers_too_large, internal
+from pumice.actors.gateway.request.exchange import PEER, PeerSubject
 
 HEADERS: Final = 64 * 1024
 """Bytes of a request's head, at most."""
 _NO_LIMIT: Final = 2**31 - 1
+
+_STATE: Final = 4
+_SEND: Final = 8
+"""Places of arguments of hypercorn's wrapper; `send` is a method of the server of the connection."""
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +47,14 @@ def mend() -> None:
 
 class LastingWrapper(ProtocolWrapper):
     """Closes a connection whose data hypercorn cannot read. Hypercorn lets the error through to its server, which
-    writes a traceback.
+    writes a traceback. Also has each request know the certificate that its client has shown.
     """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        # A state of its own: hypercorn hands the same one to all connections, and copies it into each request.
+        own = [*given]
+        own[_STATE] = {**given[_STATE], PEER: _peer_of(given[_SEND].__self__)}
+        super().__init__(*own, **named)
 
     async def handle(self, event: WireEvent) -> None:
         """Handle an event like hypercorn, except for its errors. The application runs in another task: its errors do
@@ -54,6 +65,15 @@ class LastingWrapper(ProtocolWrapper):
         except Exception as error:  # noqa: BLE001 - h2, hpack, wsproto and hypercorn itself each have their own
             log.debug("a connection was closed, for what its client sent cannot be read: %r", error)
             await self.send(Closed())
+
+
+def _peer_of(server: Any) -> PeerSubject:
+    """Return the subject of a client's certificate, after the handshake has checked it; () without one."""
+    writer = getattr(server, "writer", None)
+    secure = server.stream if writer is None else writer.get_extra_info("ssl_object")
+    shown: Any = getattr(secure, "getpeercert", None)
+    certificate = shown() if shown is not None else None
+    return certificate.get("subject", ()) if certificate else ()
 
 
 class RefusingH2(H2Protocol):

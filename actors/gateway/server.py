@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
@@ -309,6 +310,9 @@ def _config(settings: GatewaySettings, descriptor: int, complaints: Complaints) 
     if settings.certificate is not None:
         config.certfile = str(settings.certificate)
         config.keyfile = str(settings.key)
+    if settings.client_authority is not None:
+        config.ca_certs = str(settings.client_authority)
+        config.verify_mode = ssl.CERT_OPTIONAL  # a client may have a token instead
     if not _on_trio():  # which takes no socket but a plain one
         listener: list[socket.socket] = [bounded(descriptor, complaints)]
         secure = settings.certificate is not None

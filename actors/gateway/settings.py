@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from pumice.actors.errors import ListenError
 from pumice.actors.gateway.advice import Adviser
-from pumice.cluster.faults.rules import FaultProfile
+from pumice.cluster.rbac.rules import User
+
+Authorization = Literal["none", "rbac"]
 
 MIB = 1024 * 1024
 REVISIONS_PER_S = 10_000
@@ -23,7 +29,11 @@ class GatewaySettings:
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
     long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: no client
-    may write. `faults`: the profile that is in force from the beginning.
+    may write.
+
+    `authorization`: "rbac", or "none" where all may do everything. `users` by token, besides the holder of `token`, who
+    may do everything; `client_authority` (a PEM file) signs client certificates. `account_key` signs tokens of
+    ServiceAccounts.
     """
 
     listener: socket.socket
@@ -39,7 +49,10 @@ class GatewaySettings:
     question_limit: int = 2
     question_s: float = 120.0
     reads_only: bool = False
-    faults: FaultProfile = field(default_factory=FaultProfile)
+    authorization: Authorization = "none"
+    users: Mapping[str, User] = field(default_factory=dict[str, User])
+    client_authority: Path | None = None
+    account_key: bytes = field(default_factory=partial(secrets.token_bytes, 32), repr=False)
 
     @property
     def address(self) -> tuple[str, int]:

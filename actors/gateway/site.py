@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -18,23 +18,27 @@ from pumice.actors.errors import ActorFailedError, ActorStoppedError
 from pumice.actors.gateway.advice import AdviceDesk, AdviserQuestion
 from pumice.actors.gateway.front import Front
 from pumice.actors.gateway.hub import Hub
+from pumice.actors.gateway.identity import account_tokens
+from pumice.actors.gateway.identity.authenticator import Authenticator, is_probe
+from pumice.actors.gateway.identity.impersonation import impersonated
+from pumice.actors.gateway.identity.rights import Rights, attributes_of
 from pumice.actors.gateway.listings import KeptListings
 from pumice.actors.gateway.page.broadcast import Broadcast
 from pumice.actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
+from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.selection import Selection
 from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
 from pumice.actors.runtime.clock import Clock
-from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RecorderPort, RunnerPort
+from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
-from pumice.cluster.faults.decisions import FaultsInForce
 from pumice.cluster.handles import HandleTable
+from pumice.cluster.rbac.rules import KINDS as ROLES
+from pumice.cluster.rbac.rules import User
 from pumice.core.messages import commands, replies
-from pumice.core.messages.events import FaultEvent
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
-from pumice.storage.journal import FAULT
 
 # --- Metrics of jobs that wait
 # The adviser counts them while a client reads metrics, so seldom that it costs little.
@@ -97,23 +101,59 @@ Listings = HandleTable[tuple[bytes, ...]]
 @dataclass(kw_only=True)
 class Site(Front):
     """Services of the gateway. `listings`: those that the api has opened, by handle; `kinds` and `hooks` follow the
-    hub; `cache` is None where no scheduler runs; `stormy`: faults are injected. `faults`: those that clients meet.
+    hub; `cache` is None where no scheduler runs; `stormy`: faults are injected.
     """
 
     api: ApiPort
     metrics: MetricsPort
     runner: RunnerPort | None
-    recorder: RecorderPort
     listings: Listings
     clock: Clock
     hub: Hub
     kinds: KindTable
+    rights: Rights = field(default_factory=partial(Rights, None))
     cache: CachePort | None = None
     stormy: bool = False
-    faults: FaultsInForce = field(default_factory=FaultsInForce)
     hooks: HookTable = field(default_factory=HookTable)
     kept: KeptListings = field(default_factory=KeptListings)
     watches: int = 0
+    tokens_made: int = 0
+
+    @cached_property
+    def authenticator(self) -> Authenticator:
+        """Return the authenticator, which knows the tokens of ServiceAccounts too."""
+        return Authenticator(self.settings, self._account_of)
+
+    async def _account_of(self, token: str) -> User | None:
+        """Return the ServiceAccount of a token that is for this API, None for another token."""
+        if not account_tokens.looks_signed(token):
+            return None
+        try:
+            found = await account_tokens.owner(self.settings.account_key, token, self.clock.now(), self.remembered)
+        except account_tokens.InvalidTokenError:
+            return None
+        return found.user if account_tokens.AUDIENCE in found.audiences else None
+
+    async def remembered(self, kind: str, namespace: str, name: str) -> Object | None:
+        """Return an object as the hub knows it, which costs no question; a new one from the api."""
+        blob = self.hub.known(kind, namespace, name)
+        return await self.find(kind, namespace, name) if blob is None else codec.unpack(blob)
+
+    async def authenticate(self, exchange: Exchange) -> None:
+        """Find out who sends a request, and in whose name. Raises ApiError (400, 401, 403)."""
+        await super().authenticate(exchange)
+        if self.rights.index is not None and not self.hub.told.is_set():
+            await self.hub.told.wait()  # the roles are not known before
+        exchange.user = impersonated(self.rights, exchange)
+
+    async def admit(self, exchange: Exchange) -> None:
+        """Check that the sender may do what it asks for. Raises ApiError (400, 401, 403)."""
+        if is_probe(exchange.path):  # which must be answered before any role is known
+            await super().authenticate(exchange)
+            return
+        await self.authenticate(exchange)
+        if self.rights.index is not None and (asked := attributes_of(exchange)) is not None:
+            self.rights.demand(exchange.user, asked)
 
     @cached_property
     def pages(self) -> Broadcast:
@@ -176,11 +216,6 @@ class Site(Front):
             return reply.revision, self.listings.take(reply.handle)
         raise refused(reply)
 
-    async def note(self, event: FaultEvent) -> None:
-        """Have what is said of faults in the journal; a system that stops takes no more."""
-        with suppress(ActorStoppedError):
-            await self.recorder.ask(commands.Append((commands.Entry(FAULT, codec.encode(event)),)))
-
     @contextmanager
     def watching(self) -> Generator[None]:
         """Count one more watch. Raises ApiError (429) at the limit."""
@@ -194,11 +229,15 @@ class Site(Front):
             self.watches -= 1
 
     def definition(self, change: str, kind: str, definition: Object) -> Kind | None:
-        """Note that a CustomResourceDefinition, or a configuration of webhooks or policies, has come, changed or gone,
-        and return the kind that it defines.
+        """Note that a CustomResourceDefinition, a role, or a configuration of webhooks or policies, has come, changed
+        or gone, and return the kind that it defines.
         """
         if kind in CONFIGURATIONS:
             self.hooks.heard(change, kind, definition)
+            return None
+        if kind in ROLES:
+            if self.rights.index is not None:
+                self.rights.index.heard(change, kind, definition)
             return None
         if change == "DELETED":
             self.kinds.withhold(definition["metadata"]["name"])

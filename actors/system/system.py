@@ -85,6 +85,7 @@ class System(Wiring):
                         self.settings.default_queues,
                         gateway.address if gateway else None,
                         installed=self.store.kinds.installed,
+                        roles=gateway is not None and gateway.authorization == "rbac",
                     )
                     # Through the mailbox like all other requests: only so they are in the journal.
                     await ask_many_again(self.api, first)

@@ -12,6 +12,7 @@ from pumice.cluster.api.admission.served import DEFAULT_CLASS, OWN_PROVISIONER
 from pumice.cluster.api.admission.services import API_ADDRESS
 from pumice.cluster.api.definitions.volcano import definitions
 from pumice.cluster.api.verbs.requests import SUBMIT
+from pumice.cluster.rbac.defaults import default_roles
 from pumice.core.messages.commands import ApiRequest, Create, Patch
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
@@ -33,13 +34,16 @@ def assumed_queues(objects: Sequence[Object]) -> list[Object]:
     return [queue for queue in system_queues() if queue["metadata"]["name"] not in given]
 
 
-def first_requests(queues: bool, address: tuple[str, int] | None, *, installed: bool = False) -> list[ApiRequest]:
+def first_requests(
+    queues: bool, address: tuple[str, int] | None, *, installed: bool = False, roles: bool = False
+) -> list[ApiRequest]:
     """Return the first requests: the system queues, and where the api is served, at `address`, the namespaces, the
     StorageClass, the Service that every cluster has, and the definitions of Volcano's kinds. `installed`: some of these
-    exist, and the missing ones have been deleted.
+    exist, and the missing ones have been deleted. `roles`: they are enforced, and begin with those of every cluster.
     """
     objects = [] if address is None else [*map(new_namespace, FIRST), _storage_class(), *api_service(address)]
     objects += [] if address is None or installed else definitions()
+    objects += default_roles() if roles else []
     objects += system_queues() if queues else []
     made = [Create(codec.pack(obj), user=SUBMIT) for obj in objects]
     return [*made, *([] if address is None else api_moved(address))]

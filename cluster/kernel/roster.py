@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pumice.cluster.controllers.aggregation import AggregationMachine
 from pumice.cluster.controllers.batch.rule import JobRule
 from pumice.cluster.controllers.crons import KUBERNETES, VOLCANO, CronRule
 from pumice.cluster.controllers.daemons import DaemonSetRule
@@ -147,6 +148,7 @@ SERVED: Final = MachineGroup(
         PodEventsMachine(scheduler=given.scheduler, kept_s=given.event_ttl_s),
         NamespaceMachine(),
         EndpointsMachine(),
+        AggregationMachine(),
     ]
 )
 """What matters where clients look on, and to no decision."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from pumice.actors.gateway.front import is_loopback
+from pumice.actors.gateway.identity.authenticator import is_loopback
 from pumice.actors.gateway.settings import listen
 from pumice.agents.asking import TIMEOUT_S, ToolDesk
 from pumice.agents.tools import AgentSource

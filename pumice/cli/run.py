@@ -25,9 +25,7 @@ from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
-from pumice.cluster.faults.profiles import PACKAGED as FOR_CLIENTS
 from pumice.config.durations import parse_duration
-from pumice.config.errors import UnknownNameError
 from pumice.config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, parse_time
@@ -35,12 +33,12 @@ from pumice.load.manifests import Loaded, still_running
 from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
-from pumice.proof.storm.script.profiles import PACKAGED, profile, profiles
+from pumice.proof.storm.script.profiles import PACKAGED, profile
 from pumice.questions.adviser.waiting_jobs import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
-from pumice.runtime.serving import export_line, gateway_settings, split_faults
+from pumice.runtime.serving import export_line, gateway_settings
 from pumice.runtime.standing import named
 from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, parse_until
@@ -53,12 +51,11 @@ LATEST_S: Final = 7_258_118_400.0
 MOST_WAITING: Final = 20
 """Number of what is left pending that are listed."""
 
-SEVERAL: Final = (
-    f", or several joined by +: {', '.join(PACKAGED)}; with --http, for its clients: {', '.join(FOR_CLIENTS)}, or a"
-    " file of rules"
-)
+SEVERAL: Final = f", or several joined by +: {', '.join(PACKAGED)}"
 
 METAVARS: Final = {
+    "authorization": "rbac|none",
+    "client_ca_file": "PEM",
     "config": "CONF",
     "db": "FILE",
     "default_duration": "D",
@@ -125,6 +122,10 @@ def run(
     token_file: Annotated[str | None, _option("token_file")] = None,
     tls_cert: Annotated[str | None, _option("tls_cert")] = None,
     tls_key: Annotated[str | None, _option("tls_key")] = None,
+    authorization: Annotated[str | None, _option("authorization")] = None,
+    token_auth_file: Annotated[str | None, _option("token_auth_file")] = None,
+    client_ca_file: Annotated[str | None, _option("client_ca_file")] = None,
+    service_account_key_file: Annotated[str | None, _option("service_account_key_file")] = None,
     no_scheduler: Annotated[bool | None, _switch("no_scheduler")] = None,
     no_default_scheduler: Annotated[bool | None, _switch("no_default_scheduler")] = None,
     no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,
@@ -156,11 +157,18 @@ def run(
     if settings.kubeconfig is not None:
         return schedule_there(settings, {**flags, "manifests": manifests}, terminal)
     refuse_context(settings.context)
+    return run_here(settings, backend or os.environ.get("PUMICE_BACKEND"), manifests, terminal)
+
+
+def run_here(
+    settings: ProcessSettings, backend: str | None, manifests: Sequence[str] | None, terminal: Terminal
+) -> Exit:
+    """Run with the built-in API server. Raises UsageError."""
     controllers = not settings.no_controllers
     loaded = load_manifests(manifests, terminal, controllers=controllers) if manifests else Loaded()
     if manifests and loaded.problems and not loaded.objects:
         raise UsageError("no object of the input could be used")
-    plan = plan_of(settings, backend or os.environ.get("PUMICE_BACKEND"), loaded, terminal, bare=not manifests)
+    plan = plan_of(settings, backend, loaded, terminal, bare=not manifests)
     with closing(plan):
         return carry_out(plan, loaded, terminal, settings.plugins_dir)
 
@@ -236,8 +244,7 @@ def plan_of(
     path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
-    stormed, _ = split_faults(settings.faults)
-    storm = storm_of(stormed, settings, terminal) if stormed else None
+    storm = storm_of(settings.faults, settings, terminal) if settings.faults else None
     return RunPlan(
         objects=hastened(still_running(loaded.objects), settings.speedup),
         bare=bare,
@@ -295,12 +302,7 @@ def shown_by(objects: Sequence[Object]) -> float:
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:
     """Return a profile's faults; UsageError when none can happen here, a warning when only some can."""
-    own = Path(settings.profiles) if settings.profiles else None
-    known = profiles(own)
-    for name in names.split("+"):
-        if name not in known:
-            raise UnknownNameError("fault profile", name, (*known, *FOR_CLIENTS), path="--faults")
-    chosen = profile(names, own)
+    chosen = profile(names, Path(settings.profiles) if settings.profiles else None)
     if absent := ", ".join(simulated_only(chosen)):
         if not live_rates(chosen):
             problem = f"{names} has nothing for the real clock, in simulation only: {absent} (pumice stress)"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pumice.actors.gateway.front import Front, is_loopback
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.identity.authenticator import is_loopback
 from pumice.actors.gateway.page.viewer import build_viewer
 from pumice.actors.gateway.server import serve
 from pumice.actors.gateway.settings import GatewaySettings, listen

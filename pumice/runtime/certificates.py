@@ -38,6 +38,12 @@ def demand_pair(certificate: Path, key: Path) -> None:
         raise _wrong(key, "--tls-key", "holds no private key that can be read (PEM)") from error
 
 
+def demand_authority(certificate: Path) -> None:
+    """Check who signs clients' certificates. Raises ConfigError, OSError."""
+    _demand_pem(certificate, "CERTIFICATE", "--client-ca-file", "a certificate")
+    _demand_readable(certificate, "--client-ca-file")
+
+
 def _demand_pem(file: Path, what: str, path: str, sort: str) -> None:
     # Decodes any bytes: a file in DER gets the message below and not one about UTF-8.
     text = read_bytes(file).decode("latin-1")
@@ -48,11 +54,11 @@ def _demand_pem(file: Path, what: str, path: str, sort: str) -> None:
     raise _wrong(file, path, f"expected {sort} in PEM form (-----BEGIN {what}-----), {held}")
 
 
-def _demand_readable(certificate: Path) -> None:
+def _demand_readable(certificate: Path, path: str = "--tls-cert") -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cafile=certificate)
     except ssl.SSLError as error:
-        raise _wrong(certificate, "--tls-cert", "holds a certificate that cannot be read; make it again") from error
+        raise _wrong(certificate, path, "holds a certificate that cannot be read; make it again") from error
 
 
 def _why_not_allowed(error: ssl.SSLError) -> str | None:

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The token that clients and servers are given: by a word, by a file, or by the environment.
+"""The tokens that clients and servers are given: by a word, by a file, or by the environment.
 
 A command that only asks has no need of the gateway, which takes a twentieth of a second to import.
 """
 
 from __future__ import annotations
 
+import csv
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.input_file import read_text, unreadable
+
+_LEAST = 3
+"""Cells of a line: token, user and uid."""
 
 
 def token_given(token: str | None, token_file: str | None) -> str:
@@ -24,6 +29,35 @@ def token_given(token: str | None, token_file: str | None) -> str:
     if token is not None and not (of_environment and token_file != os.environ.get("PUMICE_TOKEN_FILE")):
         raise ConflictError("give --token or --token-file", path="--token")
     return _read_token(Path(token_file))
+
+
+class TokenUser(NamedTuple):
+    """A user of a token file."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+
+
+def read_users(file: Path) -> dict[str, TokenUser]:
+    """Return the users of a token file by their tokens, in Kubernetes' form (apiserver's `tokenfile`): lines of
+    token,user,uid and, in quotes where they are several, groups. Raises ConfigError, OSError.
+    """
+    found: dict[str, TokenUser] = {}
+    for number, line in enumerate(csv.reader(read_text(file).splitlines(), skipinitialspace=True), 1):
+        where = f"line {number}"
+        if not any(cell.strip() for cell in line):
+            continue
+        if len(line) < _LEAST:
+            raise ConfigError('expected token,user,uid and perhaps "groups"', source=str(file), path=where)
+        token, name, uid, *groups = (cell.strip() for cell in line)
+        if not token or not name:
+            raise ConfigError("expected a token and a user", source=str(file), path=where)
+        if token in found:
+            raise ConfigError("the token of an earlier line", source=str(file), path=where)
+        listed = (group.strip() for group in ",".join(groups).split(","))
+        found[_sendable(token, "--token-auth-file")] = TokenUser(name, uid, tuple(filter(None, listed)))
+    return found
 
 
 def _read_token(file: Path) -> str:

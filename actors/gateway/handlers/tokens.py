@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST of serviceaccounts/NAME/token: a token that names its account. It grants nothing, since no client is asked for
-one.
+"""POST of serviceaccounts/NAME/token: a token with which its holder acts as the account.
 
-Source: Kubernetes' TokenRequest; the claims are those of its service account issuer.
+Source: Kubernetes' TokenRequest (`pkg/registry/core/serviceaccount/storage/token.go`).
 """
 
 from __future__ import annotations
 
-import base64
-import json
-from hashlib import blake2b
 from typing import Final
 
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.problems import invalid
+from pumice.actors.gateway.identity.account_tokens import AUDIENCE, BINDABLE, BoundObject, signed
+from pumice.actors.gateway.problems import ApiError, bad_request, invalid
 from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.fields import is_list
 from pumice.cluster.kube.statuses import timestamp
+from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, section
 
-AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
 # The bounds of Kubernetes' ValidateTokenRequest.
 LEAST_S: Final = 600
 MOST_S: Final = 1 << 32
@@ -30,7 +27,7 @@ DEFAULT_S: Final = 3600
 
 
 async def create(site: Site, exchange: Exchange, target: Target) -> None:
-    """Answer 201 with the TokenRequest. Raises ApiError (404, 422)."""
+    """Answer 201 with the TokenRequest. Raises ApiError (400, 404, 409, 422)."""
     account = await site.get("ServiceAccount", target.namespace, target.name)
     asked = section(await read_object(exchange, site.settings.body_limit), "spec")
     seconds = asked.get("expirationSeconds") or DEFAULT_S
@@ -39,33 +36,33 @@ async def create(site: Site, exchange: Exchange, target: Target) -> None:
         raise invalid("TokenRequest", "", [("FieldValueInvalid", "spec.expirationSeconds", why)])
     given: object = asked.get("audiences")
     audiences = list(map(str, given)) if is_list(given) and given else [AUDIENCE]
+    bound = await _bound(site, target, section(asked, "boundObjectRef"))
     now = site.clock.now()
+    site.tokens_made += 1
+    token = signed(site.settings.account_key, account, audiences, now, seconds, bound, site.tokens_made)
     answer = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": target.name, "namespace": target.namespace, "creationTimestamp": timestamp(now)},
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": asked.get("boundObjectRef")},
-        "status": {"token": _token(account, audiences, now, seconds), "expirationTimestamp": timestamp(now + seconds)},
+        "status": {"token": token, "expirationTimestamp": timestamp(now + seconds)},
     }
     await exchange.answer(201, encode(answer))
 
 
-def _token(account: Object, audiences: list[str], now: float, seconds: int) -> str:
-    """Return a token in the shape of a JSON Web Token; its signature is a hash without a secret."""
-    meta = account["metadata"]
-    namespace, name = meta["namespace"], meta["name"]
-    claims = {
-        "aud": audiences,
-        "exp": int(now) + seconds,
-        "iat": int(now),
-        "iss": AUDIENCE,
-        "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": name, "uid": meta["uid"]}},
-        "nbf": int(now),
-        "sub": f"system:serviceaccount:{namespace}:{name}",
-    }
-    said = ".".join(_text(json.dumps(part).encode()) for part in ({"alg": "none", "typ": "JWT"}, claims))
-    return f"{said}.{_text(blake2b(said.encode(), digest_size=32).digest())}"
-
-
-def _text(part: bytes) -> str:
-    return base64.urlsafe_b64encode(part).rstrip(b"=").decode()
+async def _bound(site: Site, target: Target, ref: Object) -> BoundObject | None:
+    """Return the object that the token ends with. Raises ApiError when it does not exist, or is of another account."""
+    if not ref:
+        return None
+    kind, name, uid = (str(ref.get(part) or "") for part in ("kind", "name", "uid"))
+    if kind not in BINDABLE or ref.get("apiVersion") != "v1":
+        raise bad_request(f"cannot bind token to object of type {ref.get('apiVersion')}, Kind={kind}")
+    found = await site.get(kind, "" if kind == "Node" else target.namespace, name)
+    if uid and uid != found["metadata"]["uid"]:
+        why = f"the UID in the bound object reference ({uid}) does not match the UID in record"
+        raise ApiError(Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind.lower()}s "{name}": {why}'))
+    if kind == "Pod" and (section(found, "spec").get("serviceAccountName") or "default") != target.name:
+        raise bad_request(
+            f'cannot bind token for serviceaccount "{target.name}" to pod running with different serviceaccount name.'
+        )
+    return BoundObject(kind, name, found["metadata"]["uid"])

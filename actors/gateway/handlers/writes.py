@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from pumice.actors.gateway.forms import encode, writer
+from pumice.actors.gateway.handlers import grants
 from pumice.actors.gateway.problems import PATCH_TYPES, bad_request, invalid, success, unsupported_media, wrong_method
 from pumice.actors.gateway.request.bodies import media_type, packed, read_object, read_value
 from pumice.actors.gateway.request.exchange import Exchange
@@ -18,6 +19,7 @@ from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks import passage
 from pumice.cluster.api import schema
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.rbac.rules import User
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object, section
@@ -26,6 +28,8 @@ from pumice.storage import codec
 # --- fieldValidation
 
 APPLY: Final = "apply"
+_SIGNERS: Final = ("username", "groups", "uid", "extra")
+"""Fields of a CertificateSigningRequest about its author."""
 
 
 def fitting(
@@ -94,13 +98,14 @@ async def create(site: Site, exchange: Exchange, target: Target, row: Kind) -> N
     options = write_options(exchange.query)
     obj = await read_object(exchange, site.settings.body_limit)
     # First: it turns other versions into the stored one, by whose schema `fitting` looks at the fields.
-    fit(obj, target, row)
+    fit(obj, target, row, exchange.user)
     obj, warnings = fitting(site, exchange, row, obj, options.validation)
     message = commands.Create(packed(obj), **who(exchange, options))
     if site.hooks:
-        message, said = await passage.creation(site, target, row, message)
+        message, said = await passage.creation(site, exchange.user, target, row, message)
         warnings += said
-    await show(site, exchange, target, row, await site.ask(message), 201, warnings)
+    answer = await grants.carry_out(site, exchange.user, row, message)
+    await show(site, exchange, target, row, answer, 201, warnings)
 
 
 async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
@@ -111,7 +116,7 @@ async def replace(site: Site, exchange: Exchange, target: Target, row: Kind) -> 
     fit(obj, target, row)
     obj, warnings = fitting(site, exchange, row, obj, options.validation)
     message = commands.Update(packed(obj), subresource=target.subresource, **who(exchange, options))
-    answer = await _written(site, target, row, message, warnings)
+    answer = await _written(site, exchange.user, target, row, message, warnings)
     await show(site, exchange, target, row, answer, 200, warnings)
 
 
@@ -142,29 +147,29 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
         force=bool(options.force),
         **who(exchange, options),
     )
-    answer = await _written(site, target, row, message, warnings)
+    answer = await _written(site, exchange.user, target, row, message, warnings)
     await show(site, exchange, target, row, answer, 201 if answer.created else 200, warnings)
 
 
 async def _written(
-    site: Site, target: Target, row: Kind, message: commands.Update | commands.Patch, warnings: list[str]
+    site: Site, user: User, target: Target, row: Kind, message: commands.Update | commands.Patch, warnings: list[str]
 ) -> Accepted:
     """Return a change after the webhooks, whose warnings are added."""
     if not site.hooks:
-        return await site.ask(message)
-    passed, said = await passage.change(site, target, row, message)
+        return await grants.carry_out(site, user, row, message)
+    passed, said = await passage.change(site, user, target, row, message)
     warnings += said
-    return await site.ask(passed)
+    return await grants.carry_out(site, user, row, passed)
 
 
 async def delete(site: Site, exchange: Exchange, target: Target, row: Kind) -> None:
     """Answer DELETE of one object."""
     options = await delete_options(site, exchange)
     message = commands.Delete(row.key, target.namespace, target.name, user=exchange.agent, **options)
-    warnings = await passage.removal(site, target, row, message) if site.hooks else []
+    warnings = await passage.removal(site, exchange.user, target, row, message) if site.hooks else []
     # Read before the deletion: afterwards there is no object left to show.
     before = await site.ask(commands.Get(row.key, target.namespace, target.name)) if row.key in SHOWN_GONE else None
-    answer = await site.ask(message)
+    answer = await grants.carry_out(site, exchange.user, row, message)
     if before is not None and not answer.blob:
         answer = before
     if answer.blob:
@@ -189,7 +194,7 @@ async def delete_collection(site: Site, exchange: Exchange, target: Target, row:
         meta = section(obj, "metadata")
         message = commands.Delete(row.key, meta.get("namespace") or "", meta["name"], user=exchange.agent, **options)
         if site.hooks:
-            await passage.removal(site, target, row, message)
+            await passage.removal(site, exchange.user, target, row, message)
         await site.ask_if_there(message)
         gone.append(obj)
     details = {"group": row.group, "kind": row.plural}
@@ -281,12 +286,14 @@ async def _patch_body(site: Site, exchange: Exchange, form: str, target: Target,
         raise bad_request("a patch is an object")
     if form == "apply":
         demand_type(cast("Object", body), target.api_version)
-        fit(cast("Object", body), target, row)
+        fit(cast("Object", body), target, row, exchange.user)
     return cast("Any", body)
 
 
-def fit(obj: Object, target: Target, row: Kind) -> None:
-    """Make the object one of the path, with all that it leaves out. Raises ApiError (400) when it is another."""
+def fit(obj: Object, target: Target, row: Kind, user: User | None = None) -> None:
+    """Make the object one of the path, with all that it leaves out. Raises ApiError (400) when it is another. `user`:
+    its sender, where it may be new: a request for a certificate names its author.
+    """
     stated = obj.setdefault("apiVersion", target.api_version)
     if obj.setdefault("kind", row.kind) != row.kind:
         raise bad_request(f"the kind in the data ({_shown(obj['kind'])}) does not match the expected kind ({row.kind})")
@@ -299,6 +306,9 @@ def fit(obj: Object, target: Target, row: Kind) -> None:
         obj.clear()
         obj.update(turned)
     obj["apiVersion"] = row.api_version
+    if user is not None and row.key == "CertificateSigningRequest":
+        kept = {name: value for name, value in section(obj, "spec").items() if name not in _SIGNERS}
+        obj["spec"] = {**kept, **user.told()}
     meta: Any = obj.setdefault("metadata", {})
     if not isinstance(meta, dict):
         raise bad_request("metadata: expected an object")

@@ -11,15 +11,17 @@ from urllib.parse import parse_qs
 import anyio
 
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.front import COOKIE, READS, Front
+from pumice.actors.gateway.front import Front
+from pumice.actors.gateway.identity.authenticator import COOKIE, READS, cookie_of
 from pumice.actors.gateway.page import assets
 from pumice.actors.gateway.problems import ApiError, no_such_path, unavailable, wrong_method
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.site import Site, guarded
+from pumice.cluster.rbac.rules import NOBODY
 from pumice.core.messages.boards import ReadResidents, ResidentsRead
 
 if TYPE_CHECKING:
-    from pumice.actors.gateway.front import Authenticator
+    from pumice.actors.gateway.identity.authenticator import Authenticator
 
 # --- The form that asks a browser for a token
 # The token is given once and never stands in an address. The cookie is not one: it lets its holder read, from pages of
@@ -34,10 +36,10 @@ async def log_in(authenticator: Authenticator, exchange: Exchange, *, secure: bo
     authenticator.admit_to_login(exchange)
     body = await exchange.body(FORM)
     given = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4).get("token", [""])[0]
-    if not authenticator.is_token(given):
+    if authenticator.of_known(given) is None:
         await assets.send(exchange, assets.WRONG_TOKEN if given.strip() else assets.LOGIN, 401)
         return
-    await _go_home(exchange, authenticator.page_cookie(), secure=secure)
+    await _go_home(exchange, cookie_of(given.strip()), secure=secure)
 
 
 async def log_out(authenticator: Authenticator, exchange: Exchange, *, secure: bool) -> None:
@@ -72,10 +74,11 @@ def wants_page(exchange: Exchange) -> bool:
 async def home(front: Front, exchange: Exchange) -> None:
     """Answer with the page itself, or the form where a token is required."""
     try:
-        front.authenticator.admit(exchange)
+        await front.authenticate(exchange)
     except ApiError as error:
         if error.refused.code != UNAUTHORIZED:
             raise
+    if exchange.user is NOBODY:
         await assets.send(exchange, assets.LOGIN, UNAUTHORIZED)
         return
     await assets.send(exchange, assets.HOME)
@@ -96,7 +99,7 @@ def page_with(
         if exchange.method not in READS:
             raise wrong_method(exchange.method)
         if (answer := answers.get(name.partition("/")[0])) is not None:
-            front.authenticator.admit(exchange)
+            await front.authenticate(exchange)
             await answer(front, exchange)
             return
         # Files need no token: the form that asks for it has a style and an icon, too.

@@ -49,7 +49,7 @@ async def _advise(front: Front, exchange: Exchange) -> None:
 
 async def _root(front: Front, exchange: Exchange) -> None:
     if not wants_page(exchange):
-        front.authenticator.admit(exchange)
+        await front.admit(exchange)
         await exchange.answer(200, encode({"paths": [f"/apis/{GROUP}"]}))
         return
     await home(front, exchange)

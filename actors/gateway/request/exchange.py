@@ -13,6 +13,7 @@ from anyio import lowlevel
 from pumice.actors.gateway.problems import ApiError, bad_request, too_large
 from pumice.actors.gateway.request.query import Query
 from pumice.actors.gateway.request.upgrades import SOCKET, Frames, Socket
+from pumice.cluster.rbac.rules import NOBODY, User
 from pumice.core.messages.replies import Refused
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -20,6 +21,10 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Scope = MutableMapping[str, Any]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application."""
+PeerSubject = tuple[tuple[tuple[str, str], ...], ...]
+"""The subject of a certificate, as Python's `ssl` gives it: parts, each of names with values."""
+PEER: Final = "pumice.peer"
+"""The key of a connection's state that holds the subject of the client's certificate."""
 
 BODY_PATIENCE_S: Final = 60.0
 """Timeout for the body of a request."""
@@ -32,11 +37,14 @@ class ClientGoneError(Exception):
 
 
 class Exchange:
-    """Reads `scope` and `receive`, writes to `send`. `started`: the answer's headers are sent."""
+    """Reads `scope` and `receive`, writes to `send`. `started`: the answer's headers are sent. `user`: the sender, once
+    its credentials were looked at.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.user: User = NOBODY
         self.started = False
         self.json_text = b""  # the body, once read as JSON: what it says twice can be seen there only
         self._unread = True
@@ -62,6 +70,17 @@ class Exchange:
     def header(self, name: str) -> str:
         """Return a header, "" when it is absent."""
         return self.headers.get(name, "")
+
+    def every(self, name: str) -> list[str]:
+        """Return the values of all headers of a name."""
+        wanted = name.encode()
+        return [value.decode("latin-1") for each, value in self._scope["headers"] if each.lower() == wanted]
+
+    @property
+    def peer(self) -> PeerSubject:
+        """Return the subject of the client's certificate, () without a valid one."""
+        state: dict[str, PeerSubject] = self._scope.get("state") or {}
+        return state.get(PEER, ())
 
     @property
     def agent(self) -> str:

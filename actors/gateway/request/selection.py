@@ -165,6 +165,12 @@ def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
     return Selection(row.key, namespace if row.namespaced else "", requirements, terms, row.selectable)
 
 
+def named_object(fields: str) -> str:
+    """Return the name that a field selector demands, "" for none: who may read that object may list it so."""
+    terms = map(_term, _split(fields)) if fields else ()
+    return next((term.value for term in terms if term and term.equal and term.path == "metadata.name"), "")
+
+
 def _terms(row: Kind, text: str) -> list[Condition]:
     known = (*_NAMES, *FIELDS.get(row.key, row.selectable))
     terms: list[Condition] = []

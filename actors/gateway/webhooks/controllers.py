@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pumice.actors.gateway.identity.users import ADMIN
 from pumice.actors.gateway.problems import ApiError
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
@@ -51,17 +52,17 @@ async def _passed(site: Site, request: ApiRequest) -> Passed:
         match request:
             case Create():
                 row, target = _of_object(site, codec.unpack(request.blob))
-                return request if row is None else (await passage.creation(site, target, row, request))[0]
+                return request if row is None else (await passage.creation(site, ADMIN, target, row, request))[0]
             case Update():
                 row, target = _of_object(site, codec.unpack(request.blob), request.subresource)
-                return request if row is None else (await passage.change(site, target, row, request))[0]
+                return request if row is None else (await passage.change(site, ADMIN, target, row, request))[0]
             case Patch():
                 row, target = _of_name(site, request, request.subresource)
-                return request if row is None else (await passage.change(site, target, row, request))[0]
+                return request if row is None else (await passage.change(site, ADMIN, target, row, request))[0]
             case Delete():
                 row, target = _of_name(site, request)
                 if row is not None:
-                    await passage.removal(site, target, row, request)
+                    await passage.removal(site, ADMIN, target, row, request)
                 return request
             case _:
                 return request

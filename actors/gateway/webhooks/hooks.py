@@ -6,12 +6,14 @@ Source: Kubernetes' `admission/plugin/webhook/predicates`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pumice.actors.gateway.identity.users import ADMIN
 from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.rbac.rules import AUTHENTICATED, AccessRequest, User, account_groups, account_of
 from pumice.core.kube.cel.costs import SPEND, StepsLeft
 from pumice.core.kube.cel.evaluating import evaluate
 from pumice.core.kube.cel.reading import ExpressionError, read_expression
@@ -25,12 +27,16 @@ POLICY: Final = "ValidatingAdmissionPolicy"
 BINDING: Final = "ValidatingAdmissionPolicyBinding"
 CONFIGURATIONS: Final = (MUTATING, VALIDATING, POLICY, BINDING)
 _GROUP: Final = "admissionregistration.k8s.io"
+_PARTS: Final = ("verb", "group", "resource", "subresource", "namespace", "name", "path")
+
+Authorizer = Callable[[User, AccessRequest], tuple[bool, str]]
+"""Return whether a user may do what is asked, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
     """Request under admission. `operation`: CREATE, UPDATE or DELETE; `spaces`: labels of its namespace, None without
-    one.
+    one; `user`: its sender; `authorizer`: decides what users may do.
     """
 
     operation: str
@@ -43,6 +49,8 @@ class AdmissionRequest:
     old: Object | None
     spaces: dict[str, str] | None
     dry_run: bool
+    user: User = ADMIN
+    authorizer: Authorizer | None = None
 
 
 class HookTable:
@@ -98,14 +106,37 @@ def wanted(hook: Object, request: AdmissionRequest) -> bool:
 
 
 def names_of(request: AdmissionRequest) -> dict[str, Any]:
-    """Return what an expression may speak of. `authorizer` allows everything, as this server does."""
+    """Return what an expression may speak of. `authorizer` judges by the sender's rights."""
     return {
         "object": request.new,
         "oldObject": request.old,
         "request": told(request),
         "namespaceObject": None,
-        "authorizer": Authority("Authorizer"),
+        "authorizer": authority_of(request),
     }
+
+
+def authority_of(request: AdmissionRequest) -> Authority:
+    """Return `authorizer`: what the sender of the request may do."""
+
+    def judge(asked: Mapping[str, str]) -> tuple[bool, str]:
+        assert request.authorizer is not None, "without one nothing is judged"
+        user, account = request.user, account_of(asked.get("account", ""))
+        if account is not None:
+            groups = (*account_groups(account[0]), AUTHENTICATED)
+            user = User(asked["account"], groups)
+        known = {part: asked[part] for part in _PARTS if part in asked}
+        return request.authorizer(user, AccessRequest(**{"verb": "", **known}))
+
+    row = request.row
+    about = {
+        "group": row.group,
+        "resource": row.plural,
+        "subresource": request.subresource,
+        "namespace": request.namespace,
+        "name": request.name,
+    }
+    return Authority("Authorizer", request=about, judge=judge if request.authorizer is not None else None)
 
 
 def is_matched(matched: Any, request: AdmissionRequest, *, anything: bool = False) -> bool:
@@ -213,7 +244,7 @@ def told(request: AdmissionRequest) -> Object:
         "requestResource": resource,
         "name": request.name,
         "operation": request.operation,
-        "userInfo": {"username": "pumice:admin", "groups": ["system:masters", "system:authenticated"]},
+        "userInfo": request.user.told(),
         "dryRun": request.dry_run,
         "options": None,
     }

@@ -16,6 +16,7 @@ from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks.admission import judged, labels_of_namespace, mutated
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.rbac.rules import User
 from pumice.core.messages import commands
 from pumice.core.messages.commands import Create, Delete, Patch, Update
 from pumice.core.objects.metadata import Object, section
@@ -25,7 +26,7 @@ _SERVERS = ("uid", "resourceVersion", "creationTimestamp", "generation", "manage
 """Fields that only the server sets on a new object: a webhook is asked before they are set."""
 
 
-async def creation(site: Site, target: Target, row: Kind, message: Create) -> tuple[Create, list[str]]:
+async def creation(site: Site, user: User, target: Target, row: Kind, message: Create) -> tuple[Create, list[str]]:
     """Return a new object. Raises ApiError when a webhook or the api refuses it."""
     if not site.hooks.about("CREATE", row, target.version, ""):
         return message, []
@@ -34,7 +35,7 @@ async def creation(site: Site, target: Target, row: Kind, message: Create) -> tu
     obj = await _would_be(site, message)
     for name in _SERVERS:
         obj["metadata"].pop(name, None)
-    request = await _request(site, target, row, "CREATE", obj, None, message)
+    request = await _request(site, user, target, row, "CREATE", obj, None, message)
     new, warnings = await mutated(site, request)
     if new != obj:
         message = replace(message, blob=packed(new))
@@ -43,7 +44,7 @@ async def creation(site: Site, target: Target, row: Kind, message: Create) -> tu
 
 
 async def change(
-    site: Site, target: Target, row: Kind, message: Update | Patch
+    site: Site, user: User, target: Target, row: Kind, message: Update | Patch
 ) -> tuple[Create | Update | Patch, list[str]]:
     """Return a changed object, or one made by an apply. Raises ApiError."""
     hooks, sub = site.hooks, target.subresource
@@ -53,25 +54,25 @@ async def change(
     answer = await site.ask(replace(message, dry_run=True))
     obj = cast("Object", codec.unpack(answer.blob))
     old = None if answer.created else await site.get(row.key, target.namespace, target.name)
-    request = await _request(site, target, row, "CREATE" if old is None else "UPDATE", obj, old, message)
+    request = await _request(site, user, target, row, "CREATE" if old is None else "UPDATE", obj, old, message)
     new, warnings = await mutated(site, request)
     warnings += await judged(site, dataclasses.replace(request, new=new))
     # The message as it came: a patch is to meet the object that is stored then, not the one of the dry run.
     if new == obj:
         return message, warnings
-    user, manager, dry = message.user, message.manager, message.dry_run
+    agent, manager, dry = message.user, message.manager, message.dry_run
     if old is None:
-        return Create(packed(new), user=user, manager=manager, dry_run=dry), warnings
+        return Create(packed(new), user=agent, manager=manager, dry_run=dry), warnings
     sub = message.subresource
-    return Update(packed(new), subresource=sub, user=user, manager=manager, dry_run=dry), warnings
+    return Update(packed(new), subresource=sub, user=agent, manager=manager, dry_run=dry), warnings
 
 
-async def removal(site: Site, target: Target, row: Kind, message: Delete) -> list[str]:
+async def removal(site: Site, user: User, target: Target, row: Kind, message: Delete) -> list[str]:
     """Return an object to be deleted. Raises ApiError."""
     if not site.hooks.about("DELETE", row, target.version, ""):
         return []
     old = await site.get(row.key, message.namespace, message.name)
-    request = await _request(site, target, row, "DELETE", None, old, message)
+    request = await _request(site, user, target, row, "DELETE", None, old, message)
     _, warnings = await mutated(site, request)
     return warnings + await judged(site, request)
 
@@ -83,6 +84,7 @@ async def _would_be(site: Site, message: Create) -> Object:
 
 async def _request(
     site: Site,
+    user: User,
     target: Target,
     row: Kind,
     operation: str,
@@ -103,4 +105,6 @@ async def _request(
         old=old,
         spaces=await labels_of_namespace(site, namespace),
         dry_run=message.dry_run,
+        user=user,
+        authorizer=site.rights.decide,
     )

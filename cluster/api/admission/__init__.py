@@ -28,6 +28,7 @@ from pumice.cluster.api.admission import (
     pods,
     priority_classes,
     queues,
+    roles,
     secrets,
     services,
     sets,
@@ -176,6 +177,18 @@ ADMISSION: Final[dict[str, Admission]] = {
             default=webhook_configurations.default,
             validate=webhook_configurations.validate,
             validate_update=webhook_configurations.validate_update,
+        ),
+    ),
+    **dict.fromkeys(
+        ("ClusterRole", "Role"),
+        Admission(validate=roles.validate_role, validate_update=roles.validate_role_update),
+    ),
+    **dict.fromkeys(
+        ("ClusterRoleBinding", "RoleBinding"),
+        Admission(
+            default=roles.default_binding,
+            validate=roles.validate_binding,
+            validate_update=roles.validate_binding_update,
         ),
     ),
     **STATED,

@@ -112,22 +112,30 @@ def _double(text: str) -> float:
     return number
 
 
-def _step(name: str, checked: str = "") -> Function:
-    """Return a step of an authorization check. `checked`: the name of its argument, where it must not be empty."""
+def _step(name: str, part: str) -> Function:
+    """Return a step of an authorization check, which says a part of a request."""
 
-    def taken(_: Authority, *arguments: str) -> Authority:
-        if checked and not arguments[0].strip():
-            raise ValueError(f"{checked} must not be empty")
-        return Authority(name)
+    def taken(before: Authority, said: str) -> Authority:
+        if part in ("path", "resource") and not said.strip():
+            raise ValueError(f"{part} must not be empty")
+        return before.then(name, {part: said})
 
     return taken
 
 
-def _service_account(_: Authority, namespace: str, name: str) -> Authority:
+def _allowed(decided: Authority) -> bool:
+    return decided.decision()[0]
+
+
+def _reason(decided: Authority) -> str:
+    return decided.decision()[1]
+
+
+def _service_account(before: Authority, namespace: str, name: str) -> Authority:
     for kind, text in (("dns1123Subdomain", name), ("dns1123Label", namespace)):
         if formats.NAMED_FORMATS[kind].problems(text):
             raise ValueError(f"Invalid service account {'name' if text is name else 'namespace'}")
-    return Authority("Authorizer")
+    return before.then("Authorizer", {"account": f"system:serviceaccount:{namespace}:{name}"})
 
 
 def _same_kind(names: str, template: str, function: Function) -> dict[str, Function]:
@@ -319,17 +327,17 @@ KUBERNETES: Final[dict[str, Function]] = {
 }
 AUTHORIZER: Final[dict[str, Function]] = {
     f"({_AUTHZ}.Authorizer).path(string) -> {_AUTHZ}.PathCheck": _step("PathCheck", "path"),
-    f"({_AUTHZ}.Authorizer).group(string) -> {_AUTHZ}.GroupCheck": _step("GroupCheck"),
+    f"({_AUTHZ}.Authorizer).group(string) -> {_AUTHZ}.GroupCheck": _step("GroupCheck", "group"),
     f"({_AUTHZ}.Authorizer).serviceAccount(string, string) -> {_AUTHZ}.Authorizer": _service_account,
     f"({_AUTHZ}.GroupCheck).resource(string) -> {_AUTHZ}.ResourceCheck": _step("ResourceCheck", "resource"),
     **{
-        f"({_AUTHZ}.ResourceCheck).{name}(string) -> {_AUTHZ}.ResourceCheck": _step("ResourceCheck")
+        f"({_AUTHZ}.ResourceCheck).{name}(string) -> {_AUTHZ}.ResourceCheck": _step("ResourceCheck", name)
         for name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
     },
-    f"({_AUTHZ}.PathCheck).check(string) -> {_AUTHZ}.Decision": _step("Decision"),
-    f"({_AUTHZ}.ResourceCheck).check(string) -> {_AUTHZ}.Decision": _step("Decision"),
-    f"({_AUTHZ}.Decision).allowed() -> bool": _constant(True),
-    f"({_AUTHZ}.Decision).reason() -> string": _constant(""),
+    f"({_AUTHZ}.PathCheck).check(string) -> {_AUTHZ}.Decision": _step("Decision", "verb"),
+    f"({_AUTHZ}.ResourceCheck).check(string) -> {_AUTHZ}.Decision": _step("Decision", "verb"),
+    f"({_AUTHZ}.Decision).allowed() -> bool": _allowed,
+    f"({_AUTHZ}.Decision).reason() -> string": _reason,
     f"({_AUTHZ}.Decision).errored() -> bool": _constant(False),
     f"({_AUTHZ}.Decision).error() -> string": _constant(""),
 }

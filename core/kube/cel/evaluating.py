@@ -113,7 +113,7 @@ def _selected(owner: object, key: str) -> Any:
     if isinstance(owner, OptionalValue):
         return _optional(owner, key, _selected)
     if isinstance(owner, Authority) and key == "requestResource":
-        return Authority("ResourceCheck")
+        return owner.then("ResourceCheck", owner.request)
     if is_map(owner):
         # The name as written comes first: only fields are escaped, keys of maps are not.
         if key in owner or "__" not in key:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from pumice.core.kube.cel.reading import ExpressionError, is_list, is_map, shown
 from pumice.core.kube.cel.times import Duration, Timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,22 @@ class NamedFormat:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """`authorizer`, and the steps of a check. Roles are stored and not enforced, so all is allowed."""
+    """`authorizer`, and the steps of a check. `asked`: what the steps have said, by part of a request; `request`: the
+    parts of the present one; `judge`: says whether such parts are allowed, and why; without one all are.
+    """
 
     step: str
+    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    request: Mapping[str, str] = field(default_factory=dict[str, str])
+    judge: Callable[[Mapping[str, str]], tuple[bool, str]] | None = None
+
+    def then(self, step: str, asked: Mapping[str, str]) -> Authority:
+        """Return the next step of a check."""
+        return replace(self, step=step, asked={**self.asked, **asked})
+
+    def decision(self) -> tuple[bool, str]:
+        """Return whether it is allowed, and why."""
+        return (True, "") if self.judge is None else self.judge(self.asked)
 
 
 class Domains(dict[str, dict[str, Any]]):

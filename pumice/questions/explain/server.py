@@ -24,6 +24,8 @@ PAGE: Final = 500
 TIMEOUT_S: Final = 30.0
 EXCERPT: Final = 80
 OK: Final = 200
+DONE: Final = (OK, 201)
+"""Codes of an answer that holds what was asked for."""
 FORBIDDEN: Final = 403
 NOT_SERVED: Final = 404
 UNAUTHORIZED: Final = 401
@@ -72,6 +74,14 @@ def ask(server: Server, path: str) -> Object:
     """
     with _client(server) as client, _told(server.url):
         return _found(client.get(f"{ADVICE}/{path}"), f"{server.url}: GET /{ADVICE}/{path}")
+
+
+def account_token(server: Server, namespace: str, name: str) -> str:
+    """Return a new token of a ServiceAccount. Raises ServerError, ConfigError."""
+    path = f"api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+    with _client(server) as client, _told(server.url):
+        answer = client.post(path, json={"spec": {}})
+        return str(section(_found(answer, f"{server.url}: POST /{path}"), "status")["token"])
 
 
 def configuration(server: Server) -> ConfigLoaded | None:
@@ -181,7 +191,7 @@ def _page(answer: httpx.Response, what: str) -> Object:
 def _found(answer: httpx.Response, what: str) -> Object:
     """Return the object that was asked for. Raises ServerError."""
     found = _json(answer)
-    if answer.status_code != OK or not found:
+    if answer.status_code not in DONE or not found:
         why = _refusal(answer) or found.get("message") or answer.text[:EXCERPT]
         raise ServerError(f"{what}: {answer.status_code} {answer.reason_phrase}: {why}")
     return found
@@ -189,7 +199,7 @@ def _found(answer: httpx.Response, what: str) -> Object:
 
 def _refusal(answer: httpx.Response) -> str:
     """Return what to do about an answer that says too little, "" for any other."""
-    if answer.status_code == FORBIDDEN:
+    if answer.status_code == FORBIDDEN and not _json(answer).get("message"):
         return "it does not allow this to be read"
     if answer.status_code == UNAUTHORIZED:
         return WRONG_TOKEN if "authorization" in answer.request.headers else NO_TOKEN

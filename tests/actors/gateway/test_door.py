@@ -6,7 +6,7 @@ import pytest
 from anyio import fail_after, sleep
 
 from pumice.actors.errors import ListenError
-from pumice.actors.gateway.front import is_loopback
+from pumice.actors.gateway.identity.authenticator import is_loopback
 from pumice.actors.gateway.settings import listen
 from tests.actors.gateway.rig import PASSIVE, PODS, Web, serving
 
@@ -171,7 +171,7 @@ async def test_reviews_say_yes() -> None:
         asked = {"spec": {"resourceAttributes": {"verb": "create", "resource": "pods"}}}
         answer = await web.send("POST", f"{base}/selfsubjectaccessreviews", asked, 201)
         assert (answer["status"]["allowed"], answer["spec"]) == (True, asked["spec"])
-        rules = await web.send("POST", f"{base}/selfsubjectrulesreviews", {"spec": {}}, 201)
+        rules = await web.send("POST", f"{base}/selfsubjectrulesreviews", {"spec": {"namespace": "default"}}, 201)
         assert rules["status"]["resourceRules"][0]["verbs"] == ["*"]
         who = await web.send("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, 201)
         assert who["status"]["userInfo"]["username"]
