@@ -140,7 +140,9 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     speedup: Annotated[Count, Meta(description="Divide arrivals and durations in manifests and traces by this.")] = 1
     until: Annotated[Until | None, Meta(description="When to stop; without it, on Ctrl-C.")] = None
     seed: Annotated[Seed, Meta(description="Seed of all that is random.")] = 0
-    faults: Annotated[Text | None, Meta(description="A fault profile for the built-in API server.")] = None
+    faults: Annotated[
+        Text | None, Meta(description="A fault profile for the built-in API server, or for its clients.")
+    ] = None
     profiles: Annotated[Text | None, Meta(description="YAML file with fault profiles of your own.")] = None
     keep: Annotated[Keep | None, Meta(description="How much of the journal to keep; without it, all.")] = None
     keep_events: Annotated[

@@ -8,14 +8,24 @@ if TYPE_CHECKING:
     from pumice.lab.builders import gang, nodes, priority_class, queue, trace
     from pumice.lab.cluster import Cluster, DecidedCycle, read
     from pumice.lab.lived import LivedRun, measures_of
+    from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, evaluate
+    from pumice.questions.evaluation.policy import Policy
+    from pumice.questions.evaluation.sandbox import Sandbox
+    from pumice.questions.evaluation.workload import EvaluatedWorkload as Workload
     from pumice.questions.whatif import changes
 
 __all__ = [
     "Cluster",
     "DecidedCycle",
+    "Evaluation",
+    "Evaluator",
     "LivedRun",
+    "Policy",
+    "Sandbox",
+    "Workload",
     "__version__",
     "changes",
+    "evaluate",
     "gang",
     "measures_of",
     "nodes",
@@ -30,8 +40,14 @@ __version__: Final = "1.0.0rc1"
 _LAB: Final = {
     "Cluster": "pumice.lab.cluster",
     "DecidedCycle": "pumice.lab.cluster",
+    "Evaluation": "pumice.questions.evaluation.evaluate",
+    "Evaluator": "pumice.questions.evaluation.evaluate",
     "LivedRun": "pumice.lab.lived",
-    "changes": "pumice.questions.whatif.changes",
+    "Policy": "pumice.questions.evaluation.policy",
+    "Sandbox": "pumice.questions.evaluation.sandbox",
+    "Workload": "pumice.questions.evaluation.workload:EvaluatedWorkload",
+    "changes": "pumice.questions.whatif.changes:",
+    "evaluate": "pumice.questions.evaluation.evaluate",
     "gang": "pumice.lab.builders",
     "measures_of": "pumice.lab.lived",
     "nodes": "pumice.lab.builders",
@@ -46,6 +62,9 @@ def __getattr__(name: str) -> Any:
     """Import and return a name of the library on first use: a command line needs few of them."""
     if name not in _LAB:
         raise AttributeError(f"module 'pumice' has no attribute {name!r}")
-    module = import_module(_LAB[name])
-    found = globals()[name] = module if name == "changes" else getattr(module, name)
+    module, _, said = _LAB[name].partition(":")
+    found = import_module(module)
+    if not _LAB[name].endswith(":"):
+        found = getattr(found, said or name)
+    globals()[name] = found
     return found

@@ -219,6 +219,16 @@ def local(workers: int, begin: Callable[[], None] = nothing) -> Generator[Execut
 
 
 @contextmanager
+def in_threads(workers: int) -> Generator[Executor]:
+    """Yield threads, for tasks that wait for processes of their own. A caller that leaves early cancels the rest."""
+    threads = ThreadPoolExecutor(workers)
+    try:
+        yield threads
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+@contextmanager
 def dask(address: str) -> Generator[Executor]:
     """Yield the workers of a Dask cluster, which must see the same files and have Pumice. It replaces one that dies."""
     with demand("distributed", "dask", "Dask clusters").Client(address) as client:

@@ -52,6 +52,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "measures": ("pumice.questions.measures.measures:MeasuresResult",),
     "report": ("pumice.cli.report:ReportResult",),
     "sweep": ("pumice.cli.sweep:SweepResult",),
+    "evaluate": ("pumice.questions.evaluation.evaluate:Evaluation",),
     "gate": (
         "pumice.questions.gate.explained:GateReport",
         "pumice.questions.gate.mutants:MutationResult",
@@ -66,7 +67,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "schema": ("pumice.cli.schema:SchemaResult",),
 }
 """By command, the module and class of each form that its result can have. `journal-record`: a line of `pumice journal
---follow`.
+--follow`; `evaluate`: what `pumice.evaluate` returns.
 """
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

@@ -26,6 +26,7 @@ from pumice.core.messages.events import (
     CheckpointTaken,
     ConfigLoaded,
     CycleRecord,
+    FaultEvent,
     Mutation,
     Outcome,
     ShadowCompared,
@@ -44,6 +45,8 @@ CHECKPOINT: Final = "checkpoint"
 """A checkpoint was taken: what is in it stands in no record, so its hash does."""
 SHADOW: Final = "shadow"
 """How far another cluster's scheduler and Pumice decided alike."""
+FAULT: Final = "fault"
+"""A fault that a client of the served API met, or the profile that it comes from."""
 RECORDS: Final[dict[str, Any]] = {
     API: Mutation,
     CYCLE: CycleRecord,
@@ -53,6 +56,7 @@ RECORDS: Final[dict[str, Any]] = {
     CONFIG: ConfigLoaded,
     CHECKPOINT: CheckpointTaken,
     SHADOW: ShadowCompared,
+    FAULT: FaultEvent,
 }
 """Contents of records, by kind; a reader skips kinds that it does not know."""
 KINDS: Final = tuple(RECORDS)

@@ -36,10 +36,10 @@ from pumice.config.errors import WorldError
 
 
 class Open:
-    """All open requests. `closing`: no more are accepted."""
+    """All open requests. `closing`: no more are accepted; `ended`: for good."""
 
     def __init__(self) -> None:
-        self.closing = False
+        self.closing = self.ended = False
         self._requests: set[anyio.CancelScope] = set()
         self._endless: set[anyio.CancelScope] = set()
         self._none = anyio.Event()
@@ -73,7 +73,7 @@ class Open:
 
     async def end(self, grace_s: float) -> None:
         """Take no more, end the streams, give the rest a moment, then break them off."""
-        self.closing = True
+        self.closing = self.ended = True
         for scope in list(self._endless):
             scope.cancel()
         with anyio.move_on_after(grace_s):
@@ -85,6 +85,20 @@ class Open:
         self.closing = True
         for scope in list(self._requests):
             scope.cancel()
+
+    @property
+    def is_down(self) -> bool:
+        """Return whether the server is to come back."""
+        return self.closing and not self.ended
+
+    @contextmanager
+    def down(self) -> Generator[None]:
+        """Break off all requests, and accept none until the block ends."""
+        self.cut()
+        try:
+            yield
+        finally:
+            self.closing = self.ended
 
     async def _wait_empty(self) -> None:
         while self._requests:

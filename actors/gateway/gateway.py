@@ -3,8 +3,8 @@
 
 Owns: the connections, the rings of what changed lately, the listings that are read in pages.
 Accepts: `Poke`.
-Sends: asks the api, for a reader of metrics the session runner (if there is one) and the metrics actor, and the
-cache, for those who look on.
+Sends: asks the api, the recorder when a client meets a fault, for a reader of metrics the session runner (if there is
+one) and the metrics actor, and the cache, for those who look on.
 When full: clients wait; a watch that does not read falls behind and gets an error. Bodies and watches are bounded.
 Stops: takes no more requests, ends the watches, then what is still being answered, then the connections.
 
@@ -22,9 +22,11 @@ import anyio
 from pumice.actors.gateway.discovery import groups, openapi
 from pumice.actors.gateway.discovery.groups import version
 from pumice.actors.gateway.discovery.openapi import V2_ASKED, V2_PROTOBUF, v2_json, v2_protobuf
+from pumice.actors.gateway.faults.door import FaultDoor
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.front import Application, Endpoint
 from pumice.actors.gateway.handlers import health, resources
+from pumice.actors.gateway.handlers.faults import began
 from pumice.actors.gateway.hub import Hub
 from pumice.actors.gateway.identity.rights import Rights
 from pumice.actors.gateway.page.handlers import home, page, wants_page
@@ -37,8 +39,9 @@ from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.gateway.site import Listings, Site
 from pumice.actors.gateway.webhooks.controllers import passed
 from pumice.actors.runtime.actor import Actor, Context
-from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RunnerPort
+from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, PokePort, RecorderPort, RunnerPort
 from pumice.cluster.api.kind_table import KindTable
+from pumice.cluster.faults.decisions import FaultsInForce
 from pumice.cluster.rbac.index import RoleIndex
 from pumice.core.messages.commands import Poke
 from pumice.core.messages.replies import Done
@@ -156,9 +159,12 @@ def build_app(site: Site) -> Application:
     def route(path: str, handler: Handler, *, reads_only: bool = True, admits: bool = False) -> tuple[str, App]:
         return path, Endpoint(site, handler, reads_only=reads_only, admits=admits)
 
+    def behind_the_door(path: str, handler: Handler) -> tuple[str, App]:
+        return path, FaultDoor(Endpoint(site, handler), site)
+
     return Application(
         [
-            route(r"/api/[^/]+/.*|/apis/[^/]+/[^/]+/.*", _resource, reads_only=False),
+            behind_the_door(r"/api/[^/]+/.*|/apis/[^/]+/[^/]+/.*", _resource),
             route(r"/version", _version),
             route(r"/apis?", _roots),
             route(r"/api/[^/]+|/apis/[^/]+/[^/]+", _group_version),
@@ -176,7 +182,7 @@ def build_app(site: Site) -> Application:
 
 class Gateway(Actor[Poke, Done]):
     """The gateway. `listings`: those that the api has opened, by handle. `runner`: where cycles run. `stormy`: faults
-    are injected, and the api counts them.
+    are injected, and the api counts them. `faults`: those that clients meet.
     """
 
     def __init__(
@@ -189,6 +195,8 @@ class Gateway(Actor[Poke, Done]):
         metrics: MetricsPort,
         runner: RunnerPort | None,
         cache: CachePort | None,
+        recorder: RecorderPort,
+        faults: FaultsInForce,
         listings: Listings,
         settings: GatewaySettings,
         stormy: bool,
@@ -202,6 +210,8 @@ class Gateway(Actor[Poke, Done]):
             metrics=metrics,
             runner=runner,
             cache=cache,
+            recorder=recorder,
+            faults=faults,
             listings=listings,
             clock=context.clock,
             hub=hub,
@@ -224,6 +234,11 @@ class Gateway(Actor[Poke, Done]):
         and the broadcast to pages.
         """
         return (self._pull, self._serve_http, self.site.desk.keep, self.site.waiting.keep, self.site.pages.keep)
+
+    async def on_start(self) -> None:
+        """Have the journal say under which faults it goes on."""
+        if self.site.faults.is_on:
+            await self.site.note(began(self.site.faults))
 
     async def on_stop(self) -> None:
         """Close the streams first: a server that waits for a watch waits for ever."""

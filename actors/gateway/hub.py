@@ -88,6 +88,16 @@ class Hub:
             ring = self._rings[kind] = Ring(self._start, self._ring_events)
         return ring
 
+    def known(self, kind: str, namespace: str, name: str) -> bytes | None:
+        """Return the bytes of an object; None for one that it has not seen."""
+        return self._known.get(kind, {}).get((namespace, name))
+
+    def forget(self) -> None:
+        """Forget all changes, as a server that has just started: watches from before begin with 410."""
+        self._start = self.revision.value
+        for ring in self._rings.values():
+            ring.reset(self._start)
+
     async def newest(self) -> int:
         """Return the newest revision that has been published."""
         reply = await ask_again(self._api, ReadRevision())
@@ -203,10 +213,6 @@ class Hub:
     async def _blobs(self, kind: str) -> tuple[bytes, ...]:
         reply = await ask_again(self._api, OpenListing(kind))
         return self._listings.take(reply.handle) if isinstance(reply, ListingOpened) else ()
-
-    def known(self, kind: str, namespace: str, name: str) -> bytes | None:
-        """Return an object as the hub has heard of it, None for an unknown one."""
-        return self._known.get(kind, {}).get((namespace, name))
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of objects of each known kind."""

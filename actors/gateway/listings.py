@@ -78,9 +78,11 @@ def _before(entry: RingEntry, last: RingEntry | None, revision: int) -> bytes | 
         return None
     if entry.type == "DELETED":
         return entry.blob
-    if last is None:
+    if last is not None:
+        return last.blob
+    if entry.old is None:
         raise _too_old(revision)
-    return last.blob
+    return entry.old
 
 
 def _too_old(revision: int) -> Exception:

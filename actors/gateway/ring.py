@@ -197,6 +197,13 @@ class Ring:
                 high = middle
         return self._first + low
 
+    def before(self, changes: int) -> int | None:
+        """Return the revision at which the last so many changes were yet to come, as far as the ring reaches back; None
+        without any."""
+        if not self._entries:
+            return None
+        return max(self._entries[-min(changes, len(self._entries))].revision - 1, self.oldest)
+
     def read(self, position: int) -> tuple[list[RingEntry], int] | None:
         """Return the next entries from a position on, at most a chunk, and the position after them; None when they are
         gone.

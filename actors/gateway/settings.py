@@ -13,6 +13,7 @@ from typing import Literal
 
 from pumice.actors.errors import ListenError
 from pumice.actors.gateway.advice import Adviser
+from pumice.cluster.faults.rules import FaultProfile
 from pumice.cluster.rbac.rules import User
 
 Authorization = Literal["none", "rbac"]
@@ -29,7 +30,7 @@ class GatewaySettings:
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
     long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: no client
-    may write.
+    may write. `faults`: the profile that is in force from the beginning.
 
     `authorization`: "rbac", or "none" where all may do everything. `users` by token, besides the holder of `token`, who
     may do everything; `client_authority` (a PEM file) signs client certificates. `account_key` signs tokens of
@@ -49,6 +50,7 @@ class GatewaySettings:
     question_limit: int = 2
     question_s: float = 120.0
     reads_only: bool = False
+    faults: FaultProfile = field(default_factory=FaultProfile)
     authorization: Authorization = "none"
     users: Mapping[str, User] = field(default_factory=dict[str, User])
     client_authority: Path | None = None

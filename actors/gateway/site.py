@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar
@@ -30,15 +30,18 @@ from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.selection import Selection
 from pumice.actors.gateway.webhooks.hooks import CONFIGURATIONS, HookTable
 from pumice.actors.runtime.clock import Clock
-from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RunnerPort
+from pumice.actors.system.ports import ApiPort, CachePort, MetricsPort, RecorderPort, RunnerPort
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
+from pumice.cluster.faults.decisions import FaultsInForce
 from pumice.cluster.handles import HandleTable
 from pumice.cluster.rbac.rules import KINDS as ROLES
 from pumice.cluster.rbac.rules import User
 from pumice.core.messages import commands, replies
+from pumice.core.messages.events import FaultEvent
 from pumice.core.objects.metadata import Object
 from pumice.storage import codec
+from pumice.storage.journal import FAULT
 
 # --- Metrics of jobs that wait
 # The adviser counts them while a client reads metrics, so seldom that it costs little.
@@ -101,12 +104,13 @@ Listings = HandleTable[tuple[bytes, ...]]
 @dataclass(kw_only=True)
 class Site(Front):
     """Services of the gateway. `listings`: those that the api has opened, by handle; `kinds` and `hooks` follow the
-    hub; `cache` is None where no scheduler runs; `stormy`: faults are injected.
+    hub; `cache` is None where no scheduler runs; `stormy`: faults are injected. `faults`: those that clients meet.
     """
 
     api: ApiPort
     metrics: MetricsPort
     runner: RunnerPort | None
+    recorder: RecorderPort
     listings: Listings
     clock: Clock
     hub: Hub
@@ -114,6 +118,7 @@ class Site(Front):
     rights: Rights = field(default_factory=partial(Rights, None))
     cache: CachePort | None = None
     stormy: bool = False
+    faults: FaultsInForce = field(default_factory=FaultsInForce)
     hooks: HookTable = field(default_factory=HookTable)
     kept: KeptListings = field(default_factory=KeptListings)
     watches: int = 0
@@ -215,6 +220,11 @@ class Site(Front):
         if isinstance(reply, replies.ListingOpened):
             return reply.revision, self.listings.take(reply.handle)
         raise refused(reply)
+
+    async def note(self, event: FaultEvent) -> None:
+        """Have what is said of faults in the journal; a system that stops takes no more."""
+        with suppress(ActorStoppedError):
+            await self.recorder.ask(commands.Append((commands.Entry(FAULT, codec.encode(event)),)))
 
     @contextmanager
     def watching(self) -> Generator[None]:

@@ -22,6 +22,7 @@ from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.actors.scheduling.decider import Decider
 from pumice.actors.system.roles import ROLES
 from pumice.cluster.api.store import Store
+from pumice.cluster.faults.decisions import FaultsInForce
 from pumice.cluster.handles import HandleTable
 from pumice.core.actions.dry_runs import DryRun
 from pumice.core.session.session import Session
@@ -112,6 +113,14 @@ REFERENCES: Final = (
         gives="nothing: each asks what strikes its own occasions, and no answer depends on who else asked; a storm's "
         "journal does so too, and its driver stops them and reads what struck",
         outside=("pumice/proof/storm",),
+    ),
+    Reference(
+        what="faults of clients",
+        kind=FaultsInForce,
+        of=lambda wiring: wiring.client_faults,
+        roles=("gateway",),
+        gives="nothing to other actors: it outlives a crash of the gateway, and at its end a run reads what struck",
+        outside=("pumice/runtime/main_job.py",),
     ),
     Reference(
         what="listings",

@@ -23,6 +23,7 @@ from pumice.actors.scheduling.resync import Awaited
 from pumice.actors.system.restart import Recovered
 from pumice.actors.system.settings import config_source, playing, serving
 from pumice.cluster.api.store import Store
+from pumice.cluster.faults.decisions import FaultsInForce
 from pumice.cluster.handles import HandleTable
 from pumice.cluster.kernel.roster import Surroundings
 from pumice.core.session.session import Session
@@ -132,6 +133,9 @@ class Wiring:
         self.sessions = HandleTable(Session)
         # A dry run has its handle here while its driver waits: workers of the pool find it whatever instance they are.
         self.crew = DryRunCrew(settings)
+        self.client_faults = FaultsInForce(settings.seed)
+        if settings.gateway is not None:
+            self.client_faults.begin(settings.gateway.faults, clock.now())
         self.network = Network(self.context, settings.news_delay_s, settings.seed)
         # A bind worker reports a batch after one timeout, and after two when it follows a crash
         # (`BindWorker.handle_batch`).

@@ -71,7 +71,7 @@ def matches(requirements: tuple[Requirement, ...], labels: Labels) -> bool:
     return all(_HOLDS[operator](labels.get(key), values) for key, operator, values in requirements)
 
 
-_HOLDS: Final[dict[str, Callable[[str | None, frozenset[str]], bool]]] = {
+_HOLDS: Final[Mapping[str, Callable[[str | None, frozenset[str]], bool]]] = {
     "In": lambda value, values: value is not None and value in values,
     "NotIn": lambda value, values: value is None or value not in values,
     "Exists": lambda value, _: value is not None,

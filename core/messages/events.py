@@ -386,3 +386,33 @@ class CycleDropped(Message, frozen=True):
 
 
 ActorEvent = ActorStarted | ActorCrashed | ActorStopped | CycleDropped
+
+
+class FaultsBegan(Message, frozen=True):
+    """A profile of faults for clients is in force from here on, kind "fault": its seed, and its rules as JSON (without
+    rules there are no faults any more).
+    """
+
+    seed: int
+    rules: bytes = b"[]"
+
+
+class FaultStruck(Message, frozen=True):
+    """A fault struck a client's request, the `nth` of the same requests, kind "fault". `rule`: its name in the profile.
+    Of a create without a name `name` is its generateName. A fault of a node has no client and no verb.
+    """
+
+    rule: str
+    fault: str
+    kind: str
+    namespace: str
+    name: str
+    client: str = ""
+    verb: str = ""
+    subresource: str = ""
+    user: str = ""
+    nth: int = 1
+    told: str = ""
+
+
+FaultEvent = FaultsBegan | FaultStruck

@@ -52,6 +52,9 @@ WIRE: Final[dict[str, Wire]] = {
     "CycleDropped": Wire("CycleDropped"),
     # how alike another scheduler decided
     "ShadowCompared": Wire("ShadowCompared"),
+    # faults that clients met, and by which profile
+    "FaultsBegan": Wire("FaultsBegan"),
+    "FaultStruck": Wire("FaultStruck"),
 }
 """By the name of the class."""
 

@@ -51,6 +51,7 @@ SHARED: Final = tuple(
             ("longest step", "api server, gateway"),
             ("truth", "api server; a storm's auditors read it"),
             ("faults", "api server, extender client; a storm"),
+            ("faults of clients", "gateway; the summary"),
             ("listings", "api server, gateway; the summary"),
             ("snapshots", "cache, session runner"),
             ("view version", "cache, session runner"),
@@ -123,6 +124,7 @@ ARROWS: Final = (
     Arrow(
         ((560, 87), (560, 125), (390, 125), (390, 188)), "requests, watches", (430, 138), ("gateway",), ("api server",)
     ),
+    Arrow(((530, 87), (530, 160), (450, 160), (450, 548)), "faults", (458, 155), ("gateway",), ("recorder",)),
     Arrow(((650, 45), (735, 45)), "", (0, 0), ("gateway",), ("metrics",)),
     Arrow(((590, 87), (590, 188)), "the board", (530, 172), ("gateway",), ("cache",)),
     Arrow(((620, 87), (620, 150), (775, 150), (775, 188)), "gauges", (702, 144), ("gateway",), ("session runner",)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 
+from pumice.agents.tools import MANIFEST
 from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.errors import InputError
+from pumice.load.manifests import Loaded, load_text
 from pumice.results import Plain, json_schema
 
 if TYPE_CHECKING:
@@ -74,18 +77,52 @@ class ToolDesk:
         result = _result(done.stdout)
         if result is None:
             problem = " ".join(said[-3:]).removeprefix("pumice: ") or f"the command ended with {done.returncode}"
-            raise UnansweredError(f"{problem}. {question.instead} ({shown})")
+            raise UnansweredError(f"{in_arguments(problem, question, line)}. {question.instead} ({shown})")
         names = set(_property_names(output_schema(type(question))))
         result, left_out = shortened(result, question.part(), names)
         remarks = [*said[-MOST_REMARKS:], *([SOME_LEFT_OUT] if left_out else [])]
-        remarks += [f"{name} holds the text that was given" for name in line.files]
+        remarks += [f"{name} holds the text of `{_argument(question, text)}`" for name, text in line.files.items()]
         return AgentAnswer({"command": shown, "result": result, "remarks": remarks, "left_out": left_out})
 
     def _line(self, question: AgentTool) -> CommandLine:
         try:
-            return question.command(self._source)
+            line = question.command(self._source)
+            demand_objects(line)
         except InputError as error:
             raise UnansweredError(f"{error}. {question.instead}") from error
+        return line
+
+
+def demand_objects(line: CommandLine) -> None:
+    """Check that all of a given manifest can be read: a command goes on without the rest. What the API refuses of it is
+    an answer. Raises InputError.
+    """
+    if MANIFEST not in line.files:
+        return
+    loaded = Loaded()
+    load_text(line.files[MANIFEST], "the manifest", loaded)
+    if loaded.problems:
+        raise loaded.problems[0]
+    if not loaded.objects:
+        raise InputError("; ".join(loaded.skipped) or "the manifest has no objects")
+
+
+def in_arguments(problem: str, question: AgentTool, line: CommandLine) -> str:
+    """Return a command's error in the tool's words: an option is an argument, and so is a file of given text."""
+
+    def argument(found: re.Match[str]) -> str:
+        name = found[1].replace("-", "_")
+        known = next((each for each in question.__struct_fields__ if each in (name, f"{name}_s")), None)
+        return found[0] if known is None else f"`{known}`"
+
+    for name, text in line.files.items():
+        said = f"`{_argument(question, text)}`"
+        problem = re.sub(rf"(--[a-z-]+[ =])?{re.escape(name)}", said, problem)
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", argument, problem)
+
+
+def _argument(question: AgentTool, text: str) -> str:
+    return next(each for each in question.__struct_fields__ if getattr(question, each) is text)
 
 
 async def _run(words: list[str], folder: str) -> subprocess.CompletedProcess[bytes]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 INSTRUCTIONS: Final = (
     "Read-only questions about {source}, a cluster scheduled by Volcano's rules. Begin with `queues` or `who_is_next` "
     "for the names of queues and jobs. Each answer has the command that repeats it, and `left_out` where it was cut. "
-    "Reasons are stable codes: docs/reference/waiting.md explains them."
+    "A reason is a stable code; `why_pending` says it in words (`message`) with what would lift it (`unblock`)."
 )
 READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 

@@ -114,22 +114,16 @@ class QueuesTool(AgentTool):
         return CommandLine(["queue", *source.words(), *([] if self.queue is None else ["--", self.queue])])
 
 
-class WhoIsNextTool(AgentTool):
+class WhoIsNextTool(QueuesTool):
     """Says which waiting jobs the scheduler tries next, in their order: position, what each waits for, and which job
     comes before it and why.
     """
 
     name = "who_is_next"
     title = "Who is next"
-    schemas = ("queue",)
     instead = "Without a queue it looks at all of them; `queues` lists their names."
 
-    queue: Queue | None = None
     first: Annotated[int, Meta(ge=1, le=200, description="How many jobs.")] = 10
-
-    def command(self, source: AgentSource) -> CommandLine:
-        """Return `pumice queue`."""
-        return CommandLine(["queue", *source.words(), *([] if self.queue is None else ["--", self.queue])])
 
     def part(self) -> dict[str, int]:
         """Return the number of waiting jobs, and no queue."""
@@ -195,7 +189,7 @@ class WhatIfTool(AgentTool):
     scale: Annotated[Changes, Meta(description="KIND/NAME[:TASK]=N.")] = []
     submit: Manifest | None = None
     config: Config | None = None
-    horizon: Duration = "1h"
+    horizon: Annotated[Duration, Meta(description="How far to look ahead; with until_starts, `within` counts.")] = "1h"
     until_starts: Name | None = None
     within: Annotated[Duration, Meta(description="With until_starts: within which time.")] = "1m"
 

@@ -23,7 +23,7 @@ from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_wait
 from pumice.questions.history.entries import EntryTold, JournalRecord, NameFilter, StoryEntry, entries
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.results import Result
-from pumice.storage.journal import API, CYCLE, DECISION, OUTCOME, SHADOW, ChainReport, FirstBad, Journal
+from pumice.storage.journal import API, CYCLE, DECISION, FAULT, OUTCOME, SHADOW, ChainReport, FirstBad, Journal
 from pumice.storage.sqlite import SqliteJournal, back_up
 from pumice.units import counted
 
@@ -108,7 +108,7 @@ async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | No
     """Return the story of an object, and why it waits if it does."""
     async with await SqliteJournal.open(file, read_only=True) as opened:
         named = NameFilter(name)
-        read = entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW), named=named)
+        read = entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW, FAULT), named=named)
         told = await story_of(name, read, named)
     kind = waiting_kind(name, told)
     return told, await why_it_waits(file, kind, name) if kind else None

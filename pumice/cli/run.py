@@ -25,7 +25,9 @@ from pumice.cli.options import LogLevel, Manifests, Output, Quiet
 from pumice.cli.scheduling import refuse_context, schedule_there
 from pumice.cli.tables.summary import show_storm, show_summary, summary_table
 from pumice.cli.terminal import Terminal
+from pumice.cluster.faults.profiles import PACKAGED as FOR_CLIENTS
 from pumice.config.durations import parse_duration
+from pumice.config.errors import UnknownNameError
 from pumice.config.settings import ProcessSettings, config_map_of, process_settings, read_process_settings
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object, parse_time
@@ -33,12 +35,12 @@ from pumice.load.manifests import Loaded, still_running
 from pumice.load.remarks import read_as, said_of_strangers
 from pumice.plugins.loader import changed_plugins, identities
 from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
-from pumice.proof.storm.script.profiles import PACKAGED, profile
+from pumice.proof.storm.script.profiles import PACKAGED, profile, profiles
 from pumice.questions.adviser.waiting_jobs import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
 from pumice.runtime.journals import looks_like_journal
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
-from pumice.runtime.serving import export_line, gateway_settings
+from pumice.runtime.serving import export_line, gateway_settings, split_faults
 from pumice.runtime.standing import named
 from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, parse_until
@@ -51,7 +53,10 @@ LATEST_S: Final = 7_258_118_400.0
 MOST_WAITING: Final = 20
 """Number of what is left pending that are listed."""
 
-SEVERAL: Final = f", or several joined by +: {', '.join(PACKAGED)}"
+SEVERAL: Final = (
+    f", or several joined by +: {', '.join(PACKAGED)}; with --http, for its clients: {', '.join(FOR_CLIENTS)}, or a"
+    " file of rules"
+)
 
 METAVARS: Final = {
     "authorization": "rbac|none",
@@ -244,7 +249,8 @@ def plan_of(
     path = Path(settings.config) if settings.config and config_map is None else None
     plugins = Path(settings.plugins_dir) if settings.plugins_dir else None
     load_config(path, settings.lenient, terminal, plugins=plugins)
-    storm = storm_of(settings.faults, settings, terminal) if settings.faults else None
+    stormed, _ = split_faults(settings.faults)
+    storm = storm_of(stormed, settings, terminal) if stormed else None
     return RunPlan(
         objects=hastened(still_running(loaded.objects), settings.speedup),
         bare=bare,
@@ -302,7 +308,12 @@ def shown_by(objects: Sequence[Object]) -> float:
 
 def storm_of(names: str, settings: ProcessSettings, terminal: Terminal) -> LiveStorm:
     """Return a profile's faults; UsageError when none can happen here, a warning when only some can."""
-    chosen = profile(names, Path(settings.profiles) if settings.profiles else None)
+    own = Path(settings.profiles) if settings.profiles else None
+    known = profiles(own)
+    for name in names.split("+"):
+        if name not in known:
+            raise UnknownNameError("fault profile", name, (*known, *FOR_CLIENTS), path="--faults")
+    chosen = profile(names, own)
     if absent := ", ".join(simulated_only(chosen)):
         if not live_rates(chosen):
             problem = f"{names} has nothing for the real clock, in simulation only: {absent} (pumice stress)"

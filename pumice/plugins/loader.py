@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -96,7 +96,13 @@ def install_plugins(folder: Path | None = None) -> tuple[str, ...]:
     Raises ConfigError for a folder that is none, a module or entry point that cannot be loaded, and ConflictError for
     a name that is taken. Installing the same plugin again replaces it.
     """
-    found = [*from_entry_points(), *(from_folder(folder) if folder else ())]
+    return install([*from_entry_points(), *(from_folder(folder) if folder else ())])
+
+
+def install(found: Sequence[FoundPlugin]) -> tuple[str, ...]:
+    """Add plugins to the built-in ones, guarded, and return their names, in order. Raises ConflictError for a name that
+    is taken.
+    """
     sources: dict[str, str] = {}
     for plugin in found:
         if plugin.name in BUILT_IN:
@@ -145,6 +151,25 @@ def from_folder(folder: Path) -> list[FoundPlugin]:
     return [found for path in _modules(folder) for found in _listed(_load(path), path)]
 
 
+def from_sources(modules: Mapping[str, str]) -> list[FoundPlugin]:
+    """Return the tables of modules that are given as source, by the module's name. Raises ConfigError."""
+    found = list[FoundPlugin]()
+    for stem, source in sorted(modules.items()):
+        said = f"{stem}.py"
+        module = ModuleType(f"{FOLDER_PLUGINS}.{stem}")
+        sys.modules[module.__name__] = module  # dataclasses look themselves up there
+        identity = f"{stem} sha256:{hashlib.sha256(source.encode()).hexdigest()[:DIGITS]}"
+        try:
+            exec(compile(source, said, "exec"), module.__dict__)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # sys.exit as well
+            del sys.modules[module.__name__]
+            raise _unloadable(error, said) from error
+        found += [_found(name, builder, said, identity) for name, builder in _table(module, said).items()]
+    return found
+
+
 def _modules(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         inside = path / "__init__.py"
@@ -185,11 +210,15 @@ def _unloadable(error: BaseException, source: str) -> ConfigError:
 
 
 def _listed(module: ModuleType, path: Path) -> list[FoundPlugin]:
+    items = _table(module, str(path)).items()
+    return [_found(name, builder, str(path), of_module(path))._replace(file=path) for name, builder in items]
+
+
+def _table(module: ModuleType, source: str) -> dict[str, Any]:
     table: Any = getattr(module, TABLE, None)
     if not isinstance(table, dict):
-        raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=str(path))
-    items = cast("dict[str, Any]", table).items()
-    return [_found(name, builder, str(path), of_module(path))._replace(file=path) for name, builder in items]
+        raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=source)
+    return cast("dict[str, Any]", table)
 
 
 def from_entry_points() -> list[FoundPlugin]:

@@ -207,6 +207,8 @@ async def _run(plan: RunPlan, watching: Watching, journal: Journal, clock: Clock
     if storm is not None:
         found = storm.found()
         outcome.summary.faults_injected, outcome.summary.violations = found.faults_injected, found.violations
+    if ever := system.client_faults.ever:
+        outcome.summary.faults_injected = {**(outcome.summary.faults_injected or {}), **ever}
     return outcome
 
 

@@ -14,10 +14,15 @@ from typing import Final
 
 from pumice.actors.gateway.identity.authenticator import is_loopback
 from pumice.actors.gateway.settings import GatewaySettings, listen
+from pumice.cluster.faults.profiles import PACKAGED, named_apart, packaged, read_profile_text
+from pumice.cluster.faults.rules import AnyRule, FaultProfile
 from pumice.cluster.rbac.rules import User
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.input_file import read_bytes
+from pumice.config.load import read_text
+from pumice.config.read import ValuePlace
 from pumice.config.settings import ProcessSettings
+from pumice.config.yaml_tree import Document
 from pumice.core.objects.metadata import Object
 from pumice.runtime.certificates import demand_authority, demand_pair
 from pumice.runtime.tokens import read_users, token_given
@@ -65,6 +70,44 @@ def export_line(path: Path) -> str:
     return f"export KUBECONFIG={shlex.quote(str(path.absolute()))}"
 
 
+# --- Faults for clients: what of `--faults` is not for the system's own actors
+
+OPTION: Final = "--faults"
+FILES: Final = (".yaml", ".yml", ".json")
+HERE: Final = ValuePlace(Document(OPTION, None))
+
+
+def split_faults(names: str | None) -> tuple[str, list[str]]:
+    """Return the profiles of a storm, joined by "+" again, and the names and files of profiles for clients."""
+    parts = [part.strip() for part in (names or "").split("+")]
+    ours = [part for part in parts if part not in PACKAGED and not _is_file(part)]
+    return "+".join(ours), [part for part in parts if part not in ours]
+
+
+def _is_file(part: str) -> bool:
+    return "/" in part or part.endswith(FILES)
+
+
+def client_faults(names: str | None, *, served: bool) -> FaultProfile:
+    """Return the rules of all profiles for clients, in their order. Raises ConfigError for one that is not valid,
+    ConflictError where no client is served, or two of them have different seeds.
+    """
+    _, parts = split_faults(names)
+    if parts and not served:
+        raise ConflictError(f"{parts[0]}: faults for clients need clients: add --http HOST:PORT", path=OPTION)
+    rules, seeds = list[AnyRule](), set[int]()
+    for part in parts:
+        profile = read_profile_text(read_text(Path(part)), part) if _is_file(part) else packaged(part, HERE)
+        rules += profile.rules
+        if profile.seed is not None:
+            seeds.add(profile.seed)
+    if len(seeds) > 1:
+        raise ConflictError(f"two seeds: {', '.join(map(str, sorted(seeds)))}", path=OPTION)
+    return FaultProfile(seed=next(iter(seeds), None), rules=named_apart(HERE.at("rules"), rules))
+
+
+# --- Settings
+
 MOST_PORT = 65_535
 LEAST_KEY: Final = 32
 OF_HTTP: Final = (
@@ -79,6 +122,7 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
     port is taken.
     """
     if settings.http is None:
+        client_faults(settings.faults, served=False)
         _nothing_for_http(settings)
         return None
     host, _, port = settings.http.rpartition(":")
@@ -110,12 +154,14 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
 
     account_key = _account_key(settings.service_account_key_file)
     adviser = partial(answer, settings.db, settings.plugins_dir)
+    faults = client_faults(settings.faults, served=True)
     return GatewaySettings(
         listen(host, int(port)),
         token=token,
         certificate=certificate,
         key=key,
         adviser=adviser,
+        faults=faults,
         authorization=settings.authorization or ("none" if is_loopback(host) else "rbac"),
         users=users,
         client_authority=authority,

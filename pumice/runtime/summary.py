@@ -26,9 +26,9 @@ class FaultsFound(Result, tag="run/1"):
 
 
 class RunResult(RunSummary, Result, kw_only=True, tag="run/1"):
-    """A run at its end: see `RunSummary`. `db`: the journal; `mean_cycle_s`: duration of a cycle; of a storm
-    (`--faults`) its faults by kind, and the broken invariants; `input`: the number of objects read in each way;
-    `waiting`: the jobs that are left waiting, by "namespace/name".
+    """A run at its end: see `RunSummary`. `db`: the journal; `mean_cycle_s`: duration of a cycle; under
+    `--faults` the faults by kind, and of a storm the broken invariants; `input`: the number of objects read in each
+    way; `waiting`: the jobs that are left waiting, by "namespace/name".
     """
 
     db: str

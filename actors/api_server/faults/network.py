@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from pumice.actors.api_server.faults.strikes import chance
+from pumice.cluster.faults.decisions import chance
 
 if TYPE_CHECKING:
     from pumice.actors.runtime.actor import Context

@@ -11,31 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
 from itertools import accumulate
 from typing import Final, Protocol, assert_never
 
+from pumice.cluster.faults.decisions import chance
 from pumice.config.errors import ConfigError
 from pumice.core.messages import commands
 from pumice.core.messages.commands import ReadRevision, Reflect
 from pumice.storage import codec
-
-# --- Dice that fall the same every time
-
-
-def chance(seed: int, what: str) -> float:
-    """Return a number in [0, 1) that depends on the arguments alone."""
-    hashed = _begun(seed).copy()
-    hashed.update(what.encode())
-    return int.from_bytes(hashed.digest(), "big") / 2**56
-
-
-@lru_cache(maxsize=16)
-def _begun(seed: int) -> blake2b:
-    """Return the hash of the common beginning of all throws of a seed: a copy of it costs less than another one."""
-    return blake2b(f"{seed}\0".encode(), digest_size=7)
-
 
 # --- Occasions: "bind default/web-0 #2"
 

@@ -9,6 +9,7 @@ from typing import Final
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.handlers import (
     advise,
+    faults,
     logs,
     metrics_api,
     placements,
@@ -61,6 +62,9 @@ async def serve(site: Site, exchange: Exchange, target: Target) -> None:
         return
     if target.group == advice.GROUP and target.plural in advice.KINDS:
         await advise.advise(site, exchange, target)
+        return
+    if (target.group, target.version, target.plural) == (advice.GROUP, advice.VERSION, faults.PLURAL):
+        await faults.faults(site, exchange, target)
         return
     row = site.row(target)
     if target.subresource:

@@ -37,9 +37,15 @@ def _gateway(wiring: Wiring, name: str) -> Gateway:
     # The gateway is told of a storm: it then serves the counts of faults.
     settings, stormy = wiring.settings.gateway, wiring.settings.faults is not None
     assert settings is not None
-    whose, ports, listings = wiring.own(name), wiring.ports(name), wiring.store.listings
-    installable = playing(wiring.settings)
-    return Gateway(*whose, **ports, listings=listings, settings=settings, stormy=stormy, installable=installable)
+    return Gateway(
+        *wiring.own(name),
+        **wiring.ports(name),
+        listings=wiring.store.listings,
+        settings=settings,
+        stormy=stormy,
+        faults=wiring.client_faults,
+        installable=playing(wiring.settings),
+    )
 
 
 def _arrivals(wiring: Wiring, name: str) -> Arrivals:
@@ -78,7 +84,13 @@ API_SERVER: Final = Role(
 GATEWAY: Final = Role(
     name="gateway",
     port=ports.PokePort,
-    sends={"api": "api-server", "cache": "cache", "metrics": "metrics", "runner": "session-runner"},
+    sends={
+        "api": "api-server",
+        "cache": "cache",
+        "metrics": "metrics",
+        "recorder": "recorder",
+        "runner": "session-runner",
+    },
     build=_gateway,
     wanted=serving,
     box="gateway",

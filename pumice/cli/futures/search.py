@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 from rich.console import Console
@@ -18,8 +17,8 @@ from pumice.collecting import rarely
 from pumice.executors import Executors
 from pumice.questions.oneshot.supposing import unasked
 from pumice.questions.whatif.naming import found
-from pumice.questions.whatif.search.defragment import StartAnswer, plans
-from pumice.questions.whatif.search.searches import advised, searched
+from pumice.questions.whatif.search.advice import answered
+from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion, known_job, runs_in_part
 from pumice.results import Result
 from pumice.units import counted, time_span
@@ -84,12 +83,9 @@ def search(fork: Fork, asked: SearchOptions, terminal: Terminal) -> int:
         starts_s, answers = None, list[StartAnswer]()
         with suppress(WorkOverError):
             starts_s = question.starts()
-            for answer in (
-                ()
-                if starts_s is not None
-                else chain(searched(question, asked.like), advised(question), plans(question))
-            ):
-                answers.append(answer)
+            if starts_s is None:
+                for answer in answered(question, asked.like):  # one by one: those before the work is over count
+                    answers.append(answer)
     complete = starts_s is not None or not question.spent()
     told = StartsWith(
         job=job,
@@ -146,10 +142,10 @@ def _what(answer: StartAnswer) -> str:
 
 
 def _how_sure(answer: StartAnswer) -> str:
+    if answer.code == "Change":
+        return "one less does not do" if answer.least else "less may do"
     if answer.least:
         return "the least: nothing smaller does"
-    if answer.code == "Change":
-        return "as pumice explain finds it: one less does not do there"
     if answer.code == "Moves":
         return f"the best that was found; {answer.bound} at least"
     if answer.code == "FewerJobs":

@@ -60,9 +60,13 @@ def show_faults(console: Console, injected: dict[str, int], title: str = "") -> 
 
 
 def show_summary(summary: RunResult, console: Console) -> None:
-    """Print the table of a run; after a storm, its faults and the broken invariants."""
+    """Print the table of a run, the faults, and after a storm the broken invariants."""
     console.print(summary_table(summary))
-    if summary.faults_injected is not UNSET and summary.violations is not UNSET:
+    if summary.faults_injected is UNSET:
+        return
+    if summary.violations is UNSET:  # faults of clients, whose state no monitor checks
+        show_faults(console, summary.faults_injected)
+    else:
         show_storm(summary.faults_injected, summary.violations, console)
 
 

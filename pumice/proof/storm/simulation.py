@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import anyio
 
-from pumice.actors.api_server.faults.strikes import Fault, Faults, ListedFaults, SeededFaults, chance
+from pumice.actors.api_server.faults.strikes import Fault, Faults, ListedFaults, SeededFaults
 from pumice.actors.errors import RecorderFailedError
 from pumice.actors.scheduling.core_decider import core_decider
 from pumice.actors.system.roles import CRASHABLE
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
+from pumice.cluster.faults.decisions import chance
 from pumice.proof.storm.driver import Driver, JumpingClock, PowerCutError
 from pumice.proof.storm.extender import StormExtender
 from pumice.proof.storm.invariants.books import final_problems

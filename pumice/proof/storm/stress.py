@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from pumice.actors.api_server.faults.strikes import chance
+from pumice.cluster.faults.decisions import chance
 from pumice.executors import Executors, as_ended, died
 from pumice.proof.storm.script.events import Script
 from pumice.proof.storm.script.profile_file import Profile

@@ -79,7 +79,7 @@ BEST: Final = 3
 
 class Helps(TypedDict):
     """Changes that help together: `fit`: so many pods of the job get a node then, `of` so many; `alone`: with each
-    change alone. `evicted`: so many others are evicted for it. `least`: a smaller change does not help.
+    change alone. `evicted`: so many others are evicted for it. `least`: one less of any was tried, and fewer pods fit.
     """
 
     changes: list[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.questions.gate.record import RecordedJob, RunRecord
 from pumice.questions.gate.scopes import JobScope, ScopeCondition
-from pumice.questions.measures.fairness import bounded_slowdown, quantile
+from pumice.questions.measures.fairness import bounded_slowdown, jain, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,6 +49,12 @@ def slowdown_of(job: RecordedJob, horizon_s: float) -> float:
     """Return the bounded slowdown of a job: response over run time; runs of less than ten seconds count as ten."""
     run_s = job.run_s if job.run_s is not None else 0.0
     return bounded_slowdown(job.wait_s(horizon_s), run_s)
+
+
+def _fairness(asked: AskedMeasure) -> float:
+    """Return Jain's index of how evenly jobs were slowed down: 1 when all were alike; 1 without jobs."""
+    found = jain([1 / slowdown_of(job, asked.horizon_s) for job in asked.jobs()])
+    return 1.0 if found is None else found
 
 
 def _unstarted(asked: AskedMeasure) -> float:
@@ -235,6 +241,7 @@ SPREAD: Final = ("mean", "max", "p95", "p50", "min")
 MEASURES: Final[Mapping[str, MeasureRow]] = {
     "wait": MeasureRow(_wait, SPREAD, "s", _least_wait),
     "slowdown": MeasureRow(_slowdown, SPREAD),
+    "fairness": MeasureRow(_fairness),
     "unstarted": MeasureRow(_unstarted),
     "started": MeasureRow(_started, least=_grows(_started)),
     "unended": MeasureRow(_unended),

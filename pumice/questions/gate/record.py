@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from pumice.questions.measures.measures import MeasuresSummary
+
 
 class RecordedJob(Struct, frozen=True, gc=False):
     """Records one job. None: not within the horizon. `labels` are the job's own."""
@@ -99,7 +101,9 @@ class RunRecord(Struct, frozen=True):
     """Records one run of `horizon_s` seconds. `stopped`: why it ended before its horizon, "" if it did not; `idle`:
     nothing more would have happened. `pending`: job -> code of the reason why it waits at the end. `refused`: objects
     that the API does not take, each with its words. `cycles`: cycles in which the scheduler decided something.
-    `foreseen`: every job stood in the workload and was taken, so that another policy has as many of them.
+    `foreseen`: every job stood in the workload and was taken, so that another policy has as many of them. `summary`:
+    the figures that `pumice measures` gives, where they are wanted. `failed`: answers that users' plugins failed to
+    give.
     """
 
     horizon_s: float
@@ -115,6 +119,8 @@ class RunRecord(Struct, frozen=True):
     stopped: str = ""
     cycles: int = 0
     foreseen: bool = False
+    summary: MeasuresSummary | None = None
+    failed: int = 0
 
     @property
     def makespan_s(self) -> float:

@@ -46,6 +46,7 @@ from pumice.questions.gate.record import (
 from pumice.questions.gate.sides import WORK
 from pumice.questions.measures.jobs import JobRow, Jobs
 from pumice.questions.measures.lives import Listener, Lives, PodLife
+from pumice.questions.measures.measures import MeasuresSummary, Measuring
 from pumice.questions.measures.over_time import Grid
 from pumice.questions.measures.resource_use import ResourceUse
 from pumice.questions.whatif.ask import named
@@ -75,6 +76,7 @@ class WantedFacts(Struct, frozen=True):
     shares: bool = False
     uses: bool = False
     pending: bool = False
+    summary: bool = False
 
 
 class WorkloadNames(Struct, frozen=True):
@@ -91,9 +93,9 @@ NO_NAMES: Final = WorkloadNames()
 
 class RunTask(Struct, frozen=True):
     """Describes a run: packed objects with their arrivals, the text of a scheduler.conf, the horizon in seconds (None:
-    until nothing more happens) and what ends it early: `limits` that are broken for good, or a loop, once there were
-    `patience` cycles. `names`: what the workload calls queues and classes of jobs that a policy renames; `plugins`:
-    users' plugins by name, each with what tells its version from others.
+    until nothing more happens, after `longest_s` at the latest) and what ends it early: `limits` that are broken for
+    good, or a loop, once there were `patience` cycles. `names`: what the workload calls queues and classes of jobs that
+    a policy renames; `plugins`: users' plugins by name, each with what tells its version from others.
     """
 
     objects: bytes
@@ -110,6 +112,7 @@ class RunTask(Struct, frozen=True):
     names: WorkloadNames = NO_NAMES
     plugins: tuple[tuple[str, str], ...] = ()
     plugins_dir: str = ""
+    longest_s: float = FAR_S
 
 
 def run(task: RunTask) -> RunRecord:
@@ -166,7 +169,10 @@ class _Run(Listener):
         self._uses = ResourceUse(Grid(self._began))
         self._evictions: list[_Eviction] = []
         self._cycles, self._stopped, self._look_at, self._checked = 0, "", LOOK_EVERY_S, 0
-        self._lives = Lives((self._jobs, self, *((self._uses,) if task.wanted.uses else ())))
+        self._failed, self._has_cycles = 0, False
+        self._measuring = Measuring(self._began) if task.wanted.summary else None
+        listeners = () if self._measuring is None else self._measuring.listeners()
+        self._lives = Lives((self._jobs, self, *((self._uses,) if task.wanted.uses else ()), *listeners))
         self._life = Life(fork, task.seed, self._hear, self._decide)
 
     def job(self, name: str, job: Object | None, at: float) -> None:
@@ -188,22 +194,28 @@ class _Run(Listener):
 
     def record(self) -> RunRecord:
         """Run to the horizon, or until the run certainly breaks a limit, and return its record."""
-        horizon = FAR_S if self._task.until_s is None else self._task.until_s
+        horizon = self._task.longest_s if self._task.until_s is None else self._task.until_s
         idle = True
         for elapsed in self._life.moments(horizon):
             if elapsed >= self._look_at and self._is_over(elapsed):
                 idle = False
                 break
         ended_s = self._life.elapsed if self._stopped or self._task.until_s is None else horizon
-        idle = idle and self._task.until_s is None and ended_s < FAR_S
+        idle = idle and self._task.until_s is None and ended_s < self._task.longest_s
         return self._recorded(round(ended_s, 3), idle=idle)
 
     # --- what is heard
 
     def _hear(self, mutation: Mutation, at: float) -> None:
+        if self._measuring is not None and self._has_cycles:
+            self._measuring.deserved.until(at, self._life.kernel.view, self._config)
         self._lives.note(mutation, at)
 
     def _decide(self, result: CycleResult, at: float) -> None:
+        self._has_cycles = True
+        self._failed += sum(each.count for each in result.failed)
+        if self._measuring is not None:
+            self._measuring.deserved.decided(CycleClock(result.cycle, at, self._task.seed))
         self._cycles += bool(result.binds or result.evicts)
         if not result.evicts:
             return
@@ -313,7 +325,15 @@ class _Run(Listener):
             self._stopped,
             self._cycles,
             self._foreseen and not self._life.refused,
+            self._summary(horizon_s),
+            self._failed,
         )
+
+    def _summary(self, horizon_s: float) -> MeasuresSummary | None:
+        if self._measuring is None:
+            return None
+        self._measuring.deserved.until(inf, self._life.kernel.view, self._config)
+        return self._measuring.end(round(self._began + horizon_s, 3)).summary
 
     def _finished(self) -> tuple[RecordedJob, ...]:
         self._jobs.close()

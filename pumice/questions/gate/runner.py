@@ -5,22 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from hashlib import blake2b
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from pumice import __version__
-from pumice.config.rules import VERSION
 from pumice.executors import Executors, as_ended
 from pumice.plugins.loader import identities
+from pumice.questions.evaluation.kept import KeptResults, content_key
 from pumice.questions.gate.judging import Pair
 from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.run import ROUNDS, RunTask, run
 
-FORM: Final = 2
+FORM: Final = 3
 """Version of a kept record; others are not read."""
 Key = TypeVar("Key", bound=Hashable)
 
@@ -29,38 +26,22 @@ class KeptRuns:
     """Keeps records of runs by their content, in a folder (None: nowhere)."""
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+        self._kept = KeptResults(folder, tuple[int, RunRecord], "run")
 
     def get(self, task: RunTask) -> RunRecord | None:
         """Return the record of an equal run, None without one that can be read."""
-        path = self._path(task)
-        if path is None or not path.is_file():
-            return None
-        try:
-            form, record = msgspec.msgpack.decode(path.read_bytes(), type=tuple[int, RunRecord])
-        except msgspec.DecodeError:
-            return None
+        form, record = self._kept.get(key_of(task)) or (FORM, None)
         return record if form == FORM else None
 
     def put(self, task: RunTask, record: RunRecord) -> None:
         """Write a record, as a whole or not at all."""
-        path = self._path(task)
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-            part.write(msgspec.msgpack.encode((FORM, record)))
-        Path(part.name).rename(path)
-
-    def _path(self, task: RunTask) -> Path | None:
-        return None if self._folder is None else self._folder / f"{key_of(task)}.run"
+        self._kept.put(key_of(task), (FORM, record))
 
 
 def key_of(task: RunTask) -> str:
     """Return the key of a run: a hash of its inputs."""
     moved = msgspec.structs.replace(task, plugins_dir="")  # the plugins' content counts, not where it lies
-    content = msgspec.msgpack.encode([__version__, VERSION, FORM, moved], order="sorted")
-    return blake2b(content, digest_size=16).hexdigest()
+    return content_key(FORM, moved)
 
 
 class PairTask(NamedTuple):

@@ -22,6 +22,8 @@ from pumice.core.messages.events import (
     CycleRecord,
     Evicted,
     EvictRefused,
+    FaultsBegan,
+    FaultStruck,
     Mutation,
     ShadowCompared,
 )
@@ -29,7 +31,19 @@ from pumice.core.messages.questions import OutsideAnswers
 from pumice.questions.history.objects import belongs_to, cause_of, state_of
 from pumice.results import Laid, Plain
 from pumice.storage import codec
-from pumice.storage.journal import ACTOR, API, CHECKPOINT, CONFIG, CYCLE, DECISION, OUTCOME, SHADOW, Journal, Stored
+from pumice.storage.journal import (
+    ACTOR,
+    API,
+    CHECKPOINT,
+    CONFIG,
+    CYCLE,
+    DECISION,
+    FAULT,
+    OUTCOME,
+    SHADOW,
+    Journal,
+    Stored,
+)
 from pumice.storage.records import told
 
 BATCH = 5_000
@@ -42,8 +56,8 @@ class EntryTold(TypedDict, total=False):
     api: `type` of the change, "kind name" of the `object`, its `revision` and `state`, with the `reason` and `message`
     of that. cycle: its number, `now` (seconds since the epoch), `revision`, how many `decisions`, their `digest`, and
     the digest of the `config`. decision, outcome, actor: the message itself. config: `source`, `digest` and `error`.
-    shadow: `cycle`, `decisions`, the `same` ones, `differences`. checkpoint: `through`, the last record that it
-    stands for.
+    fault: the message itself. shadow: `cycle`, `decisions`, the `same` ones, `differences`. checkpoint: `through`, the
+    last record that it stands for.
     """
 
     sequence: Required[int]
@@ -64,6 +78,7 @@ class EntryTold(TypedDict, total=False):
     decision: Plain
     outcome: Plain
     event: Plain
+    fault: Plain
     source: str
     error: str
     same: int
@@ -262,6 +277,20 @@ def _checkpoint(entry: StoryEntry, taken: CheckpointTaken) -> None:
     entry.data = {"through": taken.sequence}
 
 
+def _fault(entry: StoryEntry, event: FaultsBegan | FaultStruck) -> None:
+    if isinstance(event, FaultsBegan):
+        rules: list[Plain] = msgspec.json.decode(event.rules)
+        names = ", ".join(str(each.get("rule")) for each in rules) or "none"
+        entry.text = f"faults in force from here on, by seed {event.seed}: {names}"
+        entry.data = {"fault": {"seed": event.seed, "rules": rules}}
+        return
+    key = _key(event.namespace, event.name)
+    asked = f"{event.verb} {event.kind}{f'/{event.subresource}' if event.subresource else ''} {key}"
+    entry.text = f"fault {event.fault} ({event.rule}) struck {event.client or 'the cluster'}: {asked} #{event.nth}"
+    entry.about = frozenset((key,))
+    entry.data = {"fault": msgspec.to_builtins(event)}
+
+
 TELLERS: Final[dict[str, Callable[[StoryEntry, Any], None]]] = {
     API: _mutation,
     CYCLE: _cycle,
@@ -271,4 +300,5 @@ TELLERS: Final[dict[str, Callable[[StoryEntry, Any], None]]] = {
     CONFIG: _config,
     CHECKPOINT: _checkpoint,
     SHADOW: _shadow,
+    FAULT: _fault,
 }

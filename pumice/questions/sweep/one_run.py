@@ -3,26 +3,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-import yaml
-
-from pumice import __version__
+from pumice.actors.runtime.clock import VirtualClock
+from pumice.config.durations import parse_duration
 from pumice.config.input_file import read_bytes
 from pumice.config.load import default_text
-from pumice.config.rules import VERSION
 from pumice.errors import InputError
-from pumice.lab.cluster import Cluster, read
+from pumice.lab.cluster import FAR_S, read
 from pumice.load.source import find_files, read_text
 from pumice.load.traces.read import FORMATS
-from pumice.plugins.loader import identities, install_plugins
+from pumice.plugins.loader import identities
+from pumice.questions.evaluation.kept import content_key
+from pumice.questions.evaluation.policy import configured
+from pumice.questions.gate.run import RunTask, WantedFacts
+from pumice.questions.gate.run import run as simulated
 from pumice.questions.sweep.spec import ARGUMENTS, Settings, inputs_of
-from pumice.yaml_text import dump_yaml
+from pumice.storage import codec
 
 WALL: Final = "wall_s"
 """The one column that two equal sweeps may differ in."""
@@ -31,11 +31,7 @@ WALL: Final = "wall_s"
 def key_of(run: Settings, folder: Path) -> str:
     """Return the key of this run's result: a hash of its settings, the content of its files, the version of Pumice and
     those of users' plugins."""
-    content = msgspec.json.encode([__version__, VERSION, identities(), run], order="sorted")
-    digest = hashlib.blake2b(content, digest_size=16)
-    for file in files_of(run, folder):
-        digest.update(read_bytes(file))
-    return digest.hexdigest()
+    return content_key(identities(), run, files=map(read_bytes, files_of(run, folder)))
 
 
 def files_of(run: Settings, folder: Path) -> Iterator[Path]:
@@ -73,19 +69,26 @@ def placed(said: str, folder: Path) -> str:
 
 def lived(run: Settings, folder: str) -> dict[str, Any]:
     """Return the figures of one run (`pumice.questions.measures`), flat: resources as `RESOURCE FIGURE`."""
-    install_plugins()
     began = time.perf_counter()
-    at = Path(folder)
-    objects = read(*(placed(said, at) for said in inputs_of(run)))
-    cluster = Cluster(
-        objects,
-        config=configuration(run, at),
-        seed=int(run.get("seed", 0)),
-        default_duration=str(run.get("default_duration", "5s")),
+    at, until = Path(folder), str(run.get("until", "idle"))
+    record = simulated(
+        RunTask(
+            codec.pack(read(*(placed(said, at) for said in inputs_of(run)))),
+            configuration(run, at),
+            str(run.get("config") or "default"),
+            VirtualClock.start,
+            None if until == "idle" else parse_duration(until),
+            parse_duration(str(run.get("default_duration", "5s"))),
+            int(run.get("seed", 0)),
+            WantedFacts(summary=True),
+            longest_s=FAR_S,
+        )
     )
-    summary = cluster.run(str(run.get("until", "idle"))).summary
-    figures = {name: value for name, value in summary.items() if name != "resources"}
-    for resource, of in summary["resources"].items():
+    if record.refused:
+        raise InputError(record.refused[0])
+    assert record.summary is not None
+    figures: dict[str, Any] = {name: value for name, value in record.summary.items() if name != "resources"}
+    for resource, of in record.summary["resources"].items():
         figures |= {f"{resource} {name}": value for name, value in of.items()}
     return {**figures, WALL: round(time.perf_counter() - began, 3)}
 
@@ -93,20 +96,5 @@ def lived(run: Settings, folder: str) -> dict[str, Any]:
 def configuration(run: Settings, folder: Path) -> str:
     """Return the text of the configuration with the actions and arguments that the run sets."""
     text = read_text(folder / str(run["config"])) if run.get("config") else default_text()
-    wanted: dict[str, Settings] = {}
-    for name, value in run.items():
-        if name.startswith(ARGUMENTS):
-            _, plugin, argument = name.split(".", 2)
-            wanted.setdefault(plugin, {})[argument] = value
-    if not wanted and not run.get("actions"):
-        return text
-    said: Any = yaml.safe_load(text)
-    said["actions"] = run.get("actions") or said.get("actions")
-    for plugin, arguments in wanted.items():
-        every = (one for tier in said.get("tiers") or () for one in tier.get("plugins") or ())
-        options = [one for one in every if one.get("name") == plugin]
-        if not options:
-            raise InputError(f"the configuration has no plugin {plugin!r}", path=f"{ARGUMENTS}{plugin}")
-        for option in options:
-            option["arguments"] = {**(option.get("arguments") or {}), **arguments}
-    return dump_yaml(said)
+    arguments = {name.removeprefix(ARGUMENTS): value for name, value in run.items() if name.startswith(ARGUMENTS)}
+    return configured(text, str(run.get("actions") or ""), arguments)

@@ -7,20 +7,18 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from pumice.errors import InputError, demand
-from pumice.executors import Executors, as_ended, died
+from pumice.executors import Executors
 from pumice.plugins.loader import install_plugins
+from pumice.questions.evaluation.kept import KeptResults, run_missing
 from pumice.questions.sweep.one_run import WALL, key_of, lived
 from pumice.questions.sweep.spec import Settings, SweepSpec
 
 Work = Callable[[Settings, str], dict[str, Any]]
-AGAIN: Final = 3
-"""Number of tries of a run whose worker dies."""
 PARQUET: Final = ".parquet"
 
 
@@ -67,55 +65,18 @@ def sweep(
     """
     install_plugins()
     keys = [key_of(run, spec.folder) for run in spec.runs]
+    kept = KeptResults(results, dict[str, Any], strict=True)
     results.mkdir(parents=True, exist_ok=True)
-    left = {
-        key: (run, str(spec.folder))
-        for key, run in [*zip(keys, spec.runs, strict=True)][part.number :: part.of]
-        if not (results / f"{key}.json").exists()
-    }
-    fresh = len(left)
-    for attempt in range(AGAIN):
-        _run(left, results, executors, ended, work, last=attempt == AGAIN - 1)
-    there = {key: results / f"{key}.json" for key in dict.fromkeys(keys)}
-    found = {key: _result(path) for key, path in there.items() if path.exists()}
+    mine = dict([*zip(keys, spec.runs, strict=True)][part.number :: part.of])
+    before = {key for key in mine if kept.get(key) is not None}
+    run_missing(work, {key: (run, str(spec.folder)) for key, run in mine.items()}, kept, executors, ended)
+    found = {key: result for key in dict.fromkeys(keys) if (result := kept.get(key)) is not None}
     rows = [
         {**{name: _plain(run.get(name)) for name in spec.varied}, **found[key]}
         for key, run in zip(keys, spec.runs, strict=True)
         if key in found
     ]
-    return Swept(rows, fresh, len(there) - len(found))
-
-
-def _run(
-    left: dict[str, tuple[Any, ...]],
-    results: Path,
-    executors: Executors,
-    ended: Callable[[], None],
-    work: Work,
-    *,
-    last: bool,
-) -> None:
-    """Run the tasks, and remove each ended one from `left`; a run whose worker died stays there, unless it was its last
-    try.
-    """
-    if not left:
-        return
-    with executors() as executor:
-        for key, future in as_ended(work, dict(left), executor):
-            if died(future.exception()) and not last:
-                continue
-            with NamedTemporaryFile(dir=results, suffix=".part", delete=False) as part:  # others may run it, too
-                part.write(msgspec.json.encode(future.result()))
-            Path(part.name).rename(results / f"{key}.json")  # a result is there as a whole or not at all
-            del left[key]
-            ended()
-
-
-def _result(path: Path) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise InputError("not the result of a run: remove it, and the run is run again", source=str(path)) from error
+    return Swept(rows, len(mine) - len(before), len(set(keys)) - len(found))
 
 
 def _plain(value: object) -> Any:

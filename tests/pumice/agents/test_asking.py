@@ -13,7 +13,7 @@ import pytest
 
 from pumice.agents import asking
 from pumice.agents.asking import ToolDesk, UnansweredError, output_schema, shortened
-from pumice.agents.tools import TOOLS, AgentSource, AgentTool, QueuesTool, WhyPendingTool
+from pumice.agents.tools import TOOLS, AgentSource, AgentTool, QueuesTool, WhyPendingTool, read_question
 from tests.quality.agents import clusters
 
 jsonschema: Final[Any] = import_module("jsonschema")  # it has no types
@@ -35,6 +35,35 @@ async def test_an_answer_has_the_shape_of_its_schema(tmp_path: Path) -> None:
 async def test_an_error_says_what_to_ask_instead(tmp_path: Path) -> None:
     with pytest.raises(UnansweredError, match=r"no job 'lab/nobody'.*`who_is_next` lists what waits.*\(pumice explain"):
         await ToolDesk(source_of(tmp_path)).answer(WhyPendingTool(object="lab/nobody"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "problem"),
+    [
+        ("dry_run", {"manifest": "a: [1\n b: {"}, "the manifest:2: malformed YAML"),
+        ("dry_run", {"manifest": "just words"}, "the manifest:1: expected an object"),
+        ("dry_run", {"manifest": "# nothing"}, "the manifest has no objects"),
+        ("dry_run", {"manifest": "{apiVersion: v9, kind: Thing, metadata: {name: t}}"}, "skipped"),
+        ("what_if", {"submit": "a: [1"}, "the manifest:"),
+        ("what_if", {"add_nodes": ["some"]}, "`add_nodes`: expected COUNT:like=NODE"),
+        ("what_if", {"horizon": "soon"}, "`horizon`: expected a duration"),
+        ("what_if", {"until_starts": "lab/nobody"}, "`until_starts`: job lab/nobody does not exist"),
+        ("what_if", {"config": "a: [1"}, "`config`:"),
+        (
+            "what_if",
+            {"drain": ["n9"], "submit": "{apiVersion: v1, kind: Pod, metadata: {name: p}}"},
+            "`drain` n9: Node",
+        ),
+    ],
+)
+def test_an_error_speaks_of_the_tool_s_arguments(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UnansweredError) as refused:
+        anyio.run(ToolDesk(source_of(tmp_path)).answer, read_question(tool, arguments))
+    told = str(refused.value).partition("(pumice ")[0]
+    assert problem in told
+    assert "--" not in told
 
 
 @pytest.mark.anyio

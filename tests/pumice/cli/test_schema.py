@@ -13,8 +13,10 @@ import pytest
 from pumice.actors.metrics.summary import PodCounts
 from pumice.cli.app import COMMANDS
 from pumice.core.messages.events import ShadowTold
+from pumice.lab.builders import gang, nodes
 from pumice.proof.storm.report import BrokenStorm, StressResult
 from pumice.proof.storm.script.events import Event
+from pumice.questions.evaluation.evaluate import evaluate
 from pumice.questions.history.entries import JournalRecord, entries
 from pumice.results import DIALECT, FORMS, Result, forms_of, json_schema, tag_of
 from pumice.runtime.summary import BrokenInvariant, FaultsFound, MirrorResult
@@ -123,6 +125,12 @@ def test_lines_of_a_journal_that_is_followed_are_valid(folder: Path, validate: V
         validate("journal-record", each)
 
 
+def test_an_evaluation_is_valid(validate: Validate) -> None:
+    objects = [*nodes(2), *(gang(f"j{each}", 1, cpu=8, duration="10s") for each in range(3))]
+    found = evaluate(None, objects, seeds=2, expect=[{"measure": "wait.max", "op": "<", "value": "1s"}])
+    validate("evaluate", found.plain())
+
+
 def odd_ones() -> Iterator[tuple[str, Result]]:
     """Results of what is slow to bring about."""
     difference = {"cycle": 1, "what": "bind", "name": "a/b", "there": "n0", "here": "", "why_there": "", "why_here": ""}
@@ -212,7 +220,7 @@ def test_a_name_that_is_none_is_refused_with_a_near_one() -> None:
 
 
 def test_every_command_has_a_schema_and_all_forms_its_name() -> None:
-    assert FORMS.keys() - COMMANDS.keys() == {"journal-record"}
+    assert FORMS.keys() - COMMANDS.keys() == {"evaluate", "journal-record"}
     assert not COMMANDS.keys() - FORMS.keys()
     for command in FORMS:
         (tag,) = {tag_of(form) for form in forms_of(command)}

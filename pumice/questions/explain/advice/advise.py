@@ -233,15 +233,17 @@ def _continue(bench: Bench, search: AdviceSearch, granted: Granted, candidates: 
 
 def _whole(bench: Bench, found: Found, made: Sequence[Change]) -> Found:
     """Add those of the objects made before that the found change needs for its result."""
-    changes = (*made, *found.changes)
+    needed = tuple(made)
     try:
         for change in made:
-            rest = tuple(each for each in changes if each is not change)
-            if _can_be_tried(bench, rest) and bench.attempt(*rest)[:3] >= found.result[:3]:
-                changes = rest
-        return replace(found, changes=changes, alone=_alone(bench, changes))
+            rest = tuple(each for each in needed if each is not change)
+            both = (*rest, *found.changes)
+            if _can_be_tried(bench, both) and bench.attempt(*both)[:3] >= found.result[:3]:
+                needed = rest
+        changes = (*needed, *found.changes)
+        return replace(found, changes=changes, alone=_alone(bench, changes), made=needed)
     except TimeOverError:
-        return replace(found, changes=changes, least=False, alone=())
+        return replace(found, changes=(*needed, *found.changes), least=False, alone=(), made=needed)
 
 
 def _alone(bench: Bench, changes: Sequence[Change]) -> tuple[int, ...]:

@@ -25,13 +25,21 @@ class TrialBench(Protocol):
 @dataclass(frozen=True, slots=True)
 class Found:
     """Changes (one, or several together) that help, and how far. `least`: with one less of any they help less; unknown
-    when the time was over first. `alone`: how many tasks keep their places by each of several.
+    when the time was over first. `alone`: how many tasks keep their places by each of several. `group` in these `sizes`
+    makes the changes, after those that only have `made` what was missing.
     """
 
     changes: tuple[Change, ...]
     result: TrialResult
     least: bool
     alone: tuple[int, ...] = ()
+    group: Group = ()
+    sizes: Sizes = ()
+    made: tuple[Change, ...] = ()
+
+    def of(self, sizes: Sizes) -> tuple[Change, ...]:
+        """Return the changes in other sizes."""
+        return (*self.made, *changes_of(self.group, sizes))
 
     @property
     def in_pair(self) -> bool:
@@ -126,9 +134,9 @@ class AdviceSearch:
         sizes, least = descent.smallest(sizes)
         if least and len(group) == 1 and (other := group[0].instead(sizes[0])) is not None:
             group, descent, sizes, least = self._otherwise(other, descent.result(sizes))
-        chosen = [(family, size) for family, size in zip(group, sizes, strict=True) if size]
-        changes = tuple(family.of(size) for family, size in chosen)
-        self.found.append(Found(changes, descent.result(sizes), least, self._alone(changes) if least else ()))
+        changes = changes_of(group, sizes)
+        alone = self._alone(changes) if least else ()
+        self.found.append(Found(changes, descent.result(sizes), least, alone, group, sizes))
         return True
 
     def _otherwise(self, family: ChangeFamily, known: TrialResult) -> tuple[Group, Descent, Sizes, bool]:
@@ -149,6 +157,11 @@ class AdviceSearch:
             return tuple(self.bench.attempt(change).kept for change in changes) if len(changes) > 1 else ()
         except TimeOverError:
             return ()
+
+
+def changes_of(group: Group, sizes: Sizes) -> tuple[Change, ...]:
+    """Return the changes of these sizes, without those of size 0."""
+    return tuple(family.of(size) for family, size in zip(group, sizes, strict=True) if size)
 
 
 def at_most(group: Group) -> Iterable[Sizes]:
@@ -183,8 +196,7 @@ class Descent:
     def result(self, sizes: Sizes) -> TrialResult:
         """Return the result of the sizes, tried once."""
         if sizes not in self._known:
-            changes = [family.of(size) for family, size in zip(self._group, sizes, strict=True) if size]
-            self._known[sizes] = self._bench.attempt(*changes)
+            self._known[sizes] = self._bench.attempt(*changes_of(self._group, sizes))
         return self._known[sizes]
 
     def smallest(self, sizes: Sizes) -> tuple[Sizes, bool]:

@@ -27,10 +27,10 @@ from pumice.storage import codec
 
 @dataclass(frozen=True, slots=True)
 class StartAnswer:
-    """An answer. `code`: Nodes, Capability, Priority, FewerJobs or Moves. `amount` of it (of Capability: so many
-    resources are raised) lets the job start after `starts_s`, by `changes`. `least`: everything smaller was tried and
-    does not suffice; otherwise it is the best that was found. `bound`: a smaller one cannot suffice. `of`: nodes like
-    which, which queue, which jobs or pods. `tried`: the number of futures.
+    """An answer. `code`: Nodes, Capability, Priority, FewerJobs, Moves or Change. `amount` of it (of Capability: so
+    many resources are raised) lets the job start after `starts_s`, by `changes`. `least`: everything smaller (of
+    Change: one less of any part) was tried and does not suffice; otherwise it is the best that was found. `bound`: a
+    smaller one cannot suffice. `of`: nodes like which, which queue, which jobs or pods. `tried`: the number of futures.
     """
 
     code: str

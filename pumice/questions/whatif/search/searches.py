@@ -15,78 +15,15 @@ from math import ceil, gcd
 from typing import Any, Final
 
 from pumice.cluster.kernel.fork import Fork
-from pumice.cluster.kernel.life import Life
 from pumice.core.objects.metadata import Object, section
-from pumice.core.session.carry import Carry, CycleClock
-from pumice.questions.explain.advice.advise import searched_on, with_pods
-from pumice.questions.explain.advice.changes import Change, Identity, in_words
-from pumice.questions.explain.advice.trial import Bench
-from pumice.questions.explain.scene import Scene, jobs_of
 from pumice.questions.measures.amounts import Amount, allocatable_of, request_of
-from pumice.questions.oneshot.cycles import fill
 from pumice.questions.whatif.changes import ForkChange, nodes_like
 from pumice.questions.whatif.naming import Belongings, asked_by, belongings, running
 from pumice.questions.whatif.search.defragment import StartAnswer
 from pumice.questions.whatif.search.starting import StartQuestion
 from pumice.reduction import LeastSearch
 from pumice.units import milli
-from pumice.work import CHANGE, WorkOverError
-
-# --- Advice, tried in futures
-
-PERIODS: Final = 3
-"""Schedule periods that controllers get to make what the cluster needs immediately."""
-MOST: Final = 5
-"""The most answers, the best first."""
-
-
-def advised(question: StartQuestion) -> Iterator[StartAnswer]:
-    """Return answers of explain's search, as far as the job starts by them in time."""
-    fork = _settled(question)
-    objects = list(fork.objects)
-    view, clock = fill(objects, fork.in_flight), CycleClock(fork.cycle + 1, fork.now, question.seed)
-    carry = Carry.from_dict(dict(fork.carry))
-    scene = Scene(view, fork.config, clock, carry, objects=lambda: objects, in_flight=fork.in_flight)
-    job = next(iter(jobs_of(view, "job", question.job) or jobs_of(view, "podgroup", question.job)), None)
-    if job is None or view.jobs.by_key[job].spec is None:
-        return
-    bench = Bench.of(with_pods(scene, job) or scene, job, question.work)
-    search, told = searched_on(bench, job), set[str]()
-    if search is None:
-        return
-    for found in search.found:
-        words = in_words(found.changes, [""] * len(found.changes))
-        if words in told:  # alike nodes may be named alike
-            continue
-        starts_s = question.starts(ForkChange(words, _made(fork, bench, found.changes)))
-        if starts_s is not None:
-            told.add(words)
-            yield StartAnswer("Change", len(found.changes), (question.job,), (words,), starts_s, False, search.tried)
-        if len(told) == MOST:
-            return
-
-
-def _settled(question: StartQuestion) -> Fork:
-    """Return the fork after the controllers' immediate work, which explain looks at."""
-    fork, work = question.fork, question.work
-    life = Life(fork, question.seed, lambda mutation, at: work.demand(CHANGE), lambda result, now: None)
-    life.run(PERIODS * fork.config.pumice.schedule_period_s)
-    return life.fork()
-
-
-def _made(settled: Fork, bench: Bench, changes: Sequence[Change]) -> Callable[[Fork], Fork]:
-    after = bench.after(changes)
-
-    def on(_fork: Fork) -> Fork:
-        # it is lived through from where explain looked at it
-        objects: dict[Identity, Object] = {**bench.objects, **after}
-        config = settled.config
-        for change in changes:
-            config = change.config(config) if change.config is not None else config
-        return replace(settled, objects=tuple(objects.values()), config=config)
-
-    return on
-
+from pumice.work import WorkOverError
 
 # --- The least amount
 # Scheduling is not monotone: more may be worse than less, so an amount is only called the least where everything

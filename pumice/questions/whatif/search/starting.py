@@ -89,8 +89,8 @@ class StartQuestion:
 
     `work` is what may be done for what is tried; WorkOverError ends such a future in the middle. As it is, without any
     change, the job is followed to the end, so that the answer is not "does not start" when only the work ran out.
-    `executor`: who lives through what
-    will probably be asked; that counts when it is asked for, so that the answer is the same.
+    `executor`: who lives through what will probably be asked; that counts when it is asked for, so that the answer is
+    the same. `made`: the changes of each trial, by their words.
     """
 
     fork: Fork
@@ -101,6 +101,9 @@ class StartQuestion:
     told: Callable[[str, float | None], None] = lambda words, starts_s: None
     tries: int = 0
     known: dict[tuple[str, ...], float | None] = field(default_factory=dict[tuple[str, ...], "float | None"])
+    made: dict[tuple[str, ...], Sequence[ForkChange]] = field(
+        default_factory=dict[tuple[str, ...], "Sequence[ForkChange]"]
+    )
     executor: Executor | None = None
     work: WorkBudget = field(default_factory=lambda: WorkBudget(inf))
     _ahead: dict[tuple[str, ...], Future[LivedStart]] = field(
@@ -132,6 +135,7 @@ class StartQuestion:
         words = tuple(change.words for change in changes)
         if words not in self.known:
             self.tries += 1
+            self.made[words] = changes
             try:
                 self.known[words] = self._starts(words, changes)
             except InputError:

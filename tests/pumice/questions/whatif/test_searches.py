@@ -19,6 +19,7 @@ from pumice.questions.whatif import changes
 from pumice.questions.whatif.ask import lived, lived_with
 from pumice.questions.whatif.changes import ForkChange, nodes_like
 from pumice.questions.whatif.naming import belongings
+from pumice.questions.whatif.search.advice import answered
 from pumice.questions.whatif.search.defragment import Move, StartAnswer, plans, stock_of, works
 from pumice.questions.whatif.search.searches import searched
 from pumice.questions.whatif.search.starting import StartQuestion, known_job, starts_s
@@ -255,3 +256,22 @@ def test_the_answers_are_the_same_wherever_they_are_found(number: int) -> None:
     assert [*searched(here)] == [*searched(there)]
     there.starts()
     assert (here.tries, elsewhere.asked > 3) == (there.tries, True)
+
+
+def test_a_change_that_two_searches_find_is_told_once() -> None:
+    limited = queue("q1", capability={"cpu": "2", "memory": "1Gi"})
+    objects = (node("n0", cpu="8"), limited, *gang("big", pods=4, cpu="1", memory="1Gi", queue="q1"))
+    question = StartQuestion(Fork(objects, BEGAN, parsed(config_text(0))), BIG, WITHIN_S)
+    codes = {answer.changes[0]: (answer.code, answer.least) for answer in answered(question)}
+    raised = [words for words in codes if "cpu" in words]
+    assert [codes[words][0] for words in raised] == ["Capability"]
+
+
+def test_advice_is_the_least_where_one_less_fails_in_a_future() -> None:
+    """Of 4 cpu that are missing on the node, 3 do not let it start."""
+    small = gang("small", pods=1, cpu="1", queue="q1", nodes=["n0"], phase="Running", duration="0")
+    objects = (node("n0", cpu="4"), queue("q1"), *small, *gang("big", pods=1, cpu="7", queue="q1"))
+    question = StartQuestion(Fork(objects, BEGAN, parsed(config_text(0))), BIG, WITHIN_S)
+    (found,) = [answer for answer in answered(question) if answer.code == "Change"]
+    assert (found.changes, found.least) == (("4 cpu more on node n0",), True)
+    assert len([words for words in question.made if "more on node n0" in words[0]]) == 2

@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import pytest
 
-from pumice.actors.api_server.faults.strikes import chance
+from pumice.cluster.faults.decisions import chance
 
 
 @pytest.mark.parametrize("seed", [0, 7, -3, 2**70])

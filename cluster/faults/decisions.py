@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of the fault that strikes a request.
+
+It depends on the seed, the rule and the request alone: which client asks what about which object, for the how manieth
+time. What other clients do meanwhile, and when, changes nothing. So a client that repeats its requests meets the same
+faults again. Two limits count by client: `skip` and `times` of a rule, in the order of the client's own requests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+from msgspec import Struct
+
+from pumice.cluster.api.selectors import matches, parse_selector
+from pumice.cluster.faults.rules import AnyRule, Expire, FaultProfile, FaultRule, Repeat, Stale
+
+# --- Dice that fall the same every time
+
+
+def chance(seed: int, what: str) -> float:
+    """Return a number in [0, 1) that depends on the arguments alone."""
+    hashed = _begun(seed).copy()
+    hashed.update(what.encode())
+    return int.from_bytes(hashed.digest(), "big") / 2**56
+
+
+@lru_cache(maxsize=16)
+def _begun(seed: int) -> blake2b:
+    """Return the hash of the common beginning of all throws of a seed: a copy of it costs less than another one."""
+    return blake2b(f"{seed}\0".encode(), digest_size=7)
+
+
+# --- Requests
+
+NOBODY: Final = ""
+
+
+class ClientRequest(Struct, frozen=True, gc=False):
+    """A request of a client. `agent`: the whole User-Agent, of which `client` is the name. `kind` is a key of the table
+    of kinds, `kinds` all names of it, `resource` its plural with its group. `name`: of a create without one its
+    generateName (it is `generated` then); "" for a collection. `labels`: of the object, None where there is no single
+    one. `at`: "any" for a list at resourceVersion=0, "exact" for one at a revision, or that goes on at one.
+    """
+
+    client: str
+    verb: str
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    agent: str = ""
+    user: str = NOBODY
+    kinds: tuple[str, ...] = ()
+    resource: str = ""
+    labels: Mapping[str, str] | None = None
+    generated: bool = False
+    at: str = ""
+
+    @property
+    def same(self) -> tuple[str, ...]:
+        """Return what the same request has in common with this one."""
+        return self.client, self.verb, self.kind, self.subresource, self.namespace, self.name
+
+
+class Strike(Struct, frozen=True, gc=False):
+    """A fault that strikes: by its rule, the `nth` of the same requests."""
+
+    rule: AnyRule
+    nth: int
+
+
+class FaultsInForce:
+    """A profile in force, since `began` (seconds since the epoch), and what it counts. `struck`: faults by rule;
+    `ever`: by their names, with those of earlier profiles. `seed`: of a profile that has none.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.profile = FaultProfile()
+        self.began = 0.0
+        self.struck: Counter[str] = Counter()
+        self.ever: Counter[str] = Counter()
+        self._run_seed = seed
+        self._nth: Counter[tuple[str, ...]] = Counter()
+        self._spared: Counter[tuple[str, str]] = Counter()
+        self._times: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def seed(self) -> int:
+        """Return the seed of all that is drawn."""
+        return self._run_seed if self.profile.seed is None else self.profile.seed
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether there are rules."""
+        return bool(self.profile.rules)
+
+    def begin(self, profile: FaultProfile, now: float) -> None:
+        """Put a profile in force: all counts begin anew."""
+        self.profile, self.began = profile, now
+        for counts in (self.struck, self._nth, self._spared, self._times):
+            counts.clear()
+
+    def add(self, rules: tuple[AnyRule, ...], now: float) -> None:
+        """Add rules; those in force go on with their counts."""
+        if not self.is_on:
+            self.began = now
+        self.profile = FaultProfile(seed=self.profile.seed, rules=(*self.profile.rules, *rules))
+
+    def strike(self, asked: ClientRequest, now: float) -> Strike | None:
+        """Count a request, and return the fault that strikes it: that of the first rule that does."""
+        self._nth[asked.same] += 1
+        nth = self._nth[asked.same]
+        for rule in self.profile.rules:
+            if self._in_time(rule, now) and selects(rule, asked) and self._falls(rule, asked, nth):
+                self.struck[rule.rule] += 1
+                self.ever[rule.fault] += 1
+                return Strike(rule, nth)
+        return None
+
+    def _in_time(self, rule: FaultRule, now: float) -> bool:
+        elapsed = now - self.began
+        return rule.from_s <= elapsed and (rule.until_s is None or elapsed < rule.until_s)
+
+    def _falls(self, rule: AnyRule, asked: ClientRequest, nth: int) -> bool:
+        """Return whether a selected request is struck now."""
+        if rule.nth and nth not in rule.nth:
+            return False
+        thrown = chance(self.seed, "\0".join((rule.rule, *asked.same, str(nth)))) if rule.probability < 1 else 0.0
+        if thrown >= rule.probability:
+            return False
+        mine = rule.rule, asked.client
+        if self._spared[mine] < rule.skip:
+            self._spared[mine] += 1
+            return False
+        if rule.times is not None and self._times[mine] >= rule.times:
+            return False
+        self._times[mine] += 1
+        return True
+
+
+def _is_allowed(rule: AnyRule, asked: ClientRequest) -> bool:
+    """Return whether Kubernetes may do this to the request."""
+    match rule:
+        case Repeat():  # a proxy that repeats a create without a name makes two objects
+            return not asked.generated
+        case Stale():
+            return asked.at == "any"
+        case Expire():
+            return asked.verb == "watch" or asked.at == "exact"
+        case _:
+            return True
+
+
+def selects(rule: AnyRule, asked: ClientRequest) -> bool:
+    """Return whether a rule is about a request."""
+    if asked.verb not in rule.verbs or rule.subresource not in ("*", asked.subresource):
+        return False
+    if not _is_allowed(rule, asked):
+        return False
+    if rule.kind and not any(kind in rule.kind for kind in asked.kinds):
+        return False
+    if not (fnmatchcase(asked.client, rule.client) or fnmatchcase(asked.agent, rule.client)):
+        return False
+    named = ((rule.user, asked.user), (rule.namespace, asked.namespace), (rule.name, asked.name))
+    if not all(pattern == "*" or fnmatchcase(value, pattern) for pattern, value in named):
+        return False
+    if not rule.labels:
+        return True
+    return asked.labels is not None and matches(parse_selector(rule.labels), asked.labels)
