@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
+PluginArguments = dict[str, Any]
+"""Values by the name of an argument, as a configuration gives them."""
 
 # What Go's `strconv.ParseBool` takes, and nothing else.
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")

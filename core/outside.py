@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
+from pumice.core.objects.metadata import Object
 
 SIZE: Final = 8
 """Bytes of a question's digest."""
@@ -44,7 +45,7 @@ class Asking(NamedTuple):
     questions: Sequence[OutsideQuestion]
 
 
-def question(url: str, body: dict[str, Any], timeout_s: float) -> OutsideQuestion:
+def question(url: str, body: Object, timeout_s: float) -> OutsideQuestion:
     """Return a POST of that body."""
     pods: dict[AskedPod, int] = {}
 

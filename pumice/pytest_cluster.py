@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 
+from pumice.core.objects.metadata import Object
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
@@ -57,7 +59,7 @@ def scope_of(fixture_name: str, config: pytest.Config) -> Scope:
 
 
 @pytest.fixture(scope="session")
-def pumice_options() -> dict[str, Any]:
+def pumice_options() -> Object:
     """Return the options of all clusters; a suite overrides this fixture."""
     return {}
 
@@ -74,7 +76,7 @@ def pumice_pool() -> Generator[ClusterPool]:
 
 @pytest.fixture(scope=scope_of)
 def pumice_clusters(
-    request: pytest.FixtureRequest, pumice_options: dict[str, Any], pumice_pool: ClusterPool
+    request: pytest.FixtureRequest, pumice_options: Object, pumice_pool: ClusterPool
 ) -> Generator[Callable[..., ServedCluster]]:
     """Return a function that returns a cluster with the given options, another one at each call."""
     from pumice.testing.options import options_of  # noqa: PLC0415

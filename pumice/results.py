@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_type_hints
 
 import msgspec
 
+from pumice.core.objects.metadata import Object
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-Plain = dict[str, Any]
 T = TypeVar("T")
 
 FORMS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -82,9 +83,9 @@ class Result(msgspec.Struct, tag_field="schema"):
     A key that is there only sometimes has the default `msgspec.UNSET`; every other key is always there.
     """
 
-    def plain(self) -> Plain:
+    def plain(self) -> Object:
         """Return it as it is printed: plain data."""
-        found: Plain = msgspec.to_builtins(self)
+        found: Object = msgspec.to_builtins(self)
         return found
 
 
@@ -98,7 +99,7 @@ class Sides(msgspec.Struct, Generic[T], frozen=True):
 class Laid(Result):
     """A result whose only field is a mapping that is laid out beside "schema"."""
 
-    def plain(self) -> Plain:
+    def plain(self) -> Object:
         """Return the entries of the mapping after "schema"."""
         (name,) = self.__struct_fields__
         return {"schema": tag_of(type(self)), **msgspec.to_builtins(getattr(self, name))}
@@ -115,7 +116,7 @@ def forms_of(command: str) -> list[type[Result]]:
     return [getattr(import_module(module), name) for module, name in places]
 
 
-def json_schema(command: str) -> Plain:
+def json_schema(command: str) -> Object:
     """Return the JSON Schema (2020-12) of a command's result. Raises KeyError."""
     forms = forms_of(command)
     (tag,) = {tag_of(form) for form in forms}
@@ -143,7 +144,7 @@ def _printed(form: type[Result]) -> Any:
     return get_type_hints(form)[name]
 
 
-def _top(form: type[Result], schema: Plain, components: Plain) -> Plain:
+def _top(form: type[Result], schema: Object, components: Object) -> Object:
     """Return the schema of a form, out of the components: its keys, with "schema" before them."""
     if "$ref" in schema:
         schema = components.pop(schema["$ref"].removeprefix(DEFINED))
@@ -157,7 +158,7 @@ def _top(form: type[Result], schema: Plain, components: Plain) -> Plain:
     return found
 
 
-def _describe(component: Plain) -> None:
+def _describe(component: Object) -> None:
     """Put the paragraphs of its docstring in one line each, and sentences about single keys beside these."""
     if "description" in component:
         paragraphs = (" ".join(each.split()) for each in component["description"].split("\n\n"))

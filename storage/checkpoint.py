@@ -16,6 +16,7 @@ import msgspec
 from pumice.core.fold.past import Past
 from pumice.core.messages.decisions import Bind, BindContext, Decision, Evict
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 from pumice.storage import journal as kinds
 from pumice.storage.errors import CodecError
@@ -46,7 +47,7 @@ class Recovered:
     revision: int = 0
     cycle: int = 0
     now: float = 0.0
-    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    carry: Object = field(default_factory=Object)
     config: ConfigLoaded | None = None
     unresolved: dict[int, tuple[int, Decision]] = field(default_factory=dict[int, "tuple[int, Decision]"])
     mutations: int = 0
@@ -97,8 +98,6 @@ LEVEL: Final = 1
 """Of deflate: what repeats is found all the same."""
 
 _OF_CYCLES: Final = (Mutation, CycleRecord, Bind, Evict)
-
-Plain = dict[str, Any]
 
 
 @dataclass
@@ -156,7 +155,7 @@ def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> CheckpointS
     takes less time.
     """
     try:
-        content: Plain = codec.unpack(zlib.decompress(checkpoint.content))
+        content: Object = codec.unpack(zlib.decompress(checkpoint.content))
         if content["format"] != FORMAT:
             raise CodecError(f"checkpoint {checkpoint.sequence} has format {content['format']}, known is {FORMAT}")
         recovered, truth = _recovered_in(content["recovered"]), _truth_in(content["truth"])
@@ -168,7 +167,7 @@ def read_checkpoint(checkpoint: Checkpoint, *, past: bool = True) -> CheckpointS
 # --- Positions of cycles
 
 
-def _recovered_out(recovered: Recovered) -> Plain:
+def _recovered_out(recovered: Recovered) -> Object:
     plain = {name: getattr(recovered, name) for name in ("sequence", "revision", "cycle", "now", "carry", "records")}
     plain["mutations"] = recovered.mutations
     plain["config"] = msgspec.to_builtins(recovered.config) if recovered.config else None
@@ -176,7 +175,7 @@ def _recovered_out(recovered: Recovered) -> Plain:
     return plain
 
 
-def _recovered_in(plain: Plain) -> Recovered:
+def _recovered_in(plain: Object) -> Recovered:
     config = codec.convert(plain.pop("config"), ConfigLoaded | None)
     unresolved = {number: (cycle, codec.convert(one, Decision)) for number, cycle, one in plain.pop("unresolved")}
     return Recovered(config=config, unresolved=unresolved, **plain)
@@ -189,7 +188,7 @@ def _decision_out(cycle: int, decision: Decision) -> tuple[int, Any]:
 # --- The api's truth
 
 
-def _truth_out(truth: Truth) -> Plain:
+def _truth_out(truth: Truth) -> Object:
     # Columns a kind rather than a row an object: equal parts lie together, which deflate finds at level 1.
     columns = {
         kind: [
@@ -209,7 +208,7 @@ def _truth_out(truth: Truth) -> Plain:
     }
 
 
-def _truth_in(plain: Plain) -> Truth:
+def _truth_in(plain: Object) -> Truth:
     found: dict[str, dict[tuple[str, str], StoredObject]] = {}
     for kind, (names, blobs, revisions, uids, owners) in plain["kinds"].items():
         rows = zip(names, blobs, revisions, uids, owners, strict=True)
@@ -220,7 +219,7 @@ def _truth_in(plain: Plain) -> Truth:
 # --- The scheduler's view
 
 
-def _past_out(past: Past, truth: Truth) -> Plain:
+def _past_out(past: Past, truth: Truth) -> Object:
     return {
         "revision": past.revision,
         "listed": past.listed,
@@ -244,7 +243,7 @@ def _seen_out(objects: dict[tuple[str, str], bytes], held: dict[tuple[str, str],
     return [[*name, None if name in held and held[name].blob == blob else blob] for name, blob in objects.items()]
 
 
-def _past_in(plain: Plain, truth: Truth) -> Past:
+def _past_in(plain: Object, truth: Truth) -> Past:
     past = Past(codec.unpack)
     flights = past.flights
     past.revision, past.listed, past.newest = plain["revision"], plain["listed"], plain["newest"]

@@ -27,12 +27,11 @@ from pumice.actors.runtime.actor import Actor
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.longest import Laps
 from pumice.cluster.api import refusals
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.verbs.requests import decoded
 from pumice.core.messages import commands, replies
 from pumice.core.messages.commands import Append, Entry, FaultsRead, Pull, ReadFaults, Reflect
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.storage import codec
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ object stops matching.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Final
 
 import anyio
 from anyio import lowlevel
@@ -151,7 +151,7 @@ class Hub:
     def _add(self, event: Mutation, definition: OnDefinition) -> None:
         kind, key = event.kind, (event.namespace, event.name)
         if kind in TOLD:
-            self._tell(event.type, kind, cast("Object", self._objects.unpack(event.blob)), definition)
+            self._tell(event.type, kind, self._objects.unpack(event.blob), definition)
         known = self._known.setdefault(kind, {})
         # The bytes before: a selector may have matched then and not now, which a watcher gets as DELETED.
         old = known.pop(key, None) if event.type == "DELETED" else known.get(key)
@@ -201,7 +201,7 @@ class Hub:
         blobs = await self._blobs(kind)
         for first in range(0, len(blobs), SLICE):
             for blob in blobs[first : first + SLICE]:
-                obj = cast("Object", codec.unpack(blob))
+                obj: Object = codec.unpack(blob)
                 if kind in TOLD:
                     self._tell("MODIFIED", kind, obj, definition)
                 meta = section(obj, "metadata")

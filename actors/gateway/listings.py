@@ -6,7 +6,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
 from itertools import count
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from anyio import lowlevel
@@ -91,7 +91,7 @@ def _too_old(revision: int) -> Exception:
 
 def key_of(blob: bytes) -> Key:
     """Return namespace and name of an object in a listing, by which it is sorted."""
-    meta = cast("Object", codec.unpack(blob))["metadata"]
+    meta: Object = codec.unpack(blob)["metadata"]
     return meta.get("namespace") or "", meta["name"]
 
 

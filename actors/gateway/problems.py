@@ -7,7 +7,7 @@ A refusal travels up as `ApiError` and becomes a Status body (`pumice.actors.gat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
@@ -81,7 +81,7 @@ def no_such_path() -> ApiError:
     return ApiError(Refused(404, "NotFound", "the server could not find the requested resource"))
 
 
-def not_found(resource: str, name: str, details: Mapping[str, Any]) -> ApiError:
+def not_found(resource: str, name: str, details: Object) -> ApiError:
     """Return 404 for an object."""
     return ApiError(Refused(404, "NotFound", f'{resource} "{name}" not found', dict(details)))
 

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.schema.table import (
     Field,
     SchemaMessage,
@@ -28,7 +27,7 @@ from pumice.cluster.api.schema.table import (
 )
 from pumice.config.durations import format_duration
 from pumice.config.errors import RequestError
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 
 # --- Errors
 
@@ -233,7 +232,7 @@ _DEEPEST: Final = 64
 _MOST_MESSAGES: Final = 3_000
 _BYTES_EACH: Final = 64
 """A body may have so many messages, and one more for so many bytes: an empty one stands for many defaults."""
-_ZEROS: Final[dict[str, Any]] = {
+_ZEROS: Final[Object] = {
     "string": "",
     "boolean": False,
     "int32": 0,

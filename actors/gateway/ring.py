@@ -8,7 +8,7 @@ of the ring gets an error and lists again. So memory is bounded by the ring and 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Final, cast
+from typing import Final
 from weakref import WeakValueDictionary
 
 from pumice.actors.gateway.forms import encode
@@ -68,7 +68,7 @@ class RingEntry:
 
     def obj(self) -> Object:
         """Return the object after the change (before it, when DELETED), under the revision of the change."""
-        obj = cast("Object", codec.unpack(self.blob))
+        obj: Object = codec.unpack(self.blob)
         if self.type == "DELETED":
             obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.revision)}
         return obj

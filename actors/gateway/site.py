@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import msgspec
@@ -82,7 +82,7 @@ class WaitingGauges:
             await anyio.sleep(max(LEAST_S, REST * (anyio.current_time() - began)))
 
 
-def exposed(counted: dict[str, Any]) -> bytes:
+def exposed(counted: Object) -> bytes:
     """Return the answer about classes as metrics."""
     registry = CollectorRegistry()
     labels = ("queue", "class", "reason")

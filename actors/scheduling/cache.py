@@ -52,6 +52,7 @@ from pumice.core.messages.events import (
     Unevicted,
 )
 from pumice.core.messages.replies import Accepted, Assumed, Refused, SnapshotTaken, ViewChecked
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
 
@@ -277,8 +278,8 @@ class Cache(Actor[CacheMessage, CacheReply]):
             held = HeldEviction(revision, *pod) if each.evicting else HeldBind(revision, *pod, each.node, each.pre_bind)
             self._operate(held)
 
-    def _leave_out(self, obj: dict[str, Any], problem: RequestError) -> None:
-        whose: dict[str, Any] = obj.get("metadata") or {}
+    def _leave_out(self, obj: Object, problem: RequestError) -> None:
+        whose: Object = obj.get("metadata") or {}
         name = f"{obj.get('kind')} {whose.get('namespace') or ''}/{whose.get('name')}"
         self.unreadable[name] = str(problem)
         log.warning("%s is left out: %s", name, problem)

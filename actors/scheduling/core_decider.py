@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import greenlet
 from msgspec.structs import replace
@@ -58,7 +58,8 @@ def stopping(cycle: int) -> Ask:
     def ask(questions: Sequence[OutsideQuestion]) -> Sequence[OutsideAnswer]:
         driver = greenlet.getcurrent().parent
         assert driver is not None, "a question outside of a step that is driven"
-        return cast("Sequence[OutsideAnswer]", driver.switch(Asking(cycle, questions)))
+        answers: Sequence[OutsideAnswer] = driver.switch(Asking(cycle, questions))
+        return answers
 
     return ask
 
@@ -66,14 +67,15 @@ def stopping(cycle: int) -> Ask:
 async def driven(step: Callable[[], T], ask: Callable[[Asking], Awaitable[Sequence[OutsideAnswer]]]) -> T:
     """Run the step to its end, and ask its questions. Raises the errors of the step and of `ask`."""
     stack = greenlet.greenlet(step)
-    said: object = stack.switch()
+    said: Any = stack.switch()
     try:
         while not stack.dead:
-            said = stack.switch(await ask(cast("Asking", said)))
+            said = stack.switch(await ask(said))
     finally:
         if not stack.dead:  # it will not be continued
             stack.throw()
-    return cast("T", said)
+    done: T = said
+    return done
 
 
 async def asked_of(outside: OutsidePort, asking: Asking) -> Sequence[OutsideAnswer]:

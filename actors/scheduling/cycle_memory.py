@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.scheduling.config_source import ConfigSource
 from pumice.core.messages.commands import CycleSaid
 from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.metadata import Object
 from pumice.core.state.no_op_cycles import Recurrence
 
 
@@ -44,7 +45,7 @@ class CycleMemory:
     changed: LevelSignal
     cycle: int
     done: int
-    carry: dict[str, Any]
+    carry: Object
     seen: int
     wake_at: float | None = None
     unsent: Unsent | None = None

@@ -48,6 +48,7 @@ from pumice.core.messages.commands import (
 from pumice.core.messages.events import ConfigLoaded, CycleDropped, CycleMeasured, CycleRecord
 from pumice.core.messages.queue_tables import QueuesMeasured
 from pumice.core.messages.replies import ActionFailed, Done, SnapshotTaken
+from pumice.core.objects.metadata import Object
 from pumice.core.state.volumes import volume_rules
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def record_of(
     config_digest: str,
     moment: Moment,
     result: CycleResult,
-    carry: dict[str, Any],
+    carry: Object,
     answers: OutsideAnswers | None = None,
     scheduler: str = "",
 ) -> CycleRecord:

@@ -6,12 +6,12 @@ A decision without an outcome is resolved against that truth: the pod is on the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.core.messages.decisions import Bind, Decision, Evict
 from pumice.core.messages.events import BindTimedOut, Bound, Evicted, EvictTimedOut
 from pumice.core.messages.replies import Accepted
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.storage import codec
 from pumice.storage.journal import OUTCOME, Record
 from pumice.storage.recovery import Recovered, recover
@@ -50,7 +50,7 @@ async def resolve(
 
 
 def _outcome(cycle: int, sequence: int, decision: Decision, reply: ApiReply) -> DecisionOutcome:
-    pod: dict[str, Any] = codec.unpack(reply.blob) if isinstance(reply, Accepted) else {}
+    pod: Object = codec.unpack(reply.blob) if isinstance(reply, Accepted) else {}
     metadata = section(pod, "metadata")
     same = metadata.get("uid") == decision.uid
     whose = (f"{cycle}/{decision.uid}", sequence, decision.namespace, decision.name, decision.uid)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import anyio
 from msgspec import convert, structs
@@ -37,6 +37,7 @@ from pumice.core.messages import commands, replies
 from pumice.core.messages.commands import Append, AwaitCycle, CyclesRun, Entry, RunCycle, TellQueues
 from pumice.core.messages.events import ConfigLoaded, Mirrored, ReadMirrored, ShadowTold
 from pumice.core.messages.message import Message
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import WATCHED
 from pumice.storage import codec
 from pumice.storage.journal import CONFIG, Journal, Record
@@ -103,7 +104,7 @@ class System(Wiring):
             gc.set_threshold(*thresholds)
             sys.setswitchinterval(interval)
 
-    async def submit(self, objects: Sequence[dict[str, Any]]) -> list[replies.Accepted | replies.Refused]:
+    async def submit(self, objects: Sequence[Object]) -> list[replies.Accepted | replies.Refused]:
         """Submit the objects in order: new ones are created, those of a cluster loaded (`pumice.cluster.api.origin`).
 
         Returns one answer each. Each is durable when it is accepted. Where the api crashed meanwhile all are
@@ -138,21 +139,21 @@ class System(Wiring):
             # First: queues and cards are told to the metrics only when they are read, which spares each cycle that
             # work.
             await ask_again(self._runner, TellQueues())
-        metrics = cast("MetricsPort", self.switchboard.mailboxes["metrics"])
+        metrics: MetricsPort = self.switchboard.mailboxes["metrics"]
         return (expected(await metrics.ask(commands.Expose()), replies.Exposition)).text
 
     @property
     def api(self) -> ApiPort:
         """Return the api server's mailbox, which gateways and command lines use."""
-        return cast("ApiPort", self.switchboard.mailboxes["api-server"])
+        return self.switchboard.mailboxes["api-server"]
 
     @property
     def _arrivals(self) -> ArrivalsPort:
-        return cast("ArrivalsPort", self.switchboard.mailboxes["arrivals"])
+        return self.switchboard.mailboxes["arrivals"]
 
     @property
     def _runner(self) -> RunnerPort:
-        return cast("RunnerPort", self.switchboard.mailboxes["session-runner"])
+        return self.switchboard.mailboxes["session-runner"]
 
     async def _cycle(self, number: int) -> int:
         """Wait for a cycle, where a runner exists, and return the newest one's number."""
@@ -164,7 +165,7 @@ class System(Wiring):
         return expected(reply, CyclesRun).cycle
 
     async def _mirrored(self) -> Mirrored:
-        mirror = cast("MirrorPort", self.switchboard.mailboxes["mirror"])
+        mirror: MirrorPort = self.switchboard.mailboxes["mirror"]
         reply = await ask_again(mirror, ReadMirrored())
         return expected(reply, Mirrored)
 
@@ -178,11 +179,11 @@ class System(Wiring):
         shadow = (await self._mirrored()).shadow if mirroring(self.settings) else b""
         return structs.replace(found, shadow=convert(codec.unpack(shadow), ShadowTold)) if shadow else found
 
-    async def listed(self, kind: str) -> list[dict[str, Any]]:
+    async def listed(self, kind: str) -> list[Object]:
         """Return all objects of a kind; none for a kind without objects."""
         return [*await self.each(kind)]
 
-    async def each(self, kind: str) -> Iterator[dict[str, Any]]:
+    async def each(self, kind: str) -> Iterator[Object]:
         """Yield the present objects one after the other: decoded they take ten times the memory."""
         # A handle to the stored bytes: a reply with all of them would copy the cluster once more.
         reply = await ask_again(self.api, commands.OpenListing(kind))
@@ -246,7 +247,7 @@ class System(Wiring):
 
     async def _until_seen(self) -> None:
         """Wait until the scheduler's view has come as far as its kinds have."""
-        cache = cast("CachePort", self.switchboard.mailboxes["cache"])
+        cache: CachePort = self.switchboard.mailboxes["cache"]
         newest = max((self.store.log.head((kind,)) for kind in WATCHED), default=0)
         while expected(await cache.ask(commands.CheckView()), replies.ViewChecked).revision < newest:  # noqa: ASYNC110
             await anyio.sleep(LOOK_AGAIN_S)

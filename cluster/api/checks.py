@@ -26,7 +26,7 @@ a controller.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -290,7 +290,7 @@ def _definition_rules_of_change(registry: Registry, kind: Kind, new: Object, old
     return [] if schema is None else _within_work(lambda: change_problems(new, old, schema, Work(new)))
 
 
-def _settled(obj: Object, schema: dict[str, Any]) -> list[Cause]:
+def _settled(obj: Object, schema: Object) -> list[Cause]:
     """Fill in what a schema says, and see whether all is as it says."""
 
     def judge() -> list[Cause]:

@@ -14,9 +14,8 @@ from typing import Any
 
 from pumice.cluster.api.definitions.naming import is_accepted, kind_row
 from pumice.cluster.api.definitions.pruning import as_read, has_defaults
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.kinds import KINDS, VOLCANOS, Kind
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 
 class KindTable:
@@ -34,7 +33,7 @@ class KindTable:
         self._by_resource: dict[tuple[str, str, str], Kind] = {}
         self._definitions: dict[str, Object] = {}
         self._defining: dict[str, Object] = {}
-        self._defaults: dict[str, dict[str, Any]] = {}
+        self._defaults: dict[str, Object] = {}
         # the dictionary's own method, without another call around it: it is asked at every request
         self.by_key: Callable[[str], Kind | None] = self._by_key.get
         """The row of a key, as messages name it; None when there is none."""
@@ -62,7 +61,7 @@ class KindTable:
         """Return the CustomResourceDefinition behind a kind; None for a built-in one."""
         return self._defining.get(key)
 
-    def schema(self, key: str) -> dict[str, Any] | None:
+    def schema(self, key: str) -> Object | None:
         """Return the schema of a defined kind, in the version in which it is stored; None for a built-in kind."""
         definition = self._defining.get(key)
         if definition is None:

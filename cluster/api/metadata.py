@@ -6,7 +6,7 @@ change.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.names import (
@@ -52,9 +52,9 @@ _ANNOTATIONS_MOST: Final = 256 * 1024
 _UID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
-def settle(obj: Object, kind: Kind) -> dict[str, Any]:
+def settle(obj: Object, kind: Kind) -> Object:
     """Make metadata a client's: without what only the server sets, with the namespace its kind has."""
-    meta: dict[str, Any] = obj.get("metadata") or {}
+    meta: Object = obj.get("metadata") or {}
     _drop_servers(meta)
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or "default"
@@ -69,7 +69,7 @@ def is_uid(text: object) -> bool:
     return isinstance(text, str) and _UID.fullmatch(text) is not None
 
 
-def stamp(meta: dict[str, Any], uid: str, created: str, *, generation: bool = True) -> None:
+def stamp(meta: Object, uid: str, created: str, *, generation: bool = True) -> None:
     """Make it the server's: the identity of a new object. `generation`: whether its kind counts changes of its spec."""
     meta["uid"] = uid
     meta["creationTimestamp"] = created
@@ -77,7 +77,7 @@ def stamp(meta: dict[str, Any], uid: str, created: str, *, generation: bool = Tr
         meta["generation"] = 1
 
 
-def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
+def keep(meta: Object, old: Object) -> None:
     """Carry over the fields that an update may not change."""
     _drop_servers(meta)
     for name in _KEPT:
@@ -85,7 +85,7 @@ def keep(meta: dict[str, Any], old: dict[str, Any]) -> None:
             meta[name] = old[name]
 
 
-def beside_status(kind: Kind, given: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+def beside_status(kind: Kind, given: Object, old: Object) -> Object:
     """Return the metadata after a change of the status: for Kubernetes' own kinds with a client's labels, annotations
     and finalizers, except those that the kind keeps (source: the status strategies of `pkg/registry`).
     """
@@ -102,14 +102,14 @@ def beside_status(kind: Kind, given: dict[str, Any], old: dict[str, Any]) -> dic
     return made
 
 
-def _drop_servers(meta: dict[str, Any]) -> None:
+def _drop_servers(meta: Object) -> None:
     # most objects bring none of them: one look instead of eight
     if not _SERVERS.isdisjoint(meta):
         for name in _SERVERS:
             meta.pop(name, None)
 
 
-def problems(meta: dict[str, Any], kind: Kind) -> list[Cause]:
+def problems(meta: Object, kind: Kind) -> list[Cause]:
     """Return the names, labels and annotations of an object of a kind that Kubernetes would not take."""
     name: str = meta.get("name") or ""
     if not name:
@@ -129,7 +129,7 @@ def problems(meta: dict[str, Any], kind: Kind) -> list[Cause]:
     return found
 
 
-def change_problems(meta: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+def change_problems(meta: Object, old: Object) -> list[Cause]:
     """Return the problems of changed metadata: an update must not hold up a deletion that is under way."""
     if "deletionTimestamp" not in old:
         return []

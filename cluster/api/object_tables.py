@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -352,7 +352,7 @@ class ObjectTables:
         self.revision = self.kind_revisions[mutation.kind] = mutation.revision
 
     def _restore_object(self, key: Key, mutation: Mutation, record: ObjectRecord | None) -> None:
-        obj = cast("Object", unpack(mutation.blob))
+        obj: Object = unpack(mutation.blob)
         before = set[str]() if record is None else owner_uids(own(record))
         restored = ObjectRecord(mutation.blob, mutation.revision, obj["metadata"]["uid"])
         self._add(key, restored)
@@ -436,5 +436,5 @@ def _labels_of(obj: Object) -> dict[str, str]:
 
 def owner_uids(obj: Object) -> set[str]:
     """Return the uids in metadata.ownerReferences."""
-    references: list[dict[str, Any]] | None = section(obj, "metadata").get("ownerReferences")
+    references: list[Object] | None = section(obj, "metadata").get("ownerReferences")
     return {reference["uid"] for reference in references} if references else set()

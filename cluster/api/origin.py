@@ -9,14 +9,14 @@ state or a backup is loaded as it is (`LoadObject`); what an author wrote is cre
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Final
 
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.metadata import is_uid
 from pumice.cluster.api.verbs.deletion import FOREGROUND
 from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.core.messages.commands import Create, Delete, LoadObject
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 from pumice.storage import codec
 
 LOAD: Final = "load"
@@ -31,18 +31,17 @@ def is_recorded(obj: Object) -> bool:
     A status that says nothing (`status: {}`, as generators of manifests write it) does not count, nor that of a Node,
     which authors write themselves: it says how much there is.
     """
-    meta: dict[str, Any] = section(obj, "metadata")
+    meta: Object = section(obj, "metadata")
     if is_uid(meta.get("uid")) or (isinstance(meta.get("resourceVersion"), str) and meta["resourceVersion"]):
         return True
     return obj.get("kind") != "Node" and _says_something(obj.get("status"))
 
 
 def _says_something(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(map(_says_something, cast("dict[str, Any]", value).values()))
-    if isinstance(value, list):
-        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return any(map(_says_something, items))
+    if is_mapping(value):
+        return any(map(_says_something, value.values()))
+    if is_list(value):
+        return any(map(_says_something, value))
     return bool(value)
 
 

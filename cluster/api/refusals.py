@@ -7,12 +7,12 @@ A refusal is a value (`pumice.core.messages.replies.Refused`); nothing here rais
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct
 
 from pumice.cluster.api.kinds import Kind
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 
 
 class Cause(Struct, frozen=True, gc=False):
@@ -156,7 +156,7 @@ def unknown_kind(kind: object, api_version: object = "") -> Refused:
     return Refused(404, "NotFound", f'no matches for kind "{kind}"')
 
 
-def _details(kind: Kind, name: str, what: str = "") -> dict[str, Any]:
+def _details(kind: Kind, name: str, what: str = "") -> Object:
     return {"name": name, "group": kind.group, "kind": what or kind.plural}
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.names import label_value_problem, qualified_name_problem
+from pumice.core.objects.metadata import Object
 from pumice.core.texts import remembers
 
 Labels = Mapping[str, str]
@@ -53,7 +54,7 @@ def _parts(text: str) -> Iterator[str]:
         yield match[0]
 
 
-def selector_of(structured: Mapping[str, Any] | None) -> tuple[Requirement, ...]:
+def selector_of(structured: Object | None) -> tuple[Requirement, ...]:
     """Return the requirements of a `{matchLabels, matchExpressions}` selector; None and {} select everything."""
     if not structured:
         return ()

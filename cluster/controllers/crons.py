@@ -7,10 +7,10 @@ time is read from the jobs themselves, so it does not matter when the status is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import is_leaving, reference
@@ -136,7 +136,7 @@ def _finished_batch(job: Object) -> FinishedJob | None:
 
 
 def _finished_volcano(job: Object) -> FinishedJob | None:
-    state: Mapping[str, Any] = section(section(job, "status"), "state")
+    state: Object = section(section(job, "status"), "state")
     phase = str(state.get("phase") or "")
     if phase not in ("Completed", "Failed", "Terminated"):
         return None
@@ -356,7 +356,7 @@ class CronRule(OwnerRule):
     # --- what is written
 
     def _status(self, cron: Object, active: Sequence[Object], last: float, finished: dict[str, FinishedJob]) -> Object:
-        old, status = section(cron, "status"), dict[str, Any]()
+        old, status = section(cron, "status"), Object()
         if active:
             status["active"] = [_named(self._dialect, job) for job in active]
         if last:

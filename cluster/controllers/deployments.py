@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.controllers.family import Agenda, ChildWords, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import Belongs, by_selector, reference
@@ -177,7 +177,7 @@ def timed_out_at(deployment: Object, newest: Object | None) -> float | None:
     spec = deployment["spec"]
     listed: list[Object] = section(deployment, "status").get("conditions") or []
     found = [one for one in listed if one.get("type") == "Progressing"]
-    progress = found[0] if found else dict[str, Any]()
+    progress = found[0] if found else Object()
     if spec.get("paused") or newest is None or progress.get("reason") in (None, _DONE, _LATE, _PAUSED):
         return None
     return parse_time(progress.get("lastUpdateTime")) + int(spec.get("progressDeadlineSeconds") or 600)

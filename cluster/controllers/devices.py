@@ -8,7 +8,7 @@ are made in `pod_claims_machine`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.machine import Machine
 from pumice.core.life.task import ENDED_PHASES
@@ -84,7 +84,7 @@ class DeviceMachine(Machine):
                 requests.append(Update(pack(after), user=USER))
         return requests
 
-    def _is_unknown(self, namespace: str, user: dict[str, Any]) -> bool:
+    def _is_unknown(self, namespace: str, user: Object) -> bool:
         """Return whether a pod was never seen: it may be so new that the list of pods did not have it."""
         uid = user.get("uid")
         return uid not in self._gone and self._live.get((namespace, str(user.get("name")))) != uid
@@ -94,7 +94,7 @@ class DeviceMachine(Machine):
         it does not change.
         """
         status = section(claim, "status")
-        users: list[dict[str, Any]] = status.get("reservedFor") or []
+        users: list[Object] = status.get("reservedFor") or []
         kept = [user for user in users if user.get("resource") != "pods" or user.get("uid") not in self._gone]
         if len(kept) == len(users):
             return None
@@ -148,6 +148,6 @@ def _name(obj: Object) -> Name:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def _pods(claim: Object) -> list[dict[str, Any]]:
-    users: list[dict[str, Any]] = section(claim, "status").get("reservedFor") or []
+def _pods(claim: Object) -> list[Object]:
+    users: list[Object] = section(claim, "status").get("reservedFor") or []
     return [user for user in users if user.get("resource") == "pods"]

@@ -33,7 +33,7 @@ class Fork:
     config: SchedulerConfig
     told: ConfigLoaded = NOTHING_TOLD
     cycle: int = 0
-    carry: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    carry: Mapping[str, Any] = field(default_factory=Object)
     in_flight: tuple[Bind | Evict, ...] = ()
     default_duration_s: float = 0.0
     later: tuple[tuple[float, Object], ...] = ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.store import Store
 from pumice.cluster.kernel.effects import Effects
@@ -42,7 +42,7 @@ from pumice.storage.shared_objects import SharedObjects
 OVER: Final = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
-def stirs(shown: Shown[View], mutation: Mutation, obj: dict[str, Any], own: set[int]) -> bool:
+def stirs(shown: Shown[View], mutation: Mutation, obj: Object, own: set[int]) -> bool:
     """Show the view the changes. Return whether they may matter to a cycle without pods to place.
 
     `own`: revisions of what the cycle before said of PodGroups, which is forgotten as it comes back.

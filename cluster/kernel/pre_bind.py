@@ -173,7 +173,7 @@ def _device_writes(
 
     def reserve(claim: Object, _: Object) -> Object | None:
         status = section(claim, "status")
-        users: list[dict[str, Any]] = status.get("reservedFor") or []
+        users: list[Object] = status.get("reservedFor") or []
         allocation, ours = status.get("allocation"), allocation_of(wanted)
         if allocation is None and not wanted.devices:
             raise PreBindError(f'resource claim "{wanted.claim}" has lost its devices')
@@ -187,7 +187,7 @@ def _device_writes(
 
     def leave(claim: Object, _: Object) -> Object | None:
         status = section(claim, "status")
-        users: list[dict[str, Any]] = status.get("reservedFor") or []
+        users: list[Object] = status.get("reservedFor") or []
         kept = [each for each in users if each.get("uid") != bind.uid]
         if len(kept) == len(users):
             return None

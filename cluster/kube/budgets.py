@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -68,7 +68,7 @@ def is_ready(pod: Object) -> bool:
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
-def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now: float) -> dict[str, Any]:
+def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now: float) -> Object:
     """Return the status as of `now` (seconds since the epoch); `pods` are those that the budget covers."""
     old = section(budget, "status")
     disrupted = _disrupted(section(old, "disruptedPods"), pods, now)
@@ -78,7 +78,7 @@ def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now
     )
     expected, desired, problem = _wanted(section(budget, "spec"), pods, scale_of)
     allowed = max(healthy - desired, 0) if expected > 0 and not problem else 0
-    status: dict[str, Any] = {
+    status: Object = {
         "observedGeneration": budget["metadata"].get("generation", 1),
         "disruptionsAllowed": allowed,
         "currentHealthy": healthy,
@@ -91,7 +91,7 @@ def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now
     return status
 
 
-def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> tuple[int, int, str]:
+def _wanted(spec: Object, pods: Sequence[Object], scale_of: ScaleOf) -> tuple[int, int, str]:
     """Return expected pods, healthy pods wanted, and why they cannot be counted ("" when they can)."""
     most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
     # a whole number needs no total: so pods without a scale can be protected, too
@@ -115,7 +115,7 @@ def _wanted(spec: dict[str, Any], pods: Sequence[Object], scale_of: ScaleOf) -> 
     return expected, scaled_value(least, expected), ""
 
 
-def _disrupted(noted: dict[str, Any], pods: Sequence[Object], now: float) -> dict[str, str]:
+def _disrupted(noted: Object, pods: Sequence[Object], now: float) -> dict[str, str]:
     """Return the granted evictions whose pod is still leaving."""
     here = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
     return {name: at for name, at in noted.items() if name in here and _seconds(at) + STALE_S >= now}
@@ -128,11 +128,9 @@ def _seconds(text: str) -> float:
         return 0.0  # another client wrote it; an unreadable time is long past
 
 
-def _conditions(
-    old: Sequence[dict[str, Any]], allowed: int, problem: str, generation: int, now: float
-) -> list[dict[str, Any]]:
+def _conditions(old: Sequence[Object], allowed: int, problem: str, generation: int, now: float) -> list[Object]:
     reason = "SyncFailed" if problem else "SufficientPods" if allowed else "InsufficientPods"
-    condition: dict[str, Any] = {
+    condition: Object = {
         "type": ALLOWED,
         "status": "True" if allowed else "False",
         "reason": reason,

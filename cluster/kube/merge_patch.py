@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
+
+from pumice.core.objects.metadata import Object, is_mapping, mapping
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -11,10 +13,10 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
     Neither argument is changed; unchanged parts of the target are shared with the result.
     """
-    if not isinstance(patch, dict):
+    if not is_mapping(patch):
         return patch
-    result: dict[str, Any] = {**target} if isinstance(target, dict) else {}
-    for key, value in cast("dict[str, Any]", patch).items():
+    result = {**mapping(target)}
+    for key, value in patch.items():
         if value is None:
             result.pop(key, None)
         elif isinstance(value, dict):
@@ -24,18 +26,16 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return result
 
 
-def diff_patch(before: object, after: dict[str, Any]) -> dict[str, Any]:
+def diff_patch(before: object, after: Object) -> Object:
     """Return the smallest merge patch that turns `before` into `after` (neither may hold nulls); empty when they are
     equal.
     """
-    if not isinstance(before, dict):
+    if not is_mapping(before):
         return after
-    old = cast("dict[str, Any]", before)
-    patch: dict[str, Any] = {key: None for key in old if key not in after}
+    patch: Object = {key: None for key in before if key not in after}
     for key, value in after.items():
-        if key not in old:
+        if key not in before:
             patch[key] = value
-        elif old[key] != value:
-            both = isinstance(value, dict) and isinstance(old[key], dict)
-            patch[key] = diff_patch(old[key], cast("dict[str, Any]", value)) if both else value
+        elif (old := before[key]) != value:
+            patch[key] = diff_patch(old, value) if is_mapping(value) and is_mapping(old) else value
     return patch

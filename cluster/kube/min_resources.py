@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import Quantity, quantity_of
 
 Amounts = dict[str, Quantity]
-PodSpec = Mapping[str, Any]
+PodSpec = Object
 
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
 _ONE: Final = quantity_of(1)
 
 
-def min_resources(tasks: Iterable[Mapping[str, Any]], least: int, priorities: Mapping[str, int]) -> dict[str, str]:
+def min_resources(tasks: Iterable[Object], least: int, priorities: Mapping[str, int]) -> dict[str, str]:
     """Return the resources of the `least` pods that count first: higher priority classes first, then the order of the
     tasks.
 
@@ -24,7 +24,7 @@ def min_resources(tasks: Iterable[Mapping[str, Any]], least: int, priorities: Ma
     """
     # `sorted` is stable: tasks of equal priority keep the order of the spec
     ordered = sorted(tasks, key=lambda task: -priorities.get(_spec(task).get("priorityClassName") or "", 0))
-    minimums = sum(_minimum(task) for task in ordered)
+    minimums = sum(least_of(task) for task in ordered)
     counts = _first(ordered, least) if least < minimums else _minimums_then_rest(ordered, least)
     total: Amounts = {}
     for task, count in zip(ordered, counts, strict=True):
@@ -38,15 +38,17 @@ def pod_min_resources(spec: PodSpec, count: int) -> dict[str, str]:
     return texts(times(pod_usage(spec), count)) if count > 0 else {}
 
 
-def _spec(task: Mapping[str, Any]) -> PodSpec:
-    return section(section(dict(task), "template"), "spec")
+def _spec(task: Object) -> PodSpec:
+    return section(section(task, "template"), "spec")
 
 
-def _minimum(task: Mapping[str, Any]) -> int:
-    return int(task.get("minAvailable", task.get("replicas", 0)))
+def least_of(task: Object) -> int:
+    """Return the least number of pods of a role; without one, all of them."""
+    least: int | None = task.get("minAvailable")
+    return int(task.get("replicas") or 0) if least is None else int(least)
 
 
-def _first(tasks: list[Mapping[str, Any]], least: int) -> list[int]:
+def _first(tasks: list[Object], least: int) -> list[int]:
     counts: list[int] = []
     for task in tasks:
         counts.append(min(least, task.get("replicas", 0)))
@@ -54,10 +56,10 @@ def _first(tasks: list[Mapping[str, Any]], least: int) -> list[int]:
     return counts
 
 
-def _minimums_then_rest(tasks: list[Mapping[str, Any]], least: int) -> list[int]:
+def _minimums_then_rest(tasks: list[Object], least: int) -> list[int]:
     counts: list[int] = []
     for task in tasks:
-        counts.append(min(_minimum(task), least))
+        counts.append(min(least_of(task), least))
         least -= counts[-1]
     for index, task in enumerate(tasks):
         more = min(least, task.get("replicas", 0) - counts[index])
@@ -106,9 +108,9 @@ def _pod_total(spec: PodSpec, part: str) -> Amounts:
     return added(total, overhead)
 
 
-def _amounts(container: Mapping[str, Any], part: str) -> Amounts:
-    resources: Mapping[str, Any] = container.get("resources") or {}
-    amounts: Mapping[str, Any] = resources.get(part) or {}
+def _amounts(container: Object, part: str) -> Amounts:
+    resources: Object = container.get("resources") or {}
+    amounts: Object = resources.get(part) or {}
     return {name: quantity_of(amount) for name, amount in amounts.items()}
 
 

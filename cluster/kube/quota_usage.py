@@ -9,7 +9,7 @@ scheduler's plugin knows none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.kube.min_resources import Amounts, added, pod_usage, texts
@@ -131,7 +131,7 @@ def is_in_scope(quota: Object, pod: Object) -> bool:
     return all(_matches(one, section(pod, "spec")) for one in (*asked, *listed))
 
 
-def _matches(scope: Mapping[str, Any], spec: Object) -> bool:
+def _matches(scope: Object, spec: Object) -> bool:
     name: str | None = scope.get("scopeName")
     if name == "PriorityClass":
         return _has_class(scope, spec.get("priorityClassName"))
@@ -143,7 +143,7 @@ def _matches(scope: Mapping[str, Any], spec: Object) -> bool:
     return False
 
 
-def _has_class(scope: Mapping[str, Any], name: str | None) -> bool:
+def _has_class(scope: Object, name: str | None) -> bool:
     values = set[str | None](scope.get("values") or ())
     match scope.get("operator"):
         case "In":

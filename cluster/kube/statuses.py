@@ -7,13 +7,13 @@ They change nothing they are given, and share with it what stays. None: nothing 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from pumice.core.messages.decisions import PodCondition, PodGroupStatus, QueueStatus
 from pumice.core.objects.metadata import Object, format_time, section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pumice.core.messages.decisions import PodGroupCondition
 
@@ -59,7 +59,7 @@ def merge_condition(conditions: Sequence[Object], wanted: Object, at: str) -> li
     return [*conditions, {**wanted, "lastTransitionTime": at}]
 
 
-def says(old: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def says(old: Object, wanted: Object) -> bool:
     """Return whether the old condition equals the wanted one; other fields do not count."""
     for key, value in wanted.items():  # noqa: SIM110 - asked of every condition, and a generator costs as much again
         if old.get(key, "") != value:

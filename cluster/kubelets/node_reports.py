@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from ipaddress import IPv4Network
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster import RELEASE
 from pumice.cluster.kube.statuses import timestamp
@@ -213,7 +213,7 @@ class NodeReportsMachine(Machine):
 
     def _introduced(self, name: str, node: Object, now: float) -> list[ApiRequest]:
         """Fill in addresses, versions and conditions that the node does not have yet."""
-        status, patch = section(node, "status"), dict[str, Any]()
+        status, patch = section(node, "status"), Object()
         if not status.get("addresses"):
             address = self._addresses.nodes.of(name)
             patch["addresses"] = [

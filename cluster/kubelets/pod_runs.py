@@ -7,7 +7,7 @@ The annotations of a pod come before what its containers say (`container_plans`)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ REFUSED: Final = (
 _ANY: Final = ("", "0.0.0.0", "::")
 
 
-def host_ports(spec: dict[str, Any]) -> tuple[HostPort, ...]:
+def host_ports(spec: Object) -> tuple[HostPort, ...]:
     """Return the host ports that the pod's containers request."""
     rows = [port for each in spec.get("containers") or () for port in each.get("ports") or () if port.get("hostPort")]
     return tuple([(row.get("hostIP") or "", row.get("protocol") or "TCP", row["hostPort"]) for row in rows])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pumice.cluster.api.fields import section
 from pumice.cluster.rbac.index import RoleIndex
 from pumice.cluster.rbac.rules import (
     ANY,
@@ -22,7 +21,7 @@ from pumice.cluster.rbac.rules import (
     rules_of,
     url_matches,
 )
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 EVERYTHING: Final = (
     PolicyRule(verbs=(ANY,), groups=(ANY,), resources=(ANY,)),

@@ -13,9 +13,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.rbac.rules import ANY, MASTERS, AccessRequest, PolicyRule, User, account_name, rules_of, url_matches
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 Key = tuple[str, str]
 """Namespace and name; the namespace of ClusterRoles and their bindings is ""."""

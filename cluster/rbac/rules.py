@@ -8,8 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from pumice.cluster.api.fields import is_list, rows
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, rows
 
 GROUP: Final = "rbac.authorization.k8s.io"
 KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")

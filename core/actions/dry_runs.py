@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
+    from pumice.core.session.points.all_points import State
     from pumice.core.session.points.nodes import BoolArray, FloatArray, RowArray, TaskBatch
     from pumice.core.session.residents import Residents
     from pumice.core.session.session import Session
@@ -222,7 +223,7 @@ class NodeTrial:
     queue: Queue
     node: int
     room: dict[int, float]
-    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    state: State = field(default_factory=dict[str, Any])
 
     def remove(self, task: Task) -> bool:
         """Take the task off. False: a plugin failed."""

@@ -6,7 +6,7 @@ It ignores PodGroups, queues and the carry.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pumice.core.default_scheduler.room import RoomFilter
 from pumice.core.digest import digest
 from pumice.core.life.task import PREEMPTABLE_STATUSES, TaskStatus
 from pumice.core.messages.decisions import CycleReport, CycleResult, PendingReason, PodCondition
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder import NodeOrder
 from pumice.core.plugins.pdb import KIND, budgets_of
 from pumice.core.plugins.predicates.plugin import AFFINITY, CORDONED, TAINTS, Predicates
@@ -59,7 +60,8 @@ def waiting(snapshot: Snapshot) -> list[Task]:
     """Return the waiting pods by priority, then by age and name (PrioritySort)."""
     columns = snapshot.tasks
     alone = (columns.status == PENDING) & (columns.job == NOWHERE)
-    handles, rows = columns.handles, cast("list[int]", alone.nonzero()[0].tolist())
+    handles = columns.handles
+    rows: list[int] = alone.nonzero()[0].tolist()
     found = [task for row in rows if (task := handles[row]) is not None]
     return sorted([task for task in found if is_served(task) and not task.gated and not task.deleting], key=_turn)
 
@@ -280,7 +282,7 @@ class Preemption:
 class KubeFilters(Predicates):
     """The plugin predicates in Kubernetes' order, with room as one of the filters."""
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: Object) -> None:
         super().__init__(arguments)
         self.room = RoomFilter()
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core import texts
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import quantity_of
 from pumice.core.vocabulary import Vocabulary
 
@@ -186,7 +186,7 @@ class Family(Protocol):
         """
         return
 
-    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+    def encoded(self, row: int, around: Around) -> Object | None:
         """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         ...
 
@@ -199,27 +199,27 @@ class Family(Protocol):
         ...
 
 
-def limits_of(container: Mapping[str, Any]) -> dict[str, Any]:
+def limits_of(container: Object) -> Object:
     """Return resources.limits of a container."""
     return section(section(dict(container), "resources"), "limits")
 
 
-def requests_of(container: Mapping[str, Any]) -> dict[str, Any]:
+def requests_of(container: Object) -> Object:
     """Return resources.requests of a container."""
     return section(section(dict(container), "resources"), "requests")
 
 
-def containers(template: PodTemplate, kind: str = "containers") -> Iterator[dict[str, Any]]:
+def containers(template: PodTemplate, kind: str = "containers") -> Iterator[Object]:
     """Yield the containers of a pod; `kind` "initContainers" for the others."""
     yield from template.spec.get(kind) or ()
 
 
-def amount(quantities: Mapping[str, Any], name: str) -> int:
+def amount(quantities: Object, name: str) -> int:
     """Return the whole number of a resource, rounded up; 0 without the resource."""
     return quantity_of(quantities[name]).value() if name in quantities else 0
 
 
-def whole(quantities: Mapping[str, Any], name: str) -> int | None:
+def whole(quantities: Object, name: str) -> int | None:
     """Return a quantity as a whole number (AsInt64); None where it is not one."""
     quantity = quantity_of(quantities[name])
     return quantity.value() if quantity.value() * 1000 == quantity.milli_value() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from pumice.core.devices.family import (
     short_of,
     whole_number,
 )
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class GpuShare(CardUsers[int], Family):
             raise DeviceError(f"the node {self._names[row]} can't place the pod {task.name} in ns {task.namespace}")
         self._give(row, task, cards)
 
-    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+    def encoded(self, row: int, around: Around) -> Object | None:
         """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None

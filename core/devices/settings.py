@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.config.arguments import SWITCH, TEXT, Argument
 from pumice.config.errors import ConfigError
 from pumice.config.yaml_tree import read_documents
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import is_mapping, section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pumice.config.schema import SchedulerConfig
     from pumice.core.objects.metadata import Object
 
@@ -29,7 +27,7 @@ NAMESPACE: Final = Argument(
 HAMI: Final = Argument(f"{PLUGIN}.AscendHAMiVNPUEnable", SWITCH, False, "Whether NPUs are shared as HAMi shares them.")
 
 
-def config_map_of(arguments: Mapping[str, Any]) -> str:
+def config_map_of(arguments: Object) -> str:
     """Return where the plugin's arguments say that the ConfigMap of devices is."""
     return f"{NAMESPACE.of(arguments)}/{CONFIG_MAP.of(arguments)}"
 
@@ -43,17 +41,17 @@ def hami_config_map(config: SchedulerConfig) -> str:
     return config_map_of(arguments) if HAMI.of(arguments) else ""
 
 
-def device_config(config_map: Object | None) -> dict[str, Any] | None:
+def device_config(config_map: Object | None) -> Object | None:
     """Return the ConfigMap as plain data; None where it does not exist or cannot be read, as in Volcano."""
     text = section(config_map or {}, "data").get(FILE)
     return _read(text) if isinstance(text, str) else None
 
 
 @lru_cache(maxsize=8)
-def _read(text: str) -> dict[str, Any] | None:
+def _read(text: str) -> Object | None:
     try:
         documents = read_documents(text, FILE)
     except ConfigError:
         return None
     data: Any = documents[0].data if documents else None
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else None
+    return data if is_mapping(data) else None

@@ -10,7 +10,7 @@ no actor.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import (
@@ -50,7 +50,7 @@ class Flights:
         self.promised: dict[Name, BindContext] = {}
         self.evictions: dict[Name, str] = {}
 
-    def apply(self, event: str, obj: dict[str, Any], /) -> None:
+    def apply(self, event: str, obj: Object, /) -> None:
         """Leave objects to another keeper."""
 
     def assume(

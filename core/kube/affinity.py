@@ -7,7 +7,7 @@ Source: kube-scheduler framework types (GetAffinityTerms), `interpodaffinity/plu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -64,9 +64,9 @@ class PodTerms:
     preferred: tuple[AffinityTerm, ...] = ()
 
 
-def _term(listed: Mapping[str, Any], namespace: str, weight: int = 0) -> AffinityTerm:
+def _term(listed: Object, namespace: str, weight: int = 0) -> AffinityTerm:
     named: list[str] = listed.get("namespaces") or []
-    selector: dict[str, Any] | None = listed.get("namespaceSelector")
+    selector: Object | None = listed.get("namespaceSelector")
     return AffinityTerm(
         key=str(listed.get("topologyKey") or ""),
         selector=label_selector(listed.get("labelSelector")),
@@ -77,13 +77,13 @@ def _term(listed: Mapping[str, Any], namespace: str, weight: int = 0) -> Affinit
     )
 
 
-def _required(affinity: Mapping[str, Any], namespace: str) -> tuple[AffinityTerm, ...]:
-    listed: list[dict[str, Any]] = affinity.get(_REQUIRED) or []
+def _required(affinity: Object, namespace: str) -> tuple[AffinityTerm, ...]:
+    listed: list[Object] = affinity.get(_REQUIRED) or []
     return tuple(_term(one, namespace) for one in listed)
 
 
-def _preferred(affinity: Mapping[str, Any], namespace: str, sign: int) -> tuple[AffinityTerm, ...]:
-    listed: list[dict[str, Any]] = affinity.get(_PREFERRED) or []
+def _preferred(affinity: Object, namespace: str, sign: int) -> tuple[AffinityTerm, ...]:
+    listed: list[Object] = affinity.get(_PREFERRED) or []
     return tuple(
         _term(section(one, "podAffinityTerm"), namespace, sign * int(one.get("weight") or 0)) for one in listed
     )
@@ -251,11 +251,3 @@ class TermsIndex:
         """Return the preferred terms of pods on the nodes that match this task."""
         self._catch_up()
         return list(self._preferred.meaning(task, namespace_labels(self._objects, task.namespace)))
-
-
-def terms_index(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> TermsIndex:
-    """Return the session's one TermsIndex."""
-    found: TermsIndex | None = placed.shared.get("terms")
-    if found is None:
-        found = placed.shared["terms"] = TermsIndex(placed, objects)
-    return found

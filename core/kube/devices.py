@@ -39,7 +39,7 @@ COUNT: Final = ""  # the dimension that counts devices
 Devices = Counter[tuple[str, str]]  # (device class, dimension) -> amount
 
 
-def claim_name(task: Task, listed: Mapping[str, Any]) -> str:
+def claim_name(task: Task, listed: Object) -> str:
     """Return the name of a claim that the pod lists: its own, or the one in the pod's status; "" without one."""
     named = listed.get("resourceClaimName")
     return str(named or "") if named is not None else dict(task.claim_names).get(str(listed.get("name"))) or ""
@@ -78,7 +78,7 @@ class DevicesByClaim:
         """Count exact requests by class; requests with alternatives or for all devices are not counted."""
         wanted = Devices()
         for request in section(section(claim, "spec"), "devices").get("requests") or ():
-            exactly: dict[str, Any] | None = request.get("exactly")
+            exactly: Object | None = request.get("exactly")
             if request.get("firstAvailable") is not None or exactly is None or exactly.get("allocationMode") == "All":
                 continue
             device, count = exactly.get("deviceClassName") or "", int(exactly.get("count") or 1)
@@ -108,7 +108,7 @@ class Device:
     """One device: the part of it that selectors see, and the nodes [N] that can use it."""
 
     id: DeviceId
-    seen: Mapping[str, Any]
+    seen: Object
     rows: BoolArray
 
     def attribute(self, name: str) -> object:
@@ -118,7 +118,7 @@ class Device:
         return attributes[domain].get(key)
 
 
-def _value(listed: dict[str, Any]) -> Any:
+def _value(listed: Object) -> Any:
     if "version" in listed:
         try:
             return Version(str(listed["version"]))
@@ -127,7 +127,7 @@ def _value(listed: dict[str, Any]) -> Any:
     return next((listed[kind] for kind in ("string", "int", "bool") if kind in listed), None)
 
 
-def _by_domain(listed: Mapping[str, Any], driver: str) -> Domains:
+def _by_domain(listed: Object, driver: str) -> Domains:
     found = Domains()
     for name, value in listed.items():
         domain, _, key = name.rpartition("/")
@@ -136,7 +136,7 @@ def _by_domain(listed: Mapping[str, Any], driver: str) -> Domains:
     return found
 
 
-def _rows(nodes: NodeRows, spec: Mapping[str, Any]) -> BoolArray:
+def _rows(nodes: NodeRows, spec: Object) -> BoolArray:
     """Return the nodes that a slice or a device names."""
     mask = np.zeros(nodes.count, dtype=np.bool_)
     if spec.get("allNodes"):
@@ -145,7 +145,7 @@ def _rows(nodes: NodeRows, spec: Mapping[str, Any]) -> BoolArray:
         if spec["nodeName"] in nodes.row:
             mask[nodes.row[spec["nodeName"]]] = True
     else:
-        terms: list[dict[str, Any]] = section(dict(spec), "nodeSelector").get("nodeSelectorTerms") or []
+        terms: list[Object] = section(dict(spec), "nodeSelector").get("nodeSelectorTerms") or []
         for term in terms:
             try:
                 mask |= rows_in_term(nodes, term)
@@ -154,7 +154,7 @@ def _rows(nodes: NodeRows, spec: Mapping[str, Any]) -> BoolArray:
     return mask
 
 
-def _device(nodes: NodeRows, spec: dict[str, Any], listed: dict[str, Any], rows: BoolArray | None) -> Device:
+def _device(nodes: NodeRows, spec: Object, listed: Object, rows: BoolArray | None) -> Device:
     driver = str(spec.get("driver") or "")
     attributes = {name: _value(value) for name, value in section(listed, "attributes").items()}
     capacity = {name: Amount(quantity_of(value.get("value"))) for name, value in section(listed, "capacity").items()}
@@ -165,7 +165,7 @@ def _device(nodes: NodeRows, spec: dict[str, Any], listed: dict[str, Any], rows:
 
 def devices_of(nodes: NodeRows, slices: Mapping[str, Object]) -> list[Device]:
     """Return the devices of all pools that are complete, of each pool's newest generation, slices in name order."""
-    newest: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    newest: dict[tuple[str, str], list[Object]] = {}
     for name in sorted(slices):
         spec = section(slices[name], "spec")
         pool = section(spec, "pool")
@@ -180,7 +180,7 @@ def devices_of(nodes: NodeRows, slices: Mapping[str, Object]) -> list[Device]:
         if len(specs) == int(section(specs[0], "pool").get("resourceSliceCount") or 0):
             for spec in specs:
                 rows = None if spec.get("perDeviceNodeSelection") else _rows(nodes, spec)
-                listed: list[dict[str, Any]] = spec.get("devices") or []
+                listed: list[Object] = spec.get("devices") or []
                 found += (_device(nodes, spec, one, rows) for one in listed)
     return found
 
@@ -194,17 +194,17 @@ class DeviceRequest:
     count: int | None
 
 
-def _expressions(listed: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+def _expressions(listed: Sequence[Object]) -> tuple[str, ...]:
     return tuple(str(section(one, "cel").get("expression") or "") for one in listed if one.get("cel"))
 
 
-def _request(name: str, asked: dict[str, Any], classes: Mapping[str, Object]) -> DeviceRequest:
+def _request(name: str, asked: Object, classes: Mapping[str, Object]) -> DeviceRequest:
     class_name = str(asked.get("deviceClassName") or "")
     known = classes.get(class_name)
     if known is None:
         raise ExpressionError(f"request {name}: device class {class_name} does not exist")
-    of_class: list[dict[str, Any]] = section(known, "spec").get("selectors") or []
-    own: list[dict[str, Any]] = asked.get("selectors") or []
+    of_class: list[Object] = section(known, "spec").get("selectors") or []
+    own: list[Object] = asked.get("selectors") or []
     every = asked.get("allocationMode") == "All"
     return DeviceRequest(
         name, _expressions(of_class) + _expressions(own), None if every else int(asked.get("count") or 1)
@@ -217,10 +217,10 @@ def requests_of(claim: Object, classes: Mapping[str, Object]) -> list[list[Devic
     Raises ExpressionError for an unknown class.
     """
     found: list[list[DeviceRequest]] = []
-    listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("requests") or []
+    listed: list[Object] = section(section(claim, "spec"), "devices").get("requests") or []
     for one in listed:
         name, exactly = str(one.get("name") or ""), one.get("exactly")
-        first: list[dict[str, Any]] = one.get("firstAvailable") or []
+        first: list[Object] = one.get("firstAvailable") or []
         if exactly is not None:
             found.append([_request(name, exactly, classes)])
         else:
@@ -241,7 +241,7 @@ class DeviceConstraint(NamedTuple):
 
 def constraints_of(claim: Object) -> list[DeviceConstraint]:
     """Return the matchAttribute constraints of a claim."""
-    listed: list[dict[str, Any]] = section(section(claim, "spec"), "devices").get("constraints") or []
+    listed: list[Object] = section(section(claim, "spec"), "devices").get("constraints") or []
     return [
         DeviceConstraint(str(one["matchAttribute"]), tuple(one.get("requests") or []))
         for one in listed

@@ -8,17 +8,17 @@ that cannot be parsed does not match.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.core.kube.selectors import Requirement, SelectorError, requirement
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pumice.core.kube.rows import BoolArray, CodeArray, NodeRows
     from pumice.core.objects.pod_template import PodTemplate
@@ -79,7 +79,7 @@ def rows_accepting(nodes: NodeRows, wanted: Requirement) -> BoolArray:
     return accepted[column.codes]
 
 
-def _field(expression: Mapping[str, Any]) -> tuple[str, str, bool]:
+def _field(expression: Object) -> tuple[str, str, bool]:
     """Return (field, value, True for equal). Raises SelectorError."""
     key, operator = str(expression.get("key") or ""), expression.get("operator")
     values: Sequence[str] = expression.get("values") or []
@@ -98,7 +98,7 @@ def _rows_with_field(nodes: NodeRows, key: str, value: str, *, equal: bool) -> B
     return mask if equal else ~mask
 
 
-def rows_in_term(nodes: NodeRows, term: Mapping[str, Any]) -> BoolArray:
+def rows_in_term(nodes: NodeRows, term: Object) -> BoolArray:
     """Return mask [N] of the nodes that one node selector term selects.
 
     Raises SelectorError for a term that is not valid.
@@ -116,9 +116,9 @@ def rows_in_term(nodes: NodeRows, term: Mapping[str, Any]) -> BoolArray:
     return mask
 
 
-def required_terms(template: PodTemplate) -> Sequence[Mapping[str, Any]] | None:
+def required_terms(template: PodTemplate) -> Sequence[Object] | None:
     """Return the terms of the required node affinity; None when there is none (an empty list selects nothing)."""
-    required: dict[str, Any] | None = section(template.affinity, "nodeAffinity").get(REQUIRED)
+    required: Object | None = section(template.affinity, "nodeAffinity").get(REQUIRED)
     return None if required is None else required.get("nodeSelectorTerms") or []
 
 

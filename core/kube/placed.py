@@ -9,14 +9,14 @@ stopped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pumice.core.kube.storage import uses_claims
 from pumice.core.state.derived import memory
 from pumice.core.state.sources import NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pumice.core.kube.rows import NodeRows
     from pumice.core.objects.pod import Task
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.state.snapshot import Snapshot
     from pumice.core.state.sources import NodeSpecs
 
-
+R = TypeVar("R")
 Move = tuple["Task", int, int]
 """A pod, the node row that it was put on or taken off, and the sign: 1 for on, -1 for off."""
 
@@ -58,7 +58,16 @@ class Placed:
         self.opening = opening
         self._special: list[Move] | None = None
         self.log: list[Move] = []
-        self.shared: dict[str, Any] = {}  # readers that several filters and scorers use
+        self.readers: dict[Callable[..., Any], Any] = {}
+
+    def reader(self, kind: Callable[..., R], *more: object) -> R:
+        """Return the session's one reader of a kind, which several filters and scorers use. `more`: what it takes
+        beside this object.
+        """
+        found: R | None = self.readers.get(kind)
+        if found is None:
+            found = self.readers[kind] = kind(self, *more)
+        return found
 
     def add(self, task: Task, node: int) -> None:
         """Add a pod to a node (AddPod)."""

@@ -9,7 +9,7 @@ counted again. Counting all anew, a cycle with 160 pods of anti-affinity to plac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -179,10 +179,3 @@ class PodIndex:
         if found is None:
             found = self._asked[question] = Matching(self, namespaces, selector, terminating=terminating)
         return found
-
-
-def pod_index(placed: Placed) -> PodIndex:
-    """Return the session's one PodIndex."""
-    if "pods" not in placed.shared:
-        placed.shared["pods"] = PodIndex(placed)
-    return cast("PodIndex", placed.shared["pods"])

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod_template import nonzero_request, pod_request
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import NODES
@@ -37,7 +38,7 @@ def scored_nonzero(template: PodTemplate) -> tuple[float, float]:
     return nonzero_request(_of_containers(template))
 
 
-def _of_containers(template: PodTemplate) -> dict[str, Any]:
+def _of_containers(template: PodTemplate) -> Object:
     return {name: value for name, value in template.spec.items() if name != "resources"}
 
 

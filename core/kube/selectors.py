@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.config.errors import RequestError
+from pumice.core.objects.metadata import Object
 from pumice.core.texts import remembers
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _check_count(key: str, operator: str, values: tuple[str, ...]) -> None:
         raise SelectorError(f"key {key!r}: {operator} needs exactly one integer")
 
 
-def requirement(expression: Mapping[str, Any], operators: Sequence[str] = _NODE_OPERATORS) -> Requirement:
+def requirement(expression: Object, operators: Sequence[str] = _NODE_OPERATORS) -> Requirement:
     """Read one matchExpression; raises SelectorError where Kubernetes would."""
     key, operator = str(expression.get("key") or ""), str(expression.get("operator") or "")
     values = tuple(str(v) for v in expression.get("values") or ())
@@ -137,7 +138,7 @@ class LabelSelector:
 NOTHING = LabelSelector(nothing=True)
 
 
-def label_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
+def label_selector(selector: Object | None) -> LabelSelector:
     """Read a LabelSelector (matchLabels, matchExpressions); raises SelectorError where Kubernetes would."""
     if selector is None:
         return NOTHING

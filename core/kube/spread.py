@@ -7,13 +7,14 @@ Source: kube-scheduler `podtopologyspread` (common.go, filtering.go).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.core.kube.node_selector import ABSENT, label_column, rows_required
 from pumice.core.kube.selectors import label_selector
 from pumice.core.kube.taints import rows_untolerated
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,13 +63,13 @@ class SpreadConstraint:
         return found
 
 
-def _selector(listed: dict[str, Any], task: Task) -> LabelSelector:
+def _selector(listed: Object, task: Task) -> LabelSelector:
     selector = label_selector(listed.get("labelSelector"))
     keys: list[str] = listed.get("matchLabelKeys") or []
     return selector.restricted_to({key: task.labels[key] for key in keys if key in task.labels})
 
 
-def _eligible(nodes: NodeRows, task: Task, listed: dict[str, Any], complete: BoolArray) -> BoolArray:
+def _eligible(nodes: NodeRows, task: Task, listed: Object, complete: BoolArray) -> BoolArray:
     mask = complete.copy()
     if (listed.get("nodeAffinityPolicy") or "Honor") == "Honor":
         selected = rows_required(nodes, task.template)

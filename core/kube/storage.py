@@ -7,7 +7,7 @@ drivers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -144,7 +144,7 @@ class Storage:
 
 def check_owner(claim: Object, task: Task) -> None:
     """Check that an ephemeral volume's claim was made for this pod. Raises StorageError."""
-    owners: list[dict[str, Any]] = section(claim, "metadata").get("ownerReferences") or []
+    owners: list[Object] = section(claim, "metadata").get("ownerReferences") or []
     if not any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners):
         text = f"PVC {claim_key(claim)} was not created for pod {task.key} (pod is not owner)"
         raise UnreadableVolumesError(text, missing=False)
@@ -168,22 +168,22 @@ def storage_capacity(volume: Object) -> Quantity:
 
 def rows_reaching(nodes: NodeRows, volume: Object) -> BoolArray:
     """Return mask [N] of the nodes that can use a volume, by the labels in its node affinity."""
-    required: dict[str, Any] | None = section(section(volume, "spec"), "nodeAffinity").get("required")
+    required: Object | None = section(section(volume, "spec"), "nodeAffinity").get("required")
     if required is None:
         return np.ones(nodes.count, dtype=np.bool_)
-    terms: list[dict[str, Any]] = required.get("nodeSelectorTerms") or []
+    terms: list[Object] = required.get("nodeSelectorTerms") or []
     return _rows_in_terms(nodes, Like(msgspec.json.encode(terms, order="deterministic"), terms))
 
 
 @derived(NODES)
-def _rows_in_terms(nodes: NodeSpecs, terms: Like[list[dict[str, Any]]]) -> BoolArray:
+def _rows_in_terms(nodes: NodeSpecs, terms: Like[list[Object]]) -> BoolArray:
     mask = np.zeros(nodes.count, dtype=np.bool_)
     for term in terms.subject:
         mask |= _rows_in_labels(nodes, term)
     return mask
 
 
-def _rows_in_labels(nodes: NodeRows, term: dict[str, Any]) -> BoolArray:
+def _rows_in_labels(nodes: NodeRows, term: Object) -> BoolArray:
     # Kubernetes asks about a node without a name here (CheckNodeAffinity) and so passes over fields.
     if term.get("matchFields") and not term.get("matchExpressions"):
         return np.ones(nodes.count, dtype=np.bool_)
@@ -193,13 +193,13 @@ def _rows_in_labels(nodes: NodeRows, term: dict[str, Any]) -> BoolArray:
         return np.zeros(nodes.count, dtype=np.bool_)
 
 
-def rows_in_topologies(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> BoolArray:
+def rows_in_topologies(nodes: NodeRows, terms: Sequence[Object]) -> BoolArray:
     """Return mask [N] of the nodes that a storage class's allowedTopologies allow; all of them without a list."""
     if not terms:
         return np.ones(nodes.count, dtype=np.bool_)
     allowed = np.zeros(nodes.count, dtype=np.bool_)
     for term in terms:
-        expressions: list[dict[str, Any]] = term.get("matchLabelExpressions") or []
+        expressions: list[Object] = term.get("matchLabelExpressions") or []
         # A term without expressions allows no node (TopologySelectorRequirementsAsSelector).
         mask = np.full(nodes.count, bool(expressions), dtype=np.bool_)
         for expression in expressions:
@@ -245,7 +245,7 @@ def is_large_enough(volume: Object, claim: Object) -> bool:
 def is_available(volume: Object, claim: Object) -> bool:
     """Return whether a free volume has the phase, labels, class and access modes. Raises SelectorError."""
     spec = section(claim, "spec")
-    chosen: dict[str, Any] | None = spec.get("selector")
+    chosen: Object | None = spec.get("selector")
     labels = text_map(section(volume, "metadata").get("labels"))
     modes: list[str] = section(volume, "spec").get("accessModes") or []
     wanted: list[str] = spec.get("accessModes") or []

@@ -8,10 +8,11 @@ Sources: component-helpers `scheduling/corev1` (TolerationsTolerateTaint, FindMa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.core.objects.metadata import Object
 from pumice.core.state.derived import derived
 from pumice.core.state.sources import NODES
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from pumice.core.kube.rows import BoolArray, CodeArray, FloatArray, NodeRows
     from pumice.core.state.sources import NodeSpecs
 
-Taint = dict[str, Any]
-Toleration = dict[str, Any]
+Taint = Object
+Toleration = Object
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 SOFT_EFFECT = "PreferNoSchedule"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -260,5 +260,5 @@ class Planner:
         if (known.get("provisioner") or NO_PROVISIONER) == NO_PROVISIONER:
             plan.nothing_to_bind |= needed
             return
-        topologies: list[dict[str, Any]] = known.get("allowedTopologies") or []
+        topologies: list[Object] = known.get("allowedTopologies") or []
         plan.nothing_to_bind |= needed & ~rows_in_topologies(self._nodes, topologies)

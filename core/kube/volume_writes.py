@@ -7,7 +7,7 @@ Source: Kubernetes' PersistentVolume controller (`controller/volume/persistentvo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.core.kube.storage import BIND_COMPLETED, SELECTED_NODE, claim_key, class_name, name_of
 from pumice.core.objects.metadata import key_of, section, text_map
@@ -91,7 +91,7 @@ def bound_claim(claim: Object, volume: Object) -> Object:
 def made_volume(claim: Object, storage_class: Object) -> Object:
     """Return a new volume for the claim, reachable from everywhere and already bound."""
     spec, meta = section(claim, "spec"), section(claim, "metadata")
-    offered: dict[str, Any] = {
+    offered: Object = {
         "capacity": dict(section(section(spec, "resources"), "requests")),
         "accessModes": list(spec.get("accessModes") or ()),
         "storageClassName": class_name(claim),

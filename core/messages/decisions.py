@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, field
 
 from pumice.core.messages.message import Message
 from pumice.core.messages.queue_tables import QueueColumns
+from pumice.core.objects.metadata import Object
 
 # --- Failed answers of users' plugins
 
@@ -248,7 +249,7 @@ class CycleResult(Message, frozen=True):
     pod_groups: tuple[PodGroupStatus, ...] = ()
     queues: tuple[QueueStatus, ...] = ()
     events: tuple[PodGroupEvent, ...] = ()
-    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    carry: Object = field(default_factory=Object)
     report: CycleReport = CycleReport()
     wake_at: float | None = None
     failed: tuple[FailedAnswers, ...] = ()

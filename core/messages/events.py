@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from msgspec import Struct, field
 
 from pumice.core.messages.decisions import BindContext, BindingJob, FailedAnswers
 from pumice.core.messages.message import Message
 from pumice.core.messages.questions import OutsideAnswers
+from pumice.core.objects.metadata import Object
 
 # --- The shadow: how far another scheduler and Pumice decide alike
 
@@ -317,8 +318,8 @@ class CycleRecord(Message, frozen=True):
     config_digest: str
     digest: str
     decisions: int
-    carry_before: dict[str, Any] = field(default_factory=dict[str, Any])
-    carry: dict[str, Any] = field(default_factory=dict[str, Any])
+    carry_before: Object = field(default_factory=Object)
+    carry: Object = field(default_factory=Object)
     operations: tuple[ViewOperation, ...] = ()
     statuses: bytes = b""
     wake_at: float | None = None

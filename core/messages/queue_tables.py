@@ -13,6 +13,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from pumice.core.messages.message import Message
+from pumice.core.objects.metadata import Object
 from pumice.core.resources.amounts import MEMORY as MEMORY_NAME
 from pumice.core.resources.amounts import PODS as PODS_NAME
 from pumice.core.resources.lists import is_counted_whole
@@ -68,7 +69,7 @@ def borrowed(allocated: Mapping[str, float], deserved: Mapping[str, float]) -> A
     return {name: value for name, value in more.items() if value > 0 and name != WHOLE}
 
 
-def standing_amounts(gauges: Mapping[str, float]) -> dict[str, Any]:
+def standing_amounts(gauges: Mapping[str, float]) -> Object:
     """Return all amounts of the gauges: `share` is None where no plugin computes one."""
     said = {name: gauged(gauges, gauge) for name, gauge in LIMITS.items()}
     allocated, deserved = gauged(gauges, "allocated"), said["deserved"]

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import field
 
 from pumice.core.messages.commands import FaultsRead, Pulled, RevisionRead
 from pumice.core.messages.events import ViewOperation
 from pumice.core.messages.message import Message
+from pumice.core.objects.metadata import Object
 
 
 class Accepted(Message, frozen=True):
@@ -35,7 +34,7 @@ class Refused(Message, frozen=True):
     code: int
     reason: str
     message: str
-    details: dict[str, Any] = field(default_factory=dict[str, Any])
+    details: Object = field(default_factory=Object)
     revision: int = 0
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.objects.metadata import Object, section, text_map
 from pumice.core.texts import whole_number
@@ -25,18 +25,18 @@ class HyperNode:
     tier: int
     tier_name: str
     children: tuple[str, ...]
-    selectors: tuple[dict[str, Any], ...]
+    selectors: tuple[Object, ...]
     length: int
 
 
-def _exact_name(selector: dict[str, Any]) -> str:
+def _exact_name(selector: Object) -> str:
     return str(section(selector, "exactMatch").get("name") or "")
 
 
 def read_hyper_node(obj: Object) -> HyperNode:
     """Build a HyperNode from its object; members of an unknown type do not count."""
     spec = section(obj, "spec")
-    members: list[dict[str, Any]] = spec.get("members") or []
+    members: list[Object] = spec.get("members") or []
     children = [_exact_name(section(m, "selector")) for m in members if m.get("type") == "HyperNode"]
     meta = section(obj, "metadata")
     name = str(meta.get("name") or "")

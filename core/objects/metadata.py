@@ -1,21 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metadata of every Kubernetes object: names, labels, times. Reading does not rely on any of it."""
+"""JSON objects, such as Kubernetes' objects and their parts, and the metadata that every Kubernetes object has.
+
+The readers rely on no field: an absent or null one is empty. Objects that others read as well must not be changed.
+"""
 
 from datetime import UTC, datetime
 from functools import lru_cache
 from sys import intern
-from typing import Any, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 Object = dict[str, Any]
+"""A JSON object."""
 H = TypeVar("H")
 
-_EMPTY: dict[str, Any] = {}
+COMPOUND: Final = frozenset((dict, list))
+"""Classes of values that hold others. Asked of thousands of values that hold none, this is cheaper than a call."""
+
+_EMPTY: Object = {}
 _DESCRIBES = ("uid", "labels", "annotations", "creationTimestamp")
 
 
-def section(obj: Object, name: str) -> dict[str, Any]:
+def is_mapping(value: object) -> TypeGuard[Object]:
+    """Return whether the value is a mapping, as decoding leaves them."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Return whether the value is a list."""
+    return isinstance(value, list)
+
+
+def mapping(value: object) -> Object:
+    """Return a value that may be of any type if it is a mapping, else an empty one."""
+    return value if is_mapping(value) else _EMPTY
+
+
+def section(obj: Object, name: str) -> Object:
     """Return the mapping under `name`, empty when absent or null."""
     return obj.get(name) or _EMPTY
+
+
+def rows(obj: Object, name: str) -> list[Object]:
+    """Return the list of mappings under `name`, a new empty one when absent or null."""
+    return obj.get(name) or []
+
+
+def containers_of(pod_spec: Object) -> list[Object]:
+    """Return containers and init containers of a pod spec."""
+    containers, first = rows(pod_spec, "containers"), rows(pod_spec, "initContainers")
+    return [*containers, *first] if first else containers
+
+
+def labels_of(obj: Object) -> dict[str, str]:
+    """Return metadata.labels."""
+    return section(section(obj, "metadata"), "labels")
+
+
+def annotations_of(obj: Object) -> dict[str, str]:
+    """Return metadata.annotations."""
+    return section(section(obj, "metadata"), "annotations")
 
 
 def text_map(value: Any) -> dict[str, str]:
@@ -43,7 +86,7 @@ def key_of(namespace: str, name: str) -> str:
 
 def object_key(obj: Object) -> str:
     """Return the key of an object of a namespaced kind; an absent namespace is the default one."""
-    meta: dict[str, Any] = obj.get("metadata") or _EMPTY
+    meta: Object = obj.get("metadata") or _EMPTY
     return f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}"
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,7 +29,7 @@ class NodeSpec(msgspec.Struct, eq=False, gc=False):
     name: str
     labels: dict[str, str]
     annotations: dict[str, str]
-    taints: tuple[dict[str, Any], ...]
+    taints: tuple[Object, ...]
     unschedulable: bool
     allocatable: Resource
     capacity: Resource
@@ -37,7 +37,7 @@ class NodeSpec(msgspec.Struct, eq=False, gc=False):
     revocable_zone: str
     oversubscribed: bool
     offline_job_evicting: bool
-    images: tuple[dict[str, Any], ...]
+    images: tuple[Object, ...]
     node: Object
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, mapping, parse_time, section, text_map
 from pumice.core.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def read_usage(data: Object, measured_at: float) -> NodeUsage:
     return NodeUsage(when, _numbers(data.get("cpu")), _numbers(data.get("memory")))
 
 
-def usage_of(
-    spec: NodeSpec, handed_in: Mapping[str, Any], metrics: Mapping[str, Object], now: float
-) -> NodeUsage | None:
+def usage_of(spec: NodeSpec, handed_in: Object, metrics: Mapping[str, Object], now: float) -> NodeUsage | None:
     """Return the known load of a node; None when it was not measured.
 
     `handed_in`: by node, measured now unless it says otherwise; `metrics`: NodeMetrics objects by name.
@@ -82,7 +80,7 @@ def _annotated(annotations: Mapping[str, str], measured_at: float) -> NodeUsage 
     if text is None:
         return None
     try:
-        data = msgspec.json.decode(text, type=dict[str, Any])
+        data = msgspec.json.decode(text, type=Object)
     except msgspec.DecodeError:
         return None
     return read_usage(data, measured_at)
@@ -104,9 +102,7 @@ def _amount(resource: str, text: object) -> float | None:
 
 
 def _numbers(value: object) -> dict[str, float]:
-    if not isinstance(value, dict):
-        return {}
-    items = cast("dict[str, Any]", value).items()
+    items = mapping(value).items()
     # A boolean is an int to Python, but not a load.
     return {k: float(v) for k, v in items if isinstance(v, int | float) and not isinstance(v, bool)}
 
@@ -190,7 +186,7 @@ def _number(text: str) -> float:
 
 def node_metrics(name: str, cpu: Mapping[str, float], memory: Mapping[str, float], measured_at: str) -> Object:
     """Return the NodeMetrics object that holds a node's averages; `measured_at` is an RFC 3339 time."""
-    averages: dict[str, Any] = {
+    averages: Object = {
         resource: {PERIOD: values[name]} for resource, values in (("cpu", cpu), ("memory", memory)) if name in values
     }
     return {

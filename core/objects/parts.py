@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.objects.metadata import Object, alike, section, text_map
 
@@ -125,7 +125,7 @@ def _controller(references: Sequence[Object]) -> tuple[str, str] | None:
 
 
 def _has_ephemeral(spec: Object) -> bool:
-    volumes: list[dict[str, Any]] = spec["volumes"]
+    volumes: list[Object] = spec["volumes"]
     return any(volume.get("ephemeral") is not None for volume in volumes)
 
 

@@ -32,7 +32,7 @@ def pod_state(pod: Object) -> PodState:
     meta: Object = pod.get("metadata") or {}
     spec: Object = pod.get("spec") or {}
     deleting, node = bool(meta.get("deletionTimestamp")), spec.get("nodeName")
-    conditions: list[dict[str, Any]] = status.get("conditions") or []
+    conditions: list[Object] = status.get("conditions") or []
     condition, scheduled_at = _scheduled(conditions) if conditions else _NEVER
     started, claims = status.get("startTime"), status.get("resourceClaimStatuses")
     return (
@@ -48,7 +48,7 @@ def pod_state(pod: Object) -> PodState:
     )
 
 
-def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None, float]:
+def _scheduled(conditions: list[Object]) -> tuple[tuple[str, str] | None, float]:
     """Return the PodScheduled condition: why the pod is not scheduled, or since when it is."""
     for condition in conditions:
         if condition.get("type") == "PodScheduled":
@@ -62,14 +62,14 @@ def _scheduled(conditions: list[dict[str, Any]]) -> tuple[tuple[str, str] | None
     return _NEVER
 
 
-def _preempted(conditions: list[dict[str, Any]]) -> bool:
+def _preempted(conditions: list[Object]) -> bool:
     for condition in conditions:
         if condition.get("type") == "DisruptionTarget":
             return (condition.get("status"), condition.get("reason")) == ("True", "PreemptionByScheduler")
     return False
 
 
-def _claim_names(told: list[dict[str, Any]]) -> tuple[tuple[str, str | None], ...]:
+def _claim_names(told: list[Object]) -> tuple[tuple[str, str | None], ...]:
     return tuple([(str(each.get("name")), each.get("resourceClaimName")) for each in told])
 
 
@@ -170,9 +170,9 @@ class Task(msgspec.Struct, eq=False, gc=False):
         return same_pod and self.template is other.template and self.gated == other.gated
 
 
-def _without_empty(content: bytes) -> dict[str, Any]:
+def _without_empty(content: bytes) -> Object:
     """Return a pod spec and its containers without empty fields."""
-    spec: dict[str, Any] = {name: value for name, value in msgspec.json.decode(content).items() if value}
+    spec: Object = {name: value for name, value in msgspec.json.decode(content).items() if value}
     for group in ("containers", "initContainers"):
         if group in spec:
             spec[group] = [{name: value for name, value in each.items() if value} for each in spec[group]]
@@ -208,7 +208,7 @@ class TemplateTable:
             found = self._texts[key] = said
         return found
 
-    def intern(self, spec: dict[str, Any]) -> PodTemplate:
+    def intern(self, spec: Object) -> PodTemplate:
         """Return the one template of this content. Raises QuantityError on a malformed request."""
         said = msgspec.json.encode(msgspec.convert(spec, _PodSpec))
         # Most pods are found by their text as it is. Only a new one is decoded to drop its empty fields.
@@ -217,7 +217,7 @@ class TemplateTable:
             template = self._as_said[said] = self._of(_without_empty(said))
         return self.lighter(template) if self._uncounted else template
 
-    def _of(self, spec: dict[str, Any]) -> PodTemplate:
+    def _of(self, spec: Object) -> PodTemplate:
         content = msgspec.json.encode(spec)
         template = self._by_content.get(content)
         if template is None:

@@ -2,7 +2,6 @@
 """A PodGroup's immutable part: a job's specification. Source: Volcano `SetPodGroup` (`api/job_info.go`)."""
 
 from collections.abc import Collection
-from typing import Any
 
 import msgspec
 
@@ -47,8 +46,8 @@ class PodGroupSpec(msgspec.Struct, eq=False, gc=False):
     failed: int
     preemptable: bool
     revocable_zone: str
-    network_topology: dict[str, Any] | None
-    sub_group_policy: tuple[dict[str, Any], ...]
+    network_topology: Object | None
+    sub_group_policy: tuple[Object, ...]
     labels: dict[str, str]
     annotations: dict[str, str]
     pod_group: Object
@@ -67,18 +66,18 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
     return False
 
 
-def _conditions(status: dict[str, Any]) -> tuple[PodGroupCondition, ...]:
-    told: list[dict[str, Any]] = status.get("conditions") or []
+def _conditions(status: Object) -> tuple[PodGroupCondition, ...]:
+    told: list[Object] = status.get("conditions") or []
     return tuple([_condition(each) for each in told])
 
 
-def _condition(told: dict[str, Any]) -> PodGroupCondition:
+def _condition(told: Object) -> PodGroupCondition:
     return PodGroupCondition(
         told.get("type") or "", told.get("status") or "", told.get("reason") or "", told.get("message") or ""
     )
 
 
-def _state(pod_group: Object) -> dict[str, Any]:
+def _state(pod_group: Object) -> Object:
     """Return what changes while a PodGroup lives."""
     status = section(pod_group, "status")
     return {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import quantity_of
@@ -63,9 +63,9 @@ def _counted(container: Object, said: Object | None, group: str, *, infeasible: 
     return {**container, "resources": {**section(container, "resources"), "requests": counts}}
 
 
-def largest(*lists: Object) -> dict[str, Any]:
+def largest(*lists: Object) -> Object:
     """Return the largest amount of each resource, as it was written."""
-    found: dict[str, Any] = {}
+    found: Object = {}
     for amounts in lists:
         for name, amount in amounts.items():
             known = found.get(name)
@@ -97,31 +97,31 @@ class PodTemplate:
     nonzero_cpu: float
     nonzero_memory: float
     node_selector: dict[str, str]
-    affinity: dict[str, Any]
-    tolerations: tuple[dict[str, Any], ...]
-    spread_constraints: tuple[dict[str, Any], ...]
+    affinity: Object
+    tolerations: tuple[Object, ...]
+    spread_constraints: tuple[Object, ...]
     host_ports: tuple[tuple[str, str, int], ...]  # (host IP, protocol, port)
     images: tuple[str, ...]
-    volumes: tuple[dict[str, Any], ...]
-    resource_claims: tuple[dict[str, Any], ...]
+    volumes: tuple[Object, ...]
+    resource_claims: tuple[Object, ...]
     scheduling_gates: tuple[str, ...]
     preemption_policy: str
     container_count: int
-    spec: dict[str, Any]
+    spec: Object
     plain: bool
 
 
-def _is_sidecar(container: dict[str, Any]) -> bool:
+def _is_sidecar(container: Object) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def _requests(container: dict[str, Any]) -> dict[str, Any]:
+def _requests(container: Object) -> Object:
     # Limits without requests are the API server's business: admission has copied them by the time a pod is seen.
     resources = container.get("resources")
     return (resources.get("requests") or {}) if resources else {}
 
 
-def pod_request(spec: dict[str, Any]) -> Resource:
+def pod_request(spec: Object) -> Resource:
     """Return max(sum of containers and sidecars, init peak), pod-level requests, overhead, and one pod
     (GetPodResourceRequest).
     """
@@ -155,7 +155,7 @@ def _add_scalar(resource: Resource, name: str, value: float) -> None:
     resource.scalars[name] = resource.scalars.get(name, 0.0) + value
 
 
-def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
+def _apply_pod_level(result: Resource, spec: Object) -> None:
     """Replace the sums of cpu, memory and huge pages by pod-level requests (gate PodLevelResources)."""
     requests = section(section(spec, "resources"), "requests")
     # Kubernetes takes no other resources at this level (SupportedPodLevelResources).
@@ -173,7 +173,7 @@ def _apply_pod_level(result: Resource, spec: dict[str, Any]) -> None:
         result.scalars[name] = value
 
 
-def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
+def _nonzero(container: Object) -> tuple[float, float]:
     requests = _requests(container)
     # An explicit 0 stays 0: only a missing request gets the default.
     cpu = float(quantity_of(requests["cpu"]).milli_value()) if "cpu" in requests else DEFAULT_MILLI_CPU
@@ -181,7 +181,7 @@ def _nonzero(container: dict[str, Any]) -> tuple[float, float]:
     return cpu, memory
 
 
-def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
+def nonzero_request(spec: Object) -> tuple[float, float]:
     """Return (milli-cores, bytes) with kube-scheduler's defaults for containers without requests (PodRequests,
     NonMissingContainerRequests).
     """
@@ -207,7 +207,7 @@ def nonzero_request(spec: dict[str, Any]) -> tuple[float, float]:
     return cpu, memory
 
 
-def _host_ports(spec: dict[str, Any]) -> tuple[tuple[str, str, int], ...]:
+def _host_ports(spec: Object) -> tuple[tuple[str, str, int], ...]:
     ports: list[tuple[str, str, int]] = []
     sidecars = [c for c in spec.get("initContainers") or () if _is_sidecar(c)]
     for container in [*(spec.get("containers") or ()), *sidecars]:
@@ -219,16 +219,16 @@ def _host_ports(spec: dict[str, Any]) -> tuple[tuple[str, str, int], ...]:
     return tuple(ports)
 
 
-def _has_claims(spec: dict[str, Any]) -> bool:
-    volumes: list[dict[str, Any]] = spec.get("volumes") or []
+def _has_claims(spec: Object) -> bool:
+    volumes: list[Object] = spec.get("volumes") or []
     return any(v.get("persistentVolumeClaim") is not None or v.get("ephemeral") is not None for v in volumes)
 
 
-def read_template(spec: dict[str, Any], number: int, dimensions: Dimensions) -> PodTemplate:
+def read_template(spec: Object, number: int, dimensions: Dimensions) -> PodTemplate:
     """Build the template of a pod spec. Raises QuantityError for a request that is not a quantity."""
     request = pod_request(spec)
     cpu, memory = nonzero_request(spec)
-    containers: list[dict[str, Any]] = spec.get("containers") or []
+    containers: list[Object] = spec.get("containers") or []
     host_ports = _host_ports(spec)
     return PodTemplate(
         number=number,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from pumice.core.objects.metadata import Object
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -17,7 +19,7 @@ MOST_DEPTH: Final = 128
 _PLAIN: Final = frozenset((bool, type(None)))
 
 
-def unsound(obj: dict[str, Any]) -> str:
+def unsound(obj: Object) -> str:
     """Return why an object cannot be kept, after its path where it has one; "" for a sound object."""
     level: list[tuple[str, Any]] = [("", obj)]
     # Level by level, without recursion: an object from outside cannot exhaust the stack.

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pumice.config.arguments import INTEGER, NAMES, Argument, at_least
+from pumice.config.arguments import INTEGER, NAMES, Argument, PluginArguments, at_least
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
@@ -56,7 +56,7 @@ class Binpack(BuiltInPlugin):
     only_places = True
     arguments = (WEIGHT, _CPU, _MEMORY, _LISTED, _LISTED_ONE)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self.weight = WEIGHT.of(arguments)
         self.weights = {name: _LISTED_ONE.of(arguments, name) for name in _LISTED.of(arguments)}
         self.weights |= {"cpu": _CPU.of(arguments), "memory": _MEMORY.of(arguments)}

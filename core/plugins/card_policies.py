@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from pumice.config.arguments import INTEGER, LIST, NUMBER, Argument, ArgumentKind
+from pumice.config.arguments import INTEGER, LIST, NUMBER, Argument, ArgumentKind, PluginArguments
 from pumice.core.cached import cached
 from pumice.core.devices.milli import (
     FULL,
@@ -33,6 +33,7 @@ from pumice.core.devices.milli import (
 from pumice.core.devices.vgpu import Vgpu
 from pumice.core.devices.vgpu.asking import UNSAID, USE
 from pumice.core.life.task import TaskStatus
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.rules import ColumnRule
@@ -348,12 +349,12 @@ def _classes(value: object) -> dict[CardClass, int]:
     if not listed:
         raise ValueError
     for each in listed:
-        pod, pods = _class(cast("dict[str, Any]", each) if isinstance(each, dict) else {"": None})
+        pod, pods = _class(each if is_mapping(each) else {"": None})
         found[pod] = found.get(pod, 0) + pods
     return found
 
 
-def _class(said: dict[str, Any]) -> tuple[CardClass, int]:
+def _class(said: Object) -> tuple[CardClass, int]:
     numbers, models = {name: number for name, number in said.items() if name != "models"}, said.get("models", "")
     counts = all(type(number) is int and number >= 0 for number in numbers.values())
     if not counts or not numbers.keys() <= {"cpu", "milli", "cards", "pods"} or not isinstance(models, str):
@@ -388,7 +389,7 @@ class CardPolicy(BuiltInPlugin):
     of_volcano = False
     listens = ("NodeOrder",)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self.weight: int = self.arguments[0].of(arguments)
 
     def policy(self, session: Session, columns: CardColumns) -> ScoringPolicy:
@@ -408,7 +409,7 @@ class Fgd(CardPolicy):
     says = "places pods on cards so that as little as can be is left that typical pods cannot use"
     arguments = (weight_of(name), CLASSES, COVERAGE)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         super().__init__(arguments)
         self._coverage, self._classes = COVERAGE.of(arguments), CLASSES.of(arguments)
 

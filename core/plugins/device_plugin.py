@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pumice.core.devices.family import Family, Notes
     from pumice.core.objects.pod import Task
+    from pumice.core.session.points.all_points import State
     from pumice.core.session.points.nodes import FloatArray, NodeScorer, Rows
     from pumice.core.session.points.rules import Check, Score
     from pumice.core.session.reasons import IntArray
@@ -265,19 +266,19 @@ class DeviceTrials:
         """Return whether the preemptor asks for no devices."""
         return not any(each.concerns(preemptor) for each in self._families)
 
-    def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def add(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Put the task back on the node."""
         for each in self._devices(state, preemptor, node):
             each.add(0, task, self._session.snapshot.annotations_of(task))
         return None
 
-    def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def remove(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Remove the task from the node."""
         for each in self._devices(state, preemptor, node):
             each.remove(0, task, self._session.snapshot.annotations_of(task))
         return None
 
-    def predicate(self, state: dict[str, Any], preemptor: Task, node: int) -> str | None:
+    def predicate(self, state: State, preemptor: Task, node: int) -> str | None:
         """Return which requested devices the node lacks as the trial stands; None when it lacks none."""
         for each in self._devices(state, preemptor, node):
             if not each.fits(preemptor, 0):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from pumice.config.arguments import INTEGER, LIST, MAPPING, SWITCH, Argument, ArgumentKind
+from pumice.config.arguments import INTEGER, LIST, MAPPING, SWITCH, Argument, ArgumentKind, PluginArguments
 from pumice.core.devices import ascend, gpushare, vgpu
 from pumice.core.devices.ascend import CORE, MindClusterNpu, NpuFrame, Reports, Resident, npu_node, shares
 from pumice.core.devices.settings import CONFIG_MAP, HAMI, NAMESPACE, config_map_of, device_config
@@ -231,7 +231,7 @@ class DeviceShare(DevicePlugin):
     arguments = (*switches, POLICY, WEIGHT, LOCKS, RULES, CONFIG_MAP, NAMESPACE)
     sections = MappingProxyType({SETTINGS: (BY_CLUSTER, OWN_LIST, PRESET)})
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._switches = Switches(
             gpu_memory=BY_MEMORY.of(arguments),
             gpu_number=BY_NUMBER.of(arguments),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.messages.queue_tables import JobShares
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.resources import MIN_RESOURCE
@@ -340,7 +341,7 @@ class Drf(BuiltInPlugin):
         of_queues = point in ("QueueOrder", "Reclaimable")
         return point in cls.listens and (not of_queues or option.is_enabled("Hierarchy"))
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._tree: HierarchicalShares | None = None
 
     def on_session_open(self, session: Session) -> None:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec.structs import replace
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.messages.decisions import MOST, NOWHERE, FailedAnswers
 from pumice.core.session.reasons import Code, FitFailure, Reason
 
@@ -54,7 +55,7 @@ class PluginFailures:
     """
 
     def __init__(
-        self, plugin: str, arguments: dict[str, Any], tell: Tell | None = None, asked: PluginQuestion | None = None
+        self, plugin: str, arguments: PluginArguments, tell: Tell | None = None, asked: PluginQuestion | None = None
     ) -> None:
         self.plugin = plugin
         self._asked = asked or PluginQuestion()

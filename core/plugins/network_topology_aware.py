@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import INTEGER, NAMES, NUMBER, SWITCH, Argument, at_least
+from pumice.config.arguments import INTEGER, NAMES, NUMBER, SWITCH, Argument, PluginArguments, at_least
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE, Resource
 from pumice.core.session.points.nodes import TEMPLATE_ONLY, FloatArray, Volatility
@@ -144,7 +145,7 @@ class Weights:
     max_hyper_nodes: int = MOST_DOMAINS.default
 
 
-def read_weights(values: dict[str, Any]) -> Weights:
+def read_weights(values: Object) -> Weights:
     """Read the arguments."""
     resources = {"cpu": CPU.of(values), "memory": MEMORY.of(values)}
     return Weights(
@@ -433,7 +434,7 @@ class NetworkTopologyAware(BuiltInPlugin):
     listens = ("NodeOrder", "HyperNodeOrder", "HyperNodeGradient")
     arguments = (WEIGHT, CPU, MEMORY, LISTED, LISTED_ONE, NORMAL_PODS, FADING, MOST_DOMAINS)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._weights = read_weights(arguments)
 
     def on_session_open(self, session: Session) -> None:

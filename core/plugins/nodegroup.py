@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import SWITCH, Argument
-from pumice.core.objects.metadata import section
+from pumice.config.arguments import SWITCH, Argument, PluginArguments
+from pumice.core.objects.metadata import Object, section
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.rules import Check, ColumnRule, Score
@@ -51,7 +51,7 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 class QueueAffinity:
     """A queue's spec.affinity: groups required, preferred in order, refused, and unliked."""
 
-    def __init__(self, spec: dict[str, Any], *, refusal_counts: bool = False) -> None:
+    def __init__(self, spec: Object, *, refusal_counts: bool = False) -> None:
         towards, against = section(spec, "nodeGroupAffinity"), section(spec, "nodeGroupAntiAffinity")
         self.required: frozenset[str] = frozenset(towards.get(REQUIRED) or ())
         self.preferred: dict[str, int] = {group: i for i, group in enumerate(towards.get(PREFERRED) or ())}
@@ -216,7 +216,7 @@ class NodeGroup(BuiltInPlugin):
     )
     arguments = (STRICT, ORDERED)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._strict, self._ordered = STRICT.of(arguments), ORDERED.of(arguments)
 
     def on_session_open(self, session: Session) -> None:

@@ -6,11 +6,11 @@ Source: Volcano `plugins/numaaware`, `api/node_info.go` (RefreshNumaSchedulerInf
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from pumice.config.arguments import INTEGER, Argument
+from pumice.config.arguments import INTEGER, Argument, PluginArguments
 from pumice.core.devices.numa.hints import asked_by, given_on, is_guaranteed, judged
 from pumice.core.devices.numa.topology import CPU, NONE, Cpus, Topology, cpus_of, read_topology, text_of
 from pumice.core.life.task import TaskStatus
@@ -58,7 +58,7 @@ class Cells:
     node.
     """
 
-    def __init__(self, session: Session, carry: dict[str, Any]) -> None:
+    def __init__(self, session: Session, carry: Object) -> None:
         self._names, self._carry = session.nodes.names, carry
         self._unassigned = UnassignedPods(session, carry) if FIX in session.config.pumice.fix else None
         self.topologies: dict[int, Topology] = {}
@@ -81,7 +81,7 @@ class Cells:
     def _left(self, row: int, said: Free) -> Free:
         if self._unassigned is not None:
             return self._unassigned.left(row, self.topologies[row])
-        kept: dict[str, Any] | None = self._carry.get(self._names[row])
+        kept: Object | None = self._carry.get(self._names[row])
         if kept is None or UNASSIGNED in kept:  # the fix was on until now
             return dict(said)
         before, left = _as_sets(kept["said"]), _as_sets(kept["left"])
@@ -137,7 +137,7 @@ class UnassignedPods:
     Source: Volcano after v1.15.1, `api/node_info.go` (RefreshNumaSchedulerInfoByCrd).
     """
 
-    def __init__(self, session: Session, carry: dict[str, Any]) -> None:
+    def __init__(self, session: Session, carry: Object) -> None:
         self._session, self._carry = session, carry
         tasks = session.snapshot.tasks.handles
         self._tasks = {task.uid: task for task in tasks if task is not None} if carry else {}
@@ -294,13 +294,13 @@ class NumaAware(BuiltInPlugin):
     within_nodes = True
     vocabulary = Vocabulary(("volcano.sh/numa-topology-policy", "volcano.sh/topology-decision"))
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._weight = WEIGHT.of(arguments)
         self._placements: Placements | None = None
 
     def on_session_open(self, session: Session) -> None:
         """Register filter, scorer and event handlers."""
-        carry: dict[str, Any] = session.carry.plugins.setdefault(self.name, {})
+        carry: Object = session.carry.plugins.setdefault(self.name, {})
         placements = self._placements = Placements(session, Cells(session, carry))
         node_filter = PerNodeFilter(
             self.name,

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import NUMBER, Argument, at_least
+from pumice.config.arguments import NUMBER, Argument, PluginArguments, at_least
 from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.session.demand import (
     admitted,
@@ -49,7 +49,7 @@ class Overcommit(BuiltInPlugin):
     limits = Limit.CLUSTER
     arguments = (FACTOR,)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self.factor = FACTOR.of(arguments)
 
     def on_session_open(self, session: Session) -> None:

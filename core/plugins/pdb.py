@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.objects.metadata import section
@@ -43,7 +43,7 @@ def budgets_of(objects: dict[str, Object]) -> dict[str, list[Budget]]:
     found: dict[str, list[Budget]] = {}
     number = 0
     for pdb in objects.values():
-        selector: dict[str, Any] = section(pdb, "spec").get("selector") or {}
+        selector: Object = section(pdb, "spec").get("selector") or {}
         # Kubernetes lets an empty selector match all pods; Volcano's plugin passes over such a budget.
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
             continue

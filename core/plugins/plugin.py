@@ -8,6 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class KnowsDevices:
         raise NotImplementedError
 
 
-PluginBuilder = Callable[[dict[str, Any]], Plugin]
+PluginBuilder = Callable[[PluginArguments], Plugin]
 
 
 class Limit(Enum):
@@ -108,7 +109,7 @@ class BuiltInPlugin:
     within_nodes: bool = False
     vocabulary: Vocabulary = Vocabulary()
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         """Read the plugin's arguments. Raises ConfigError."""
 
     @classmethod

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.session.points.orders import JobColumn, TaskKey
 from pumice.core.session.points.victims import Mask
@@ -30,7 +31,7 @@ class Priority(BuiltInPlugin):
     orders_by = OrderNumber("priority", -1.0)
     only_answers = True
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._session: Session | None = None
 
     def on_session_open(self, session: Session) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
     from pumice.core.session.demand import BoolArray, JobRows
+    from pumice.core.session.points.all_points import State
     from pumice.core.session.session import Session
     from pumice.core.state.dimensions import Dimensions, FloatArray
     from pumice.core.state.jobs import Job
@@ -431,7 +432,7 @@ class ProportionSimulation:
         self._session = session
         self._attributes = attributes
 
-    def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def add(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Place the task in the trial; a returned text is an error."""
         allocated = self._allocated(state, task)
         if allocated is None:
@@ -439,7 +440,7 @@ class ProportionSimulation:
         allocated.add(task.template.request)
         return None
 
-    def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def remove(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Remove the task in the trial."""
         allocated = self._allocated(state, task)
         if allocated is None:
@@ -447,12 +448,12 @@ class ProportionSimulation:
         allocated.sub_without_assert(task.template.request)
         return None
 
-    def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
+    def allocatable(self, state: State, queue: Queue, task: Task) -> bool:
         """Return whether the queue stays within deserved with the task, as the trial stands."""
         attributes = self._attributes[queue.name]
         return attributes.has_room_for(task.template.request, _of_trial(state, attributes))
 
-    def _allocated(self, state: dict[str, Any], task: Task) -> Resource | None:
+    def _allocated(self, state: State, task: Task) -> Resource | None:
         job = self._session.job_of(task)
         return None if job is None else _of_trial(state, self._attributes[job.pod_group.queue])
 
@@ -461,7 +462,7 @@ def _orphan(task: Task) -> str:
     return f"[proportion] job {task.job} not found in session (orphaned task from deleted PodGroup)"
 
 
-def _of_trial(state: dict[str, Any], attributes: ProportionAttributes) -> Resource:
+def _of_trial(state: State, attributes: ProportionAttributes) -> Resource:
     """Return the queue's allocated in the trial; the session's own until the trial changes it."""
     allocated: dict[str, Resource] = state.setdefault(NAME, {})
     if attributes.name not in allocated:

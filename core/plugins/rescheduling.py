@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pumice.config.arguments import ANYTHING, DURATION, LIST, Argument
-from pumice.core.objects.metadata import section
+from pumice.config.arguments import ANYTHING, DURATION, LIST, Argument, PluginArguments
+from pumice.core.objects.metadata import Object, mapping, section
 from pumice.core.objects.node_usage import KIND, usage_of
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.core.objects.node import NodeSpec
     from pumice.core.objects.pod import Task
@@ -49,7 +49,7 @@ def qos_of(template: PodTemplate) -> Qos:
     """
     spec = template.spec
     whole = section(spec, "resources")
-    parts: list[dict[str, Any]] = [whole] if whole else _containers(spec)
+    parts: list[Object] = [whole] if whole else _containers(spec)
     requests, limits = _sum(parts, "requests"), _sum(parts, "limits")
     if not requests and not limits:
         return Qos.BEST_EFFORT
@@ -59,17 +59,17 @@ def qos_of(template: PodTemplate) -> Qos:
     return Qos.GUARANTEED if bounded and equal and len(requests) == len(limits) else Qos.BURSTABLE
 
 
-def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+def _containers(spec: Object) -> list[Object]:
     listed = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     return [section(container, "resources") for container in listed]
 
 
-def _positive(amounts: dict[str, Any]) -> dict[str, Quantity]:
+def _positive(amounts: Object) -> dict[str, Quantity]:
     found = {name: quantity_of(amounts[name]) for name in COMPUTE if name in amounts}
     return {name: quantity for name, quantity in found.items() if quantity.sign() > 0}
 
 
-def _sum(parts: list[dict[str, Any]], kind: str) -> dict[str, Quantity]:
+def _sum(parts: list[Object], kind: str) -> dict[str, Quantity]:
     total: dict[str, Quantity] = {}
     for part in parts:
         for name, quantity in _positive(section(part, kind)).items():
@@ -227,7 +227,7 @@ class Rescheduling(BuiltInPlugin):
     needs_action = "shuffle"
     arguments = (INTERVAL, LOAD_PERIOD, STRATEGIES)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._interval_s = INTERVAL.of(arguments)
         self._given_period = str(LOAD_PERIOD.of(arguments) or "")
         self._strategies = _strategies(STRATEGIES.of(arguments))
@@ -270,13 +270,12 @@ def _strategies(given: list[Any]) -> list[tuple[Thresholds, Thresholds]]:
     """Return (thresholds, targetThresholds) of every lowNodeUtilization; the default one without a strategy."""
     if not given:
         return [(_thresholds(None), _thresholds(None))]
-    entries = (cast("Mapping[str, Any]", e) for e in given if isinstance(e, dict))
-    known = [entry for entry in entries if entry.get("name") == STRATEGY]
+    known = [entry for entry in map(mapping, given) if entry.get("name") == STRATEGY]
     # The last of that name says the parameters for all of them, as Volcano's registry has it.
-    params: Mapping[str, Any] = (known[-1].get("params") or {}) if known else {}
+    params = section(known[-1], "params") if known else {}
     return [(_thresholds(params.get("thresholds")), _thresholds(params.get("targetThresholds")))] * len(known)
 
 
 def _thresholds(given: object) -> Thresholds:
-    numbers = cast("Mapping[str, Any]", given if isinstance(given, dict) else {})
+    numbers = mapping(given)
     return Thresholds(float(numbers.get("cpu", 100)), float(numbers.get("memory", 100)))

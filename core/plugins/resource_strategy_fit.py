@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pumice.config.arguments import MAPPING, Argument, ArgumentKind
+from pumice.config.arguments import MAPPING, Argument, ArgumentKind, PluginArguments
+from pumice.core.objects.metadata import Object, is_mapping, mapping
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.fill import FULL, FillTerm, fill_score
@@ -71,12 +72,9 @@ DEFAULT_STRATEGIES: Final = {"cpu": Strategy(LEAST, 1), "memory": Strategy(LEAST
 NO_SRA: Final = Sra(0, {}, 0)
 
 
-def record(value: object) -> dict[str, Any]:
+def record(value: object) -> Object:
     """Return a nested record with its keys in lower case; an empty one for another value."""
-    if not isinstance(value, dict):
-        return {}
-    items = cast("dict[str, Any]", value)
-    return {str(key).lower(): item for key, item in items.items()}
+    return {str(key).lower(): item for key, item in mapping(value).items()}
 
 
 def whole(value: object, default: int) -> int:
@@ -147,7 +145,7 @@ def _is_pattern(name: str) -> bool:
     return "*" not in name or (name.endswith("*") and name.count("*") == 1 and name != "*")
 
 
-def _strategy(item: dict[str, Any]) -> Strategy:
+def _strategy(item: Object) -> Strategy:
     kind, weight = item.get("type"), whole(item.get("weight"), 0)
     return Strategy(MOST if kind == MOST else LEAST, weight if weight > 0 else 1)
 
@@ -165,7 +163,7 @@ def read_sra(arguments: Mapping[str, Any]) -> Sra:
     given = record(SCARCE.of(arguments))
     if given.get("enable") is not True:
         return NO_SRA
-    own: dict[str, Any] = given.get("resourceweight") or {}
+    own: Object = given.get("resourceweight") or {}
     listed = [(name, whole(own.get(name), 1)) for name in names_in(given.get("resources"))]
     weights = [(name, weight if weight >= 0 else 1) for name, weight in listed]
     return Sra(whole(given.get("weight"), 0), dict(weights), sum(weight for _, weight in weights))
@@ -178,7 +176,7 @@ def read_shares(arguments: Mapping[str, Any]) -> dict[str, IdleShare] | None:
     given = record(PROPORTIONAL.of(arguments))
     if given.get("enable") is not True:
         return None
-    rates: dict[str, Any] = given.get("resourceproportion") or {}
+    rates: Object = given.get("resourceproportion") or {}
     names = sorted(set(names_in(given.get("resources"))))
     return {name: IdleShare(_rate(rates.get(f"{name}.cpu")), _rate(rates.get(f"{name}.memory"))) for name in names}
 
@@ -206,10 +204,10 @@ def own_weights(text: str) -> dict[str, int] | None:
         return None
     if given is None:
         return {}
-    if not isinstance(given, dict):
+    if not is_mapping(given):
         return None
     weights: dict[str, int] = {}
-    for name, weight in cast("dict[str, Any]", given).items():
+    for name, weight in given.items():
         if isinstance(weight, bool) or not isinstance(weight, int | None):
             return None
         weights[name] = weight or 0
@@ -366,7 +364,7 @@ class ResourceStrategyFit(BuiltInPlugin):
     arguments = (WEIGHT, RESOURCES, SCARCE, PROPORTIONAL)
     vocabulary = Vocabulary((TYPE_ANNOTATION, WEIGHT_ANNOTATION))
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._weight = WEIGHT.of(arguments)
         self._strategies = read_strategies(arguments)
         self._sra = read_sra(arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.objects.metadata import section
 from pumice.core.plugins.plugin import BuiltInPlugin, Limit
 from pumice.core.quantity import Quantity, quantity_of
@@ -45,7 +46,7 @@ class ResourceQuotas(BuiltInPlugin):
     listens = ("JobEnqueued",)
     limits = Limit.NAMESPACE
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._pending: dict[str, Quantities] = {}
         self._quotas: dict[str, list[QuotaLimits]] = {}
 

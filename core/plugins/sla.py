@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import Argument, ArgumentKind
+from pumice.config.arguments import Argument, ArgumentKind, PluginArguments
 from pumice.config.durations import parse_duration_ns
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.life.task import TaskStatus
@@ -54,7 +54,7 @@ class Sla(BuiltInPlugin):
     arguments = (WAITING_TIME,)
     vocabulary = Vocabulary((WAITING_TIME.name, _ANNOTATION.name))
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._waiting_ns = WAITING_TIME.of(arguments)
         self._deadlines: dict[int, int | None] = {}
 

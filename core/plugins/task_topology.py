@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pumice.config.arguments import INTEGER, Argument
+from pumice.config.arguments import INTEGER, Argument, PluginArguments
 from pumice.core.objects.pod import TASK_SPEC
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.resources import MIN_RESOURCE
@@ -393,7 +393,7 @@ class TaskTopology(BuiltInPlugin):
     listens = ("TaskOrder", "NodeOrder")
     arguments = (WEIGHT,)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._weight = WEIGHT.of(arguments)
         self.jobs: dict[str, JobBuckets] = {}
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import DURATION, Argument, ArgumentKind
+from pumice.config.arguments import DURATION, Argument, ArgumentKind, PluginArguments
 from pumice.config.time_zones import WallClock, time_zone
 from pumice.core.life.task import TaskStatus
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
@@ -260,7 +260,7 @@ class Tdm(BuiltInPlugin):
         "volcano.sh/revocable-zone", "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable",
     ))  # fmt: skip
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._spans = {k.replace(ZONE_PREFIX, "", 1): str(v) for k, v in sorted(arguments.items()) if ZONE_PREFIX in k}
         self._period_s = PERIOD.of(arguments)
 

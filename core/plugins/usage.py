@@ -6,11 +6,11 @@ Only what was measured counts: what was placed since does not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import INTEGER, MAPPING, Argument
+from pumice.config.arguments import INTEGER, MAPPING, Argument, PluginArguments
 from pumice.core.objects.node_usage import ANNOTATION, KIND, usage_of
 from pumice.core.plugins.plugin import BuiltInPlugin
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
@@ -148,7 +148,7 @@ class Usage(BuiltInPlugin):
     listens = ("Predicate", "NodeOrder")
     arguments = (WEIGHT, CPU_WEIGHT, MEMORY_WEIGHT, THRESHOLDS)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._weight = WEIGHT.of(arguments)
         self._cpu_weight, self._memory_weight = CPU_WEIGHT.of(arguments), MEMORY_WEIGHT.of(arguments)
         thresholds = THRESHOLDS.of(arguments)
@@ -167,6 +167,6 @@ def _known(column: FloatArray) -> FloatArray:
     return np.where(np.isnan(column), 0.0, column)
 
 
-def _limit(thresholds: dict[str, Any], resource: str) -> int:
+def _limit(thresholds: Object, resource: str) -> int:
     limit = thresholds.get(resource, DEFAULT_THRESHOLD)
     return limit if isinstance(limit, int) and not isinstance(limit, bool) else 0

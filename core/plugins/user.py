@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from pumice.config.arguments import PluginArguments
 from pumice.core.messages.decisions import NOWHERE, BindContext
 from pumice.core.objects.pod import Task
 from pumice.core.plugins.failures import PluginFailures, PluginQuestion, Tell
@@ -482,7 +483,7 @@ class UserPlugin:
         self,
         name: str,
         builder: PluginBuilder,
-        arguments: dict[str, Any],
+        arguments: PluginArguments,
         tell: Tell | None = None,
         asked: PluginQuestion | None = None,
     ) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pumice.core.objects.metadata import Object
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,12 +26,12 @@ class Carry:
     """
 
     start: int = 0
-    actions: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
-    plugins: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
+    actions: dict[str, Object] = field(default_factory=dict[str, "Object"])
+    plugins: dict[str, Object] = field(default_factory=dict[str, "Object"])
     hyper_nodes: dict[str, dict[str, str]] = field(default_factory=dict[str, "dict[str, str]"])
     nominated: dict[str, dict[str, str]] = field(default_factory=dict[str, "dict[str, str]"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Object:
         """Return plain data, for messages."""
         plain = {"start": self.start, "actions": self.actions, "plugins": self.plugins, "hyper_nodes": self.hyper_nodes}
         return {**plain, "nominated": self.nominated} if self.nominated else plain
@@ -38,7 +40,7 @@ class Carry:
     def from_dict(cls, data: Mapping[str, Any]) -> Carry:
         """Return a carry from plain data, which it shares; absent parts start fresh."""
         names = ("actions", "plugins", "hyper_nodes", "nominated")
-        return cls(int(data.get("start", 0)), *[data.get(name, dict[str, dict[str, Any]]()) for name in names])
+        return cls(int(data.get("start", 0)), *[data.get(name, dict[str, Object]()) for name in names])
 
     def copy(self) -> Carry:
         """Return an independent copy."""
@@ -71,8 +73,8 @@ class SessionOptions:
     minimum_percentage: int | None = None
     shard: tuple[str, frozenset[str]] | None = None
     ignored_provisioners: tuple[str, ...] = ()
-    hyper_nodes: dict[str, Any] | None = None
-    node_usage: dict[str, Any] | None = None
+    hyper_nodes: Object | None = None
+    node_usage: Object | None = None
     explain: tuple[str, ...] = ()
     wordless: bool = False
     failed: tuple[FailedAnswers, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -179,7 +179,8 @@ class AdmissionAnswers:
         made_of = (columns.serial.take(rows).tobytes(), of.tobytes(), *texts)
         last = _last_events(self._session)
         if last.made_of != made_of:
-            jobs, which = columns.named(rows), cast("list[int]", of.tolist())
+            jobs = columns.named(rows)
+            which: list[int] = of.tolist()
             events = [
                 PodGroupEvent(job.namespace, job.name, UNSCHEDULABLE, texts[place])
                 for job, place in zip(jobs, which, strict=True)

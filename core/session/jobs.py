@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from pumice.core.life.task import (
     TaskTrigger,
     change_between,
 )
+from pumice.core.objects.metadata import Object
 from pumice.core.state import calm_jobs
 from pumice.core.state.dimensions import integer_lines, integers, lines
 
@@ -50,7 +51,7 @@ class SubJob:
         "nominated_hyper_node", "priority", "tasks", "uid",
     )  # fmt: skip
 
-    def __init__(self, job: Job, gid: str, uid: str, min_available: int, topology: dict[str, Any] | None) -> None:
+    def __init__(self, job: Job, gid: str, uid: str, min_available: int, topology: Object | None) -> None:
         self.job = job
         self.gid = gid
         self.uid = uid
@@ -101,7 +102,7 @@ class SubJob:
         return self.ready_count(jobs) + promised >= self.min_available
 
 
-def _match_values(policy: dict[str, Any], labels: dict[str, str]) -> list[str]:
+def _match_values(policy: Object, labels: dict[str, str]) -> list[str]:
     selector = policy.get("labelSelector")
     if selector is not None and not label_selector(selector).matches(labels):
         return []
@@ -110,7 +111,7 @@ def _match_values(policy: dict[str, Any], labels: dict[str, str]) -> list[str]:
     return values if all(values) else []
 
 
-def _group(job: Job, task: Task) -> tuple[dict[str, Any] | None, list[str]]:
+def _group(job: Job, task: Task) -> tuple[Object | None, list[str]]:
     for policy in job.pod_group.sub_group_policy:
         values = _match_values(policy, task.labels)
         if values:
@@ -142,7 +143,7 @@ def _one_group(job: Job, least: int) -> dict[str, SubJob]:
     return {job.key: whole}
 
 
-def _sub_job(found: dict[str, SubJob], job: Job, policy: dict[str, Any] | None, values: list[str]) -> SubJob:
+def _sub_job(found: dict[str, SubJob], job: Job, policy: Object | None, values: list[str]) -> SubJob:
     spec = job.pod_group
     if policy is None:
         # Tasks that no policy matches make a group that needs one of them, as in Volcano.

@@ -8,10 +8,11 @@ Soft mode is hard mode up to the top of the tree, so that there is one way to se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.core.life.task import IS_ALLOCATED
 from pumice.core.objects.hyper_node import read_hyper_node
+from pumice.core.objects.metadata import Object
 from pumice.core.state.derived import derived, memory
 from pumice.core.state.hypernodes import HyperNodeTree, MatchedNames, build_tree, replaced_tree
 from pumice.core.state.sources import NOTHING, objects_and_nodes
@@ -71,7 +72,7 @@ class SessionTopology:
         widest = self.tree.top.tier if wish is None or wish.highest_tier is None else wish.highest_tier
         return self._wish(sub_job.network_topology, widest)
 
-    def _wish(self, spec: dict[str, Any] | None, widest: int) -> Wish | None:
+    def _wish(self, spec: Object | None, widest: int) -> Wish | None:
         if spec is None:
             return None
         # Volcano rewrites soft to hard when the session opens (framework/session.go).

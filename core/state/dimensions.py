@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableSequence, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,10 @@ from pumice.core.resources import Resource
 # --- Growing arrays
 
 FloatArray = npt.NDArray[np.float64]
+N = TypeVar("N", bound=np.generic)
 
 
-def grown(array: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
+def grown(array: npt.NDArray[N], rows: int) -> npt.NDArray[N]:
     """Return a copy with at least `rows` entries on the last axis; new entries are zero."""
     # Doubled: the cost of all copying stays in proportion to the number of rows.
     capacity = max(rows, 2 * array.shape[-1], 16)
@@ -25,7 +26,7 @@ def grown(array: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
     return wider
 
 
-def heightened(array: npt.NDArray[np.generic], dimensions: int) -> npt.NDArray[np.generic]:
+def heightened(array: npt.NDArray[N], dimensions: int) -> npt.NDArray[N]:
     """Return a copy with at least `dimensions` entries on the first axis; new entries are zero."""
     higher = np.zeros((max(dimensions, 2 * array.shape[0]), array.shape[1]), dtype=array.dtype)
     higher[: array.shape[0]] = array

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from pumice.core.kube.patterns import Pattern, PatternError, Patterns, pattern_of
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.objects.hyper_node import HyperNode
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 
 if TYPE_CHECKING:
     from pumice.core.objects.node import NodeSpec
@@ -240,13 +240,13 @@ def _fill(
         domains[name].rows = _rows(found[name])
 
 
-def _pattern_in(selector: dict[str, Any]) -> str | None:
+def _pattern_in(selector: Object) -> str | None:
     pattern: str | None = section(selector, "regexMatch").get("pattern")
     return pattern
 
 
 def _members(
-    selectors: Sequence[dict[str, Any]],
+    selectors: Sequence[Object],
     nodes: Sequence[NodeSpec],
     row_of: dict[str, int],
     found_by: dict[str, set[str]],
@@ -267,7 +267,7 @@ def _members(
     return found
 
 
-def _labelled(selector: dict[str, Any], nodes: Sequence[NodeSpec]) -> set[int]:
+def _labelled(selector: Object, nodes: Sequence[NodeSpec]) -> set[int]:
     try:
         wanted = label_selector(selector)
     except SelectorError:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -145,7 +145,8 @@ class JobColumns(Struct, frozen=True):
 
     def named(self, rows: npt.NDArray[np.intp]) -> list[Job]:
         """Return the jobs of these rows."""
-        handles, wanted = self.handles, cast("list[int]", rows.tolist())
+        handles = self.handles
+        wanted: list[int] = rows.tolist()
         return [job for row in wanted if (job := handles[row]) is not None]
 
     def at_opening(self) -> JobColumns:

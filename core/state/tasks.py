@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +54,9 @@ class TaskTable:
             self.handles.append(None)
             self.resides.append("")
         if row >= len(self.status):
-            self.status = cast("npt.NDArray[np.int8]", grown(self.status, row + 1))
-            self.node = cast("npt.NDArray[np.int32]", grown(self.node, row + 1))
-            self.job = cast("npt.NDArray[np.int32]", grown(self.job, row + 1))
+            self.status = grown(self.status, row + 1)
+            self.node = grown(self.node, row + 1)
+            self.job = grown(self.job, row + 1)
             self._by_number()
         return row
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -483,12 +483,12 @@ class View(ViewTables):
         snapshot = Snapshot(
             version=self.version,
             dimensions=dimensions,
-            tasks=TaskColumns(handles=copies.tasks.handles, **cast("dict[str, Any]", copies.tasks.arrays)),
+            tasks=TaskColumns(handles=copies.tasks.handles, **copies.tasks.arrays),
             nodes=nodes,
             jobs=JobColumns(
                 handles=copies.jobs.handles,
                 order=self.jobs.in_sessions(),
-                **cast("dict[str, Any]", copies.jobs.arrays),
+                **copies.jobs.arrays,
             ),
             queues=queues,
             node_tasks=self.residents.share(),
@@ -505,8 +505,8 @@ class View(ViewTables):
         return snapshot
 
     def _node_columns(self, copies: Copies) -> NodeColumns:
-        listing = self.nodes.listing()
-        return NodeColumns(**listing._asdict(), specs=copies.handles, **cast("dict[str, Any]", copies.arrays))
+        names, row, arrival = self.nodes.listing()
+        return NodeColumns(names, copies.handles, row, arrival, **copies.arrays)
 
     def _versions(self) -> Versions:
         own = {LIMITS: self.groups.limits_version, NAMES: len(self.dimensions)}

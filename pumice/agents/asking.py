@@ -15,15 +15,15 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from pumice.agents.tools import MANIFEST
-from pumice.cluster.api.fields import is_list, is_mapping
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
-from pumice.results import Plain, json_schema
+from pumice.results import json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ SOME_LEFT_OUT: Final = "left_out says how many entries of the result are not sho
 class AgentAnswer:
     """`told`: the command, its result with remarks, and how much was left out of it."""
 
-    told: Plain
+    told: Object
 
 
 class UnansweredError(InputError):
@@ -132,21 +132,21 @@ async def _run(words: list[str], folder: str) -> subprocess.CompletedProcess[byt
     return await anyio.run_process(command, check=False, cwd=folder, env=environment, stdin=subprocess.DEVNULL)
 
 
-def _result(stdout: bytes) -> Plain | None:
+def _result(stdout: bytes) -> Object | None:
     try:
         found: object = json.loads(stdout)
     except ValueError:
         return None
-    return cast("Plain", found) if isinstance(found, dict) else None
+    return found if is_mapping(found) else None
 
 
 # --- Schemas
 
 
-def output_schema(tool: type[AgentTool]) -> Plain:
+def output_schema(tool: type[AgentTool]) -> Object:
     """Return the JSON Schema of a tool's answers: around that of its command's result."""
     schemas = [json_schema(command) for command in tool.schemas]
-    definitions: Plain = {}
+    definitions: Object = {}
     for each in schemas:
         definitions |= each.pop("$defs", {})
         for key in ("$id", "$schema"):
@@ -171,13 +171,12 @@ def output_schema(tool: type[AgentTool]) -> Plain:
 
 def _property_names(schema: Any) -> Iterator[str]:
     """Yield the keys of all records in a schema; other keys belong to mappings."""
-    if isinstance(schema, dict):
-        known = cast("dict[str, Any]", schema)
-        yield from known.get("properties", {})
-        for each in known.values():
+    if is_mapping(schema):
+        yield from schema.get("properties", {})
+        for each in schema.values():
             yield from _property_names(each)
-    elif isinstance(schema, list):
-        for each in schema:  # pyright: ignore[reportUnknownVariableType]
+    elif is_list(schema):
+        for each in schema:
             yield from _property_names(each)
 
 
@@ -185,8 +184,8 @@ def _property_names(schema: Any) -> Iterator[str]:
 
 
 def shortened(
-    result: Plain, part: dict[str, int], names: set[str], most: int = MOST_BYTES
-) -> tuple[Plain, dict[str, int]]:
+    result: Object, part: dict[str, int], names: set[str], most: int = MOST_BYTES
+) -> tuple[Object, dict[str, int]]:
     """Return a result of at most so many bytes, and how many entries were left out, by path.
 
     Lists and mappings lose their last entries, the longest first; records keep all their keys (`names`).
@@ -216,8 +215,8 @@ def _containers(value: Any, path: str, names: set[str]) -> Iterator[tuple[int, A
     """Yield the lists and mappings that can be cut: size, holder, key there, path."""
     for key, each in _entries(value):
         where = f"{path}.{key}".lstrip(".")
-        is_mapping = isinstance(each, dict) and not names.issuperset(cast("dict[str, Any]", each))
-        if (isinstance(each, list) or is_mapping) and len(cast("list[Any]", each)) > 1:
+        # A record has known keys: only a list, or a mapping with keys of its own, can be cut.
+        if (is_list(each) or (is_mapping(each) and not names.issuperset(each))) and len(each) > 1:
             yield _size(each), value, key, where
         yield from _containers(each, where, names)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.console import Console
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
+from pumice.core.objects.metadata import Object
 from pumice.proof.bench.figures import BenchResult, Parameters, Samples, report
 from pumice.proof.bench.scenarios import SCENARIOS
 
@@ -62,7 +63,7 @@ def bench(
     return Exit.DONE
 
 
-def sized(scenario: str, defaults: Parameters, given: dict[str, Any]) -> Parameters:
+def sized(scenario: str, defaults: Parameters, given: Object) -> Parameters:
     """Return the scenario's usual size with the given values laid over it. UsageError for an option that it does not
     take.
     """

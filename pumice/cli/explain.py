@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 import typer
@@ -25,6 +25,7 @@ from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.config.schema import SchedulerConfig
+from pumice.core.objects.metadata import is_mapping
 from pumice.questions.explain.account import Account, StepsTold
 from pumice.questions.explain.asked import SETTLED, accounted, last_job, recorded, submitted_again, with_owners
 from pumice.questions.explain.ended import end_among, end_in
@@ -35,6 +36,7 @@ from pumice.questions.replay.plugins import demand_plugins
 from pumice.questions.whatif.naming import identity_named
 
 if TYPE_CHECKING:
+    from pumice.core.objects.metadata import Object
     from pumice.questions.explain.advice.advise import Advice
 
 DIFFERS: Final = (
@@ -137,7 +139,7 @@ def counted(scene: Scene, server: Server, kind: str, name: str) -> Scene:
         return scene
     namespace, _, bare = name.partition("/")
     try:
-        told: dict[str, Any] = ask(server, f"namespaces/{namespace}/explanations/{bare}?of={kind}").get("refused") or {}
+        told: Object = ask(server, f"namespaces/{namespace}/explanations/{bare}?of={kind}").get("refused") or {}
     except ServerError:  # a Volcano has no such answers
         return scene
     tasks = scene.view.tasks.by_key
@@ -162,7 +164,7 @@ class Occasion:
 
     scene: Scene
     file: Path | None
-    again: dict[str, Any] | None
+    again: Object | None
 
     def advise(self, kind: str, name: str, seconds: float) -> Advice:
         """Return the changes that would help, or would have helped."""
@@ -236,7 +238,6 @@ def show_steps(console: Console, told: StepsTold) -> None:
 
 def _words(value: object) -> str:
     """Return a figure, or figures by node."""
-    if isinstance(value, dict):
-        figures = cast("dict[str, float]", value)
-        return ", ".join(f"{node} {figure:g}" for node, figure in figures.items())
+    if is_mapping(value):
+        return ", ".join(f"{node} {figure:g}" for node, figure in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)

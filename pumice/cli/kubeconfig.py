@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from pumice.cluster.rbac.rules import account_of
 from pumice.config.errors import UnknownNameError
 from pumice.config.input_file import demand_output
 from pumice.config.settings import read_process_settings
+from pumice.core.objects.metadata import Object
 from pumice.questions.explain.server import Server, account_token
 from pumice.results import Laid
 from pumice.runtime.serving import export_line, kubeconfig_of, text_of, token_of, write
@@ -25,7 +26,7 @@ from pumice.runtime.tokens import read_users
 class KubeconfigResult(Laid, tag="kubeconfig/1"):
     """A kubeconfig (Kubernetes' Config, v1)."""
 
-    kubeconfig: dict[str, Any]
+    kubeconfig: Object
 
 
 @speaking

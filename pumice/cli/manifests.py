@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from pumice.cli.exits import UsageError
 from pumice.cli.terminal import Terminal
 from pumice.cluster.api.bootstrap import assumed_queues
 from pumice.cluster.kernel.intake import refusals_of
 from pumice.collecting import keeping
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, is_list, mapping, parse_time
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load
 from pumice.load.remarks import InputCounts, read_as, remarks, strangers, told_as
@@ -30,7 +30,7 @@ class HandedIn(NamedTuple):
     cluster had them (`read_as`), and refused.
     """
 
-    objects: list[dict[str, Any]]
+    objects: list[Object]
     whole: bool
     now: float
     read: InputCounts
@@ -58,13 +58,13 @@ def demand_objects(objects: Sequence[object], terminal: Terminal) -> None:
         raise UsageError("no object of the input could be used" if terminal.errors else "the input has no objects")
 
 
-def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, Any]]:
+def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[Object]:
     """Return everything behind the paths that an API accepts; a refusal is an error, with the API's words.
 
     A caller that lives through a future reads objects before the API of that future has judged them.
     """
     loaded = load_manifests(paths, terminal)
-    accepted = list[dict[str, Any]]()
+    accepted = list[Object]()
     answers = refusals_of(loaded.objects, assumed_queues(loaded.objects))
     for obj, answer in zip(loaded.objects, answers, strict=True):
         if answer is None:
@@ -75,12 +75,12 @@ def load_accepted(paths: Sequence[str], terminal: Terminal) -> list[dict[str, An
     return accepted
 
 
-def moment_of(objects: Sequence[dict[str, Any]]) -> float:
+def moment_of(objects: Sequence[Object]) -> float:
     """Return the moment that manifests stand for (seconds since the epoch)."""
     return newest_of(objects) or BEGAN
 
 
-def newest_of(objects: Iterable[dict[str, Any]]) -> float:
+def newest_of(objects: Iterable[Object]) -> float:
     """Return the time of the newest change to these objects (seconds since the epoch); 0.0 where they show no time."""
     newest = 0.0
     for told in (told for obj in objects for told in _times_of(obj)):
@@ -91,26 +91,20 @@ def newest_of(objects: Iterable[dict[str, Any]]) -> float:
     return newest
 
 
-def _times_of(obj: dict[str, Any]) -> Iterator[Any]:
+def _times_of(obj: Object) -> Iterator[Any]:
     """Yield the times at which an object was created, started and last changed; of a sample, the time it was taken."""
-    status = _fields(obj.get("status"))
-    yield _fields(obj.get("metadata")).get("creationTimestamp")
+    # Values of other types are passed over: the reader of the object reports them.
+    status = mapping(obj.get("status"))
+    yield mapping(obj.get("metadata")).get("creationTimestamp")
     yield obj.get("timestamp")
     yield status.get("startTime")
     conditions = status.get("conditions")
-    for each in map(_fields, cast("list[object]", conditions) if isinstance(conditions, list) else ()):
+    for each in map(mapping, conditions if is_list(conditions) else ()):
         yield each.get("lastTransitionTime")
         yield each.get("lastHeartbeatTime")
 
 
-def _fields(value: object) -> dict[str, Any]:
-    """Return the mapping; None for another value: the reader of the object reports it."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def take_manifests(
-    paths: Sequence[str], beside: Sequence[dict[str, Any]], now: float | None, terminal: Terminal
-) -> HandedIn:
+def take_manifests(paths: Sequence[str], beside: Sequence[Object], now: float | None, terminal: Terminal) -> HandedIn:
     """Return the objects of the paths and those `beside` them, with the objects that controllers derive from them.
     Prints a remark for each unusable input and for each assumption. Raises UsageError without objects.
     """

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import anyio
 import typer
@@ -12,6 +12,7 @@ import typer
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
+from pumice.core.objects.metadata import Object
 from pumice.errors import absent, demand
 from pumice.questions.adviser.waiting_jobs import waits_at_the_end
 from pumice.questions.report.charts import charts
@@ -83,7 +84,7 @@ async def _read(files: list[Path]) -> list[RecordedRun]:
     return runs
 
 
-def _save(drawn: dict[str, dict[str, Any]], folder: Path | None, form: str) -> list[Path]:
+def _save(drawn: dict[str, Object], folder: Path | None, form: str) -> list[Path]:
     """Save each plot on white paper, as a file of its name, and return the files."""
     if folder is None:
         return []

@@ -15,13 +15,14 @@ from pumice.cli.exits import Exit, UsageError
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import nearest_names
-from pumice.results import FORMS, Plain, Result, forms_of, json_schema, tag_of
+from pumice.core.objects.metadata import Object
+from pumice.results import FORMS, Result, forms_of, json_schema, tag_of
 
 
 class SchemaResult(Result, kw_only=True, tag="schema/1"):
     """JSON Schemas (2020-12) by the command whose result they describe."""
 
-    schemas: dict[str, Plain]
+    schemas: dict[str, Object]
 
 
 @speaking

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import anyio
 import msgspec
@@ -29,12 +29,14 @@ from pumice.cli.sources import Certificate, Db, ServerUrl, Token, TokenFile, one
 from pumice.cli.tables.frame import Frame, ScreenPart
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.errors import ConfigError, WorldError
+from pumice.core.objects.metadata import Object
 from pumice.questions.adviser.answers import answer
 from pumice.questions.explain.server import Server, ask, mean_cycle_ms
 from pumice.questions.history.rewind import newest_cycle
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
 
 # --- Keys
 
@@ -70,7 +72,7 @@ def _pressed(number: int, seconds: float) -> str:
     return os.read(number, LONGEST).decode("ascii", "replace") or "q"
 
 
-Asking = Callable[[str], dict[str, Any]]
+Asking = Callable[[str], Object]
 """Of a resource, or a resource/name, the adviser's answer."""
 OK: Final = 200
 LINES: Final = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1}
@@ -149,12 +151,12 @@ def _of_journal(db: Path, plugins_dir: Path | None) -> Callable[[], Frame]:
     """Return a source over a journal. Raises ConfigError without one, or for one without a cycle."""
     anyio.run(newest_cycle, db)
 
-    def asking(what: str) -> dict[str, Any]:
+    def asking(what: str) -> Object:
         resource, _, name = what.partition("/")
         found = answer(str(db), None if plugins_dir is None else str(plugins_dir), AdviserQuestion(resource, name=name))
         if found.code != OK:
             raise ConfigError(found.message, source=str(db))
-        told: dict[str, Any] = msgspec.json.decode(found.body)
+        told: Object = msgspec.json.decode(found.body)
         return told
 
     return lambda: _frame(asking, None)

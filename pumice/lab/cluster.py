@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pumice.actors.runtime.clock import VirtualClock
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.intake import in_order
@@ -28,7 +27,7 @@ from pumice.config.load import default_text, read_text
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.messages.events import ConfigLoaded, Mutation
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.session.carry import Carry, CycleClock
@@ -280,7 +279,7 @@ def _flat(given: Any) -> Iterator[Object]:
         if is_mapping(one):
             yield one
         elif isinstance(one, Iterable) and not isinstance(one, str | bytes):
-            yield from _flat(cast("Any", one))
+            yield from _flat(one)
         else:
             raise InputError(f"expected an object as a mapping, or a list of such, was {one!r:.80}")
 

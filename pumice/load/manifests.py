@@ -14,12 +14,11 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import Kind, kind_of, known_types
 from pumice.cluster.api.verbs.requests import drop_nulls
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import describe
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section, text_map
 from pumice.core.objects.soundness import unsound
 from pumice.errors import InputError
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.input_file import demand_file, read_bytes
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.plugins import BUILT_IN, PLUGINS
 from pumice.core.plugins.failures import FOLDER_PLUGINS, PluginQuestion, said_by
 from pumice.core.plugins.plugin import PluginBuilder
@@ -214,11 +215,11 @@ def _listed(module: ModuleType, path: Path) -> list[FoundPlugin]:
     return [_found(name, builder, str(path), of_module(path))._replace(file=path) for name, builder in items]
 
 
-def _table(module: ModuleType, source: str) -> dict[str, Any]:
-    table: Any = getattr(module, TABLE, None)
-    if not isinstance(table, dict):
+def _table(module: ModuleType, source: str) -> Object:
+    table = getattr(module, TABLE, None)
+    if not is_mapping(table):
         raise ConfigError(f"has no table {TABLE}: dict[str, PluginBuilder]", source=source)
-    return cast("dict[str, Any]", table)
+    return table
 
 
 def from_entry_points() -> list[FoundPlugin]:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
 from pumice.core.messages.commands import Announced
-from pumice.core.objects.metadata import Object, parse_time, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, parse_time, text_map
 from pumice.storage import codec
 
 ARRIVAL: Final = "pumice.dev/arrival"

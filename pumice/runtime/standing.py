@@ -11,12 +11,11 @@ from typing import Final
 from pumice.actors.runtime.mailbox import ask_again
 from pumice.actors.system.system import System
 from pumice.cluster.api.bootstrap import system_queues
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import kind_of
 from pumice.cluster.api.verbs.requests import SUBMIT
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted, ApiReply
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 from pumice.storage import codec
 
 _OWN: Final = frozenset(queue["metadata"]["name"] for queue in system_queues())

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.system.settings import SystemSettings
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.kernel.intake import in_order
 from pumice.config.durations import parse_duration
 from pumice.config.errors import UnknownNameError
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
 from pumice.runtime.built_in import builtin_nodes
 from pumice.storage.retention import Retention

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pumice.actors.gateway.columns.json_path import find
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.config.errors import nearest_names
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, rows, section
 from pumice.errors import InputError
 
 Reached = Callable[[Object | None], bool]
@@ -45,7 +45,7 @@ def condition(wanted: WaitFor) -> Reached:
 
 
 def _status_of(obj: Object, name: str) -> str:
-    conditions = cast("list[dict[str, Any]]", section(obj, "status").get("conditions") or [])
+    conditions = rows(section(obj, "status"), "conditions")
     said = (each.get("status") for each in conditions if str(each.get("type")).lower() == name.lower())
     return str(next(said, "")).lower()
 

@@ -13,8 +13,9 @@ from pumice.cluster.kernel.fork import Fork
 from pumice.config.load import default_text
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object
+from pumice.questions.whatif.search.advice import advised
 from pumice.questions.whatif.search.defragment import StartAnswer
-from pumice.questions.whatif.search.searches import advised, least, searched
+from pumice.questions.whatif.search.searches import least, searched
 from pumice.questions.whatif.search.starting import StartQuestion, lived_start
 from pumice.work import RATE, WorkBudget, WorkOverError
 from tests.kit.hyper_nodes import hyper_node

@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 from contextlib import aclosing, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -21,9 +20,6 @@ from pumice.storage.sqlite import SqliteJournal, back_up
 from pumice.storage.sqlite.frames import FRAME, HEADER
 from pumice.storage.sqlite.lock import beside
 from tests.storage.examples import make, records, run_sql
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]

@@ -20,6 +20,7 @@ from pumice.actors.errors import ActorFailedError, blames_the_world, words_of
 from pumice.cluster.api.watch import Events
 from pumice.core.messages import commands, replies
 from pumice.core.messages.commands import BindPod, Delete, Entry, Patch, Restart, UpdateStatus
+from pumice.core.objects.metadata import Object
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def disrupt(store: Store, what: str, bind: BindPod, now: float) -> None:
     store.apply(requests[what], now)
 
 
-def _packed(patch: dict[str, Any]) -> bytes:
+def _packed(patch: Object) -> bytes:
     return codec.pack(patch)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -26,8 +26,7 @@ from pumice.actors.gateway.columns.words import (
     spec_of,
     status_of,
 )
-from pumice.cluster.api.fields import annotations_of, labels_of, rows
-from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.metadata import Object, annotations_of, labels_of, parse_time, rows, section
 from pumice.core.quantity import quantity_of
 
 _SHOWN: Final = 3
@@ -237,11 +236,11 @@ def containers(path: str) -> Cells:
     template.
     """
     # The path of a PodTemplate is empty, for its template is at the top: hence the dot to strip.
-    named = at(
+    named: Cells = at(
         f"{path}.template.spec.containers".lstrip("."),
         lambda listed: [",".join(str(one.get(field, "")) for one in listed or ()) for field in ("name", "image")],
     )
-    return cast("Cells", named)
+    return named
 
 
 def last_schedule(cron_job: Object, now: float) -> str:

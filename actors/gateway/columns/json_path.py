@@ -16,6 +16,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeGuard
 
 from pumice.config.errors import RequestError
+from pumice.core.objects.metadata import Object
 
 Step = Callable[[list[Any]], list[Any]]
 
@@ -169,7 +170,7 @@ def _sliced(value: object, first: int | None, last: int | None, step: int | None
     return items[start : end : step or 1]
 
 
-def _is_map(value: object) -> TypeGuard[dict[str, Any]]:
+def _is_map(value: object) -> TypeGuard[Object]:
     return isinstance(value, dict)
 
 

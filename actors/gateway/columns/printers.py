@@ -7,7 +7,7 @@ Volcano's kinds, and those that are not here, are printed as their definitions s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,7 +45,7 @@ _CREATED: Final = ".metadata.creationTimestamp"
 _NAME: Final = text("Name", name_of, "The object's name, unique in its namespace.", form="name")
 
 
-def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
+def custom_printer(columns: Sequence[Object] | None) -> Printer:
     """Return a printer of the name, then the columns of a definition (`name`, `type`, `jsonPath`, `priority` ...) in
     their order.
     """
@@ -61,7 +61,7 @@ def custom_printer(columns: Sequence[Mapping[str, Any]] | None) -> Printer:
     return joined(_NAME, Printer(tuple(map(_column, wanted)), read))
 
 
-def _column(given: Mapping[str, Any]) -> TableColumn:
+def _column(given: Object) -> TableColumn:
     return TableColumn(
         str(given.get("name", "")),
         str(given.get("type", "")),
@@ -493,7 +493,7 @@ PRINTERS: Final[dict[str, Printer]] = {
 _DEFAULT: Final = custom_printer(None)
 
 
-def printer_of(key: str, columns: Sequence[Mapping[str, Any]] | None = None) -> Printer:
+def printer_of(key: str, columns: Sequence[Object] | None = None) -> Printer:
     """Return the printer of a kind; `columns` are those of its CRD. A kind without either shows its name and age."""
     known = PRINTERS.get(key)
     return known or (custom_printer(columns) if columns else _DEFAULT)

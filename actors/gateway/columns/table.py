@@ -85,19 +85,19 @@ def flag(name: str, path: str, description: str, *, absent: bool = False) -> Pri
     return column(TableColumn(name, "boolean", "", description), read)
 
 
-def definitions(printer: Printer) -> list[dict[str, Any]]:
+def definitions(printer: Printer) -> list[Object]:
     """Return the columns, as TableColumnDefinitions."""
     return [asdict(column) for column in printer.columns]
 
 
-def row(printer: Printer, obj: Object, now: float, include: Include = "Metadata") -> dict[str, Any]:
+def row(printer: Printer, obj: Object, now: float, include: Include = "Metadata") -> Object:
     """Return one object as a TableRow, ages as of `now` (seconds since the epoch).
 
     An object of a kind whose types are not checked may not be what its printer expects: then its name and age are
     shown.
     """
     try:
-        made: dict[str, Any] = {"cells": printer.cells(obj, now)}
+        made: Object = {"cells": printer.cells(obj, now)}
         if printer.conditions and (conditions := printer.conditions(obj)):
             made["conditions"] = conditions
     except _UNREADABLE:
@@ -116,6 +116,6 @@ def _fallback(column: str, obj: Object, now: float) -> str | None:
     return since(metadata.get("creationTimestamp"), now) if column in ("Age", "AGE") else None
 
 
-def partial(obj: Object) -> dict[str, Any]:
+def partial(obj: Object) -> Object:
     """Return the object's metadata alone, as a PartialObjectMetadata."""
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": section(obj, "metadata")}

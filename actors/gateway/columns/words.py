@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from pumice.cluster.api.fields import rows
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, parse_time, rows, section, text_map
 from pumice.core.quantity import quantity_of
 
 Cell = Callable[[Object, float], Any]
@@ -95,15 +94,16 @@ def ratio(part: str, whole: str, default: int) -> Cell:
 
 def name_of(obj: Object, _now: float = 0.0) -> str:
     """Return metadata.name."""
-    return cast("str", section(obj, "metadata").get("name", ""))
+    name: str = section(obj, "metadata").get("name", "")
+    return name
 
 
-def spec_of(obj: Object) -> dict[str, Any]:
+def spec_of(obj: Object) -> Object:
     """Return spec, empty when absent."""
     return section(obj, "spec")
 
 
-def status_of(obj: Object) -> dict[str, Any]:
+def status_of(obj: Object) -> Object:
     """Return status, empty when absent."""
     return section(obj, "status")
 
@@ -113,7 +113,7 @@ def deleted(obj: Object) -> bool:
     return bool(section(obj, "metadata").get("deletionTimestamp"))
 
 
-def count(holder: Mapping[str, Any], name: str, default: int = 0) -> int:
+def count(holder: Object, name: str, default: int = 0) -> int:
     """Return an integer field; `default` when absent or null."""
     value = holder.get(name)
     return default if value is None else int(value)
@@ -124,12 +124,12 @@ def or_none(value: object) -> str:
     return str(value) if value else NONE
 
 
-def label_map(given: Mapping[str, Any] | None) -> str:
+def label_map(given: Object | None) -> str:
     """Return `a=1,b=2` in the order of keys, or `<none>`."""
     return ",".join(f"{key}={value}" for key, value in sorted((given or {}).items())) or NONE
 
 
-def label_selector(given: Mapping[str, Any] | None) -> str:
+def label_selector(given: Object | None) -> str:
     """Return a LabelSelector as kubectl writes it (`a=1,b in (x,y),!c`), empty when it selects everything or is
     absent."""
     chosen = dict(given or {})
@@ -139,7 +139,7 @@ def label_selector(given: Mapping[str, Any] | None) -> str:
     return ",".join(term for _, term in sorted(terms, key=itemgetter(0)))
 
 
-def _requirement(rule: Mapping[str, Any]) -> str:
+def _requirement(rule: Object) -> str:
     key, operator = rule["key"], rule.get("operator")
     # Sorted: labels.Requirement prints its values so.
     values = ",".join(sorted(rule.get("values") or []))

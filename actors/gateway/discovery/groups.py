@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.advice import AdviceKind
@@ -253,7 +253,7 @@ def _listed(kinds: KindTable, group: str, version: str) -> list[Object]:
         return [_plain(row.plural, row.kind.lower(), row.namespaced, row.kind, [row.verb]) for row in rows]
     found: list[Object] = []
     for row in groups(kinds).get(group, {}).get(version, ()):
-        names: dict[str, Any] = {"shortNames": list(row.short_names)} if row.short_names else {}
+        names: Object = {"shortNames": list(row.short_names)} if row.short_names else {}
         names |= {"categories": list(row.categories)} if row.categories else {}
         found.append({**_plain(row.plural, row.singular, row.namespaced, row.kind, _verbs(row)), **names})
         for name, sub_group, sub_version, kind, verbs in subresources(row, version):

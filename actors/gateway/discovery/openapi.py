@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from pumice.actors.gateway.discovery.groups import groups
 from pumice.actors.gateway.forms import encode
 from pumice.cluster import RELEASE
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.schema.table import Field, SchemaMessage, element, flat_fields, is_message, message, of_kind
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_mapping, section
 
 # --- Schemas of the built-in kinds
 # They carry what clients merge by: patch strategies and keys, types of lists and maps.
@@ -122,7 +121,7 @@ def _list_rules(field: Field) -> Object:
 
 def _value_rules(field: Field) -> Object:
     rules = field.rules
-    found: dict[str, Any] = {
+    found: Object = {
         "default": rules.default,
         "enum": list(rules.enum) or None,
         "minimum": rules.minimum,
@@ -277,7 +276,7 @@ def _paths(row: Kind, version: str, schema: str) -> Object:
     }
 
 
-def _content(schema: str, media: tuple[str, ...]) -> dict[str, Any]:
+def _content(schema: str, media: tuple[str, ...]) -> Object:
     return {each: {"schema": {"$ref": COMPONENTS + schema}} if schema else {} for each in media}
 
 
@@ -311,7 +310,7 @@ def v2_protobuf() -> bytes:
 def v2_json(kinds: KindTable) -> tuple[bytes, str]:
     """Return the document_v2 with the schemas of all kinds by name, and its entity tag."""
     rows = [(row, version) for row in kinds.rows() for version in row.served_versions]
-    definitions: dict[str, Any] = dict(_built_in_v2(tuple(each for each in rows if not each[0].defined)))
+    definitions: Object = dict(_built_in_v2(tuple(each for each in rows if not each[0].defined)))
     for row, version in rows:
         if row.defined:
             name, schema = defined_schema(kinds, row, version)

@@ -14,10 +14,9 @@ from pumice.actors.gateway.request.exchange import Exchange, Receive, Scope
 from pumice.actors.gateway.request.paths import Target, parse_path
 from pumice.actors.gateway.request.selection import named_object
 from pumice.actors.gateway.site import Site
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.faults.decisions import ClientRequest
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, is_mapping, section, text_map
 from pumice.storage import codec
 
 _OF_OBJECT: Final = {

@@ -8,7 +8,7 @@ container uses what it requests, a node what its running pods use.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from anyio import lowlevel
 
@@ -20,11 +20,10 @@ from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import list_options
 from pumice.actors.gateway.request.selection import selection, traits_of
 from pumice.actors.gateway.site import Site
-from pumice.cluster.api.fields import rows
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, rows, section
 from pumice.core.quantity import Quantity, quantity_of
 from pumice.storage import codec
 
@@ -88,7 +87,7 @@ async def _decoded(blobs: tuple[bytes, ...]) -> AsyncIterator[Object]:
     for number, blob in enumerate(blobs):
         if number % _SLICE == 0:
             await lowlevel.checkpoint()
-        yield cast("Object", codec.unpack(blob))
+        yield codec.unpack(blob)
 
 
 def pod_metrics(pod: Object, now: float) -> Object | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import AsyncIterator
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from anyio import lowlevel
 
@@ -116,7 +116,7 @@ class Pages:
             blob = self._blobs[position]
             if needles and not all(needle in blob for needle in needles):
                 continue
-            obj = cast("Object", codec.unpack(blob))
+            obj: Object = codec.unpack(blob)
             if self._selected.takes(obj):
                 found.append(obj)
                 if len(found) in (most, SLICE):
@@ -192,7 +192,7 @@ def _joined(parts: list[bytes], *, opened: bool) -> bytes:
     return parts[0] + b",".join(parts[1:]) if opened else b",".join(parts)
 
 
-def _filled(head: dict[str, Any], items: str, inside: bytes) -> bytes:
+def _filled(head: Object, items: str, inside: bytes) -> bytes:
     """Return the list with its items in place."""
     member = b'"%s":[' % items.encode()
     before, _, after = encode({**head, items: []}).rpartition(member)

@@ -18,9 +18,8 @@ from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.rbac.rules import AccessRequest, User
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 
 EVERYTHING: Final[Object] = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],

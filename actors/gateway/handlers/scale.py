@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from pumice.actors.gateway.columns.printers import printer_of
 from pumice.actors.gateway.forms import Writer, encode
@@ -19,7 +19,7 @@ from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.messages import commands
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_mapping, mapping, section
 from pumice.storage import codec
 
 API_VERSION: Final = "autoscaling/v1"
@@ -97,9 +97,9 @@ async def _patch(site: Site, exchange: Exchange) -> Object:
     if media not in MERGES:
         raise unsupported_media(media, PATCH_TYPES)
     patch = await read_value(exchange, site.settings.body_limit, PATCH_TYPES)
-    if not isinstance(patch, dict):
+    if not is_mapping(patch):
         raise bad_request("a patch is an object")
-    return cast("Object", patch)
+    return patch
 
 
 async def _write(site: Site, exchange: Exchange, target: Target, row: Kind, paths: Paths, given: Any) -> None:
@@ -116,13 +116,13 @@ async def _write(site: Site, exchange: Exchange, target: Target, row: Kind, path
         body["metadata"] = kept
     message = commands.Patch(row.key, target.namespace, target.name, packed(body), **who(exchange, options))
     answer = await site.ask(message)
-    await _show(site, exchange, scale_of(cast("Object", codec.unpack(answer.blob)), paths))
+    await _show(site, exchange, scale_of(codec.unpack(answer.blob), paths))
 
 
 def _replicas(given: object, name: str) -> int:
-    if not isinstance(given, dict) or not isinstance(given.get("spec") or {}, dict):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    if not is_mapping(given) or not is_mapping(spec := section(given, "spec")):
         raise bad_request("expected a Scale")
-    replicas = section(cast("Object", given), "spec").get("replicas", 0)
+    replicas = spec.get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise bad_request("spec.replicas: expected a number")
     if not 0 <= replicas <= _MOST:
@@ -141,15 +141,13 @@ async def _show(site: Site, exchange: Exchange, found: Object) -> None:
 def _dig(obj: Object, steps: tuple[str, ...]) -> Any:
     value: Any = obj
     for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return value  # pyright: ignore[reportUnknownVariableType]
+        value = mapping(value).get(step)
+    return value
 
 
 def _selector_text(selector: object) -> str:
     """Return a structured selector (or the plain map of a ReplicationController) in its text form."""
-    if not isinstance(selector, dict):
-        return ""
-    given = cast("Object", selector)
+    given = mapping(selector)
     structured = "matchLabels" in given or "matchExpressions" in given
     labels: Object = section(given, "matchLabels") if structured else given
     parts = [f"{key}={value}" for key, value in sorted(labels.items())]

@@ -15,10 +15,9 @@ from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
-from pumice.cluster.api.fields import is_list
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, section
 
 # The bounds of Kubernetes' ValidateTokenRequest.
 LEAST_S: Final = 600

@@ -11,7 +11,7 @@ what cannot be watched is reported in it, by one event of type ERROR, after whic
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio
 from anyio import lowlevel
@@ -137,7 +137,7 @@ class Stream:
     def _added(self, blobs: tuple[bytes, ...]) -> list[bytes]:
         lines: list[bytes] = []
         for blob in blobs:
-            obj = cast("Object", codec.unpack(blob))
+            obj: Object = codec.unpack(blob)
             if self._selected.takes(obj):
                 lines.append(self._line("ADDED", obj))
         return lines

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pumice.actors.gateway.forms import encode, writer
 from pumice.actors.gateway.handlers import grants
@@ -22,7 +22,7 @@ from pumice.cluster.api.kinds import Kind
 from pumice.cluster.rbac.rules import User
 from pumice.core.messages import commands
 from pumice.core.messages.replies import Accepted
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, mapping, section
 from pumice.storage import codec
 
 # --- fieldValidation
@@ -87,7 +87,7 @@ SHOWN_GONE: Final = frozenset(_SHOWN_GONE.split())
 """Kinds whose objects are answered as they were last when they have gone; of others a Status tells."""
 
 
-def who(exchange: Exchange, options: WriteOptions) -> dict[str, Any]:
+def who(exchange: Exchange, options: WriteOptions) -> Object:
     """Return what every write carries about its sender: the client's name, and the owner of the fields, if it names
     one."""
     return {"user": exchange.agent, "manager": options.manager, "dry_run": options.dry_run}
@@ -136,7 +136,7 @@ async def patch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
         # It would name the request's version, and the stored object has another.
         body = {name: value for name, value in turned.items() if name != "apiVersion"}
     if form != "json":
-        body, warnings = fitting(site, exchange, row, cast("Object", body), options.validation, patch=form)
+        body, warnings = fitting(site, exchange, row, body, options.validation, patch=form)
     message = commands.Patch(
         row.key,
         target.namespace,
@@ -201,7 +201,7 @@ async def delete_collection(site: Site, exchange: Exchange, target: Target, row:
     await exchange.answer(200, encode(success(details)))
 
 
-async def delete_options(site: Site, exchange: Exchange) -> dict[str, Any]:
+async def delete_options(site: Site, exchange: Exchange) -> Object:
     """Return DeleteOptions from the body and the query, as fields of the message. Raises ApiError (400, 422)."""
     query = exchange.query
     given = dict(await _given_options(site, exchange))
@@ -212,7 +212,7 @@ async def delete_options(site: Site, exchange: Exchange) -> dict[str, Any]:
     return delete_fields(given, query.all("dryRun"))
 
 
-def delete_fields(given: Object, dry: list[str]) -> dict[str, Any]:
+def delete_fields(given: Object, dry: list[str]) -> Object:
     """Return DeleteOptions as fields of the message. Raises ApiError (400, 422)."""
     grace, policy = given.get("gracePeriodSeconds"), given.get("propagationPolicy") or ""
     if given.get("orphanDependents") is not None and not policy:
@@ -279,15 +279,15 @@ async def _patch_body(site: Site, exchange: Exchange, form: str, target: Target,
     limit = site.settings.body_limit
     body: Any = await read_value(exchange, limit, PATCH_TYPES)
     if form == "json":
-        if not isinstance(body, list):
+        if not is_list(body):
             raise bad_request("a JSON patch is a list of operations")
-        return cast("Any", body)
-    if not isinstance(body, dict):
+        return body
+    if not is_mapping(body):
         raise bad_request("a patch is an object")
     if form == "apply":
-        demand_type(cast("Object", body), target.api_version)
-        fit(cast("Object", body), target, row, exchange.user)
-    return cast("Any", body)
+        demand_type(body, target.api_version)
+        fit(body, target, row, exchange.user)
+    return body
 
 
 def fit(obj: Object, target: Target, row: Kind, user: User | None = None) -> None:
@@ -309,16 +309,15 @@ def fit(obj: Object, target: Target, row: Kind, user: User | None = None) -> Non
     if user is not None and row.key == "CertificateSigningRequest":
         kept = {name: value for name, value in section(obj, "spec").items() if name not in _SIGNERS}
         obj["spec"] = {**kept, **user.told()}
-    meta: Any = obj.setdefault("metadata", {})
-    if not isinstance(meta, dict):
+    meta = obj.setdefault("metadata", {})
+    if not is_mapping(meta):
         raise bad_request("metadata: expected an object")
-    _fit_place(cast("Object", meta), target, row)
+    _fit_place(meta, target, row)
 
 
 def _check_name(obj: Object, target: Target) -> None:
     """Check that an object that replaces another has a name: a body without one would empty it."""
-    meta: Any = obj.get("metadata")
-    if not isinstance(meta, dict) or not cast("Object", meta).get("name"):
+    if not mapping(obj.get("metadata")).get("name"):
         raise bad_request(
             f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
         )
@@ -353,7 +352,7 @@ async def show(
     if not answer.blob:
         await exchange.answer(status, encode(success({"name": target.name, "group": row.group, "kind": row.plural})))
         return
-    obj = cast("Object", codec.unpack(answer.blob))
+    obj: Object = codec.unpack(answer.blob)
     await exchange.answer(status, encode(write.one(obj, site.clock.now())), form.content_type, headers)
 
 

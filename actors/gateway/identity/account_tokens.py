@@ -14,9 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from pumice.actors.gateway.identity.users import authenticated
-from pumice.cluster.api.fields import is_list, is_mapping, section
 from pumice.cluster.rbac.rules import User, account_groups, account_name
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 
 AUDIENCE: Final = "https://kubernetes.default.svc.cluster.local"
 """The audience of this API, and the issuer of its tokens."""

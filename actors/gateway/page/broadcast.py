@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter, process_time, thread_time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import numpy as np
@@ -24,6 +24,7 @@ from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.actors.runtime.mailbox import ask_again
 from pumice.core.messages.boards import BoardRead, ReadBoard, ReadRecent, RecentRead
 from pumice.core.messages.commands import TellQueues
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,8 +58,8 @@ class ToldPages:
     layout: BoardLayout | None = None
     read: BoardRead = field(default_factory=lambda: BoardRead(-1, -1))
     amounts: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((4, 0, 0)))
-    cycles: deque[dict[str, Any]] = field(default_factory=lambda: deque[dict[str, Any]](maxlen=CYCLES))
-    queues: dict[str, Any] = field(default_factory=lambda: dict[str, Any](queues={}, cards={}))
+    cycles: deque[Object] = field(default_factory=lambda: deque[Object](maxlen=CYCLES))
+    queues: Object = field(default_factory=lambda: Object(queues={}, cards={}))
 
 
 class ProcessWork:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from pumice.core.messages.queue_tables import QueuesMeasured, readable, standing_amounts
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import CycleMeasured
     from pumice.core.messages.queue_tables import CardTable
 
-Plain = dict[str, Any]
 PARTS: Final = ("used", "releasing", "assumed", "nominated")
 """Amounts by node; what is being bound is called assumed here, as `binding` is how many such pods there are."""
 
 
-def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead) -> Plain:
+def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead) -> Object:
     """Return everything: amounts by part and resource, one number a node, nodes in name order."""
     return {
         "resources": layout.resources,
@@ -37,7 +37,7 @@ def whole(layout: BoardLayout, amounts: npt.NDArray[np.float64], read: BoardRead
     }
 
 
-def change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], read: BoardRead) -> Plain:
+def change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], read: BoardRead) -> Object:
     """Return the changes. `rows`: of the nodes that differ, and their amounts."""
     # The axes are part, resource and node.
     rows = np.flatnonzero((before != after).any(axis=(0, 1)))
@@ -45,12 +45,12 @@ def change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], read
     return {"rows": rows.tolist(), **parts, **counts(read)}
 
 
-def counts(read: BoardRead) -> Plain:
+def counts(read: BoardRead) -> Object:
     """Return the counts of pods, jobs, binds and evictions."""
     return {"pods": read.pods, "jobs": read.jobs, "binding": read.binding, "evicting": read.evicting}
 
 
-def cycle(measured: CycleMeasured) -> Plain:
+def cycle(measured: CycleMeasured) -> Object:
     """Return one cycle's times in seconds, and what came out."""
     return {
         "cycle": measured.cycle,
@@ -66,12 +66,12 @@ def cycle(measured: CycleMeasured) -> Plain:
     }
 
 
-def queues(measured: QueuesMeasured) -> Plain:
+def queues(measured: QueuesMeasured) -> Object:
     """Return for each queue its amounts, and its share where a plugin reckons one."""
     return {name: standing_amounts(gauges) for name, gauges in readable(measured.tables).by_queue().items()}
 
 
-def cards(table: CardTable) -> Plain:
+def cards(table: CardTable) -> Object:
     """Return for each node name of the card, pods that share it, MiB and cores (per cent) in use, MiB that there
     are."""
     found: dict[str, list[list[Any]]] = {}
@@ -81,6 +81,6 @@ def cards(table: CardTable) -> Plain:
     return found
 
 
-def event(kind: str, data: Plain) -> bytes:
+def event(kind: str, data: Object) -> bytes:
     """Return one server-sent event; JSON has no line ends of its own."""
     return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(data))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio.to_thread
 import msgspec
@@ -16,7 +16,7 @@ from pumice.config.errors import ConfigError, DuplicateKeyError
 from pumice.config.scalars import resolve_for_api
 from pumice.config.yaml_tree import read_documents
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.objects.soundness import MOST_DEPTH, unsound
 from pumice.storage import codec
 from pumice.storage.errors import CodecError
@@ -36,9 +36,9 @@ def media_type(exchange: Exchange) -> str:
 async def read_object(exchange: Exchange, limit: int) -> Object:
     """Return the body as a mapping. Raises ApiError (400, 413, 415)."""
     value = await read_value(exchange, limit)
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         raise bad_request(f"expected an object, found {_sort(value)}")
-    return cast("Object", value)
+    return value
 
 
 async def read_value(exchange: Exchange, limit: int, known: Sequence[str] = BODY_TYPES) -> Any:
@@ -118,7 +118,7 @@ def packed(value: object) -> bytes:
     try:
         return codec.pack(value)
     except CodecError as error:
-        problem = unsound(cast("Object", value)) if isinstance(value, dict) else ""
+        problem = unsound(value) if is_mapping(value) else ""
         field, _, why = problem.partition(": ")
         if not why:
             raise bad_request(f"the object provided cannot be stored: {error}") from error

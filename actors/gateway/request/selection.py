@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -149,7 +149,7 @@ def traits_in(kind: str, selectable: tuple[str, ...], blob: bytes) -> Traits:
 
 
 def _read(kind: str, selectable: tuple[str, ...], blob: bytes) -> Traits:
-    return traits_of(kind, cast("Object", codec.unpack(blob)), selectable)
+    return traits_of(kind, codec.unpack(blob), selectable)
 
 
 remembered_traits: Final = lru_cache(maxsize=1024)(_read)

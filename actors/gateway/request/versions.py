@@ -10,8 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from pumice.cluster.api.fields import is_list, is_mapping, rows, section
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping, rows, section
 
 Turn = Callable[[Object], Object]
 

@@ -22,7 +22,6 @@ from pumice.actors.gateway.problems import ApiError, bad_request
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks import calls, hooks
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, told
-from pumice.cluster.api.fields import is_list, is_mapping, rows, section
 from pumice.cluster.api.patches.operations import apply_operations
 from pumice.core.kube.cel.costs import SPEND, StepsLeft
 from pumice.core.kube.cel.evaluating import evaluate
@@ -31,7 +30,7 @@ from pumice.core.kube.cel.values import truth
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.messages import commands, replies
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, rows, section, text_map
 from pumice.storage import codec
 
 # --- ValidatingAdmissionPolicies
@@ -98,7 +97,7 @@ async def _said(site: Site, policy: Object, binding: Object, request: AdmissionR
     return found
 
 
-def _judged(spec: Object, names: dict[str, Any]) -> list[Said]:
+def _judged(spec: Object, names: Object) -> list[Said]:
     """Return the objections of its validations over one parameter."""
     lenient = spec.get("failurePolicy") == "Ignore"
     names = {**names, SPEND: StepsLeft()}
@@ -111,7 +110,7 @@ def _judged(spec: Object, names: dict[str, Any]) -> list[Said]:
     return [said for each in rows(spec, "validations") for said in _broken(each, names, lenient=lenient)]
 
 
-def _broken(validation: Object, names: dict[str, Any], *, lenient: bool) -> Iterator[Said]:
+def _broken(validation: Object, names: Object, *, lenient: bool) -> Iterator[Said]:
     text = str(validation.get("expression") or "")
     try:
         if truth(evaluate(read_expression(text), names)):
@@ -124,7 +123,7 @@ def _broken(validation: Object, names: dict[str, Any], *, lenient: bool) -> Iter
     yield message or f"failed expression: {text.strip()}", str(validation.get("reason") or _INVALID)
 
 
-def _message(validation: Object, names: dict[str, Any]) -> str:
+def _message(validation: Object, names: Object) -> str:
     """Return the value of `messageExpression`; "" where its value cannot serve as a message."""
     text = validation.get("messageExpression")
     if not text:
@@ -139,7 +138,7 @@ def _message(validation: Object, names: dict[str, Any]) -> str:
 class _Variables(dict[str, Any]):
     """Variables, evaluated on first use. Raises ExpressionError."""
 
-    def __init__(self, variables: list[Object], names: dict[str, Any]) -> None:
+    def __init__(self, variables: list[Object], names: Object) -> None:
         super().__init__()
         self._texts = {str(each.get("name")): str(each.get("expression") or "") for each in variables}
         self._names = names

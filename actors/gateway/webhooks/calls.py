@@ -11,13 +11,12 @@ import binascii
 import ssl
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import httpx
 
-from pumice.cluster.api.fields import rows, section
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 MOST_BYTES: Final = 4 << 20
 DEFAULT_TIMEOUT_S: Final = 10
@@ -94,7 +93,7 @@ async def call(hook: Object, address: Address, content: bytes) -> bytes:
     shown = f'Post "{url.copy_add_param("timeout", f"{seconds}s")}"'
     real = url.copy_with(host=address.host, port=address.port) if address.host else url
     # The certificate is for the service's name, while the connection goes to the address of an endpoint.
-    extensions: dict[str, Any] = {"sni_hostname": url.host} if address.host else {}
+    extensions: Object = {"sni_hostname": url.host} if address.host else {}
     headers = {"host": url.netloc.decode(), "content-type": "application/json", "accept": "application/json"}
     trust = _trust(str(section(hook, "clientConfig").get("caBundle") or ""))
     try:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pumice.actors.gateway.identity.users import ADMIN
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.rbac.rules import AUTHENTICATED, AccessRequest, User, account_groups, account_of
 from pumice.core.kube.cel.costs import SPEND, StepsLeft
@@ -19,7 +18,7 @@ from pumice.core.kube.cel.evaluating import evaluate
 from pumice.core.kube.cel.reading import ExpressionError, read_expression
 from pumice.core.kube.cel.values import Authority
 from pumice.core.kube.selectors import SelectorError, label_selector
-from pumice.core.objects.metadata import Object, text_map
+from pumice.core.objects.metadata import Object, rows, section, text_map
 
 MUTATING: Final = "MutatingWebhookConfiguration"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
@@ -105,7 +104,7 @@ def wanted(hook: Object, request: AdmissionRequest) -> bool:
     return all_hold(rows(hook, "matchConditions"), {**names_of(request), SPEND: StepsLeft()})
 
 
-def names_of(request: AdmissionRequest) -> dict[str, Any]:
+def names_of(request: AdmissionRequest) -> Object:
     """Return what an expression may speak of. `authorizer` judges by the sender's rights."""
     return {
         "object": request.new,
@@ -217,7 +216,7 @@ def _selects(selector: Any, labels: dict[str, str]) -> bool:
         return False
 
 
-def all_hold(conditions: list[Object], names: dict[str, Any]) -> bool:
+def all_hold(conditions: list[Object], names: Object) -> bool:
     """Return whether all conditions hold; a false one outweighs one that cannot be evaluated. Raises
     ExpressionError."""
     errors: list[ExpressionError] = []

@@ -6,7 +6,6 @@ changed.
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
 
 from msgspec.structs import replace
 
@@ -52,7 +51,7 @@ async def change(
     if not any(hooks.about(operation, row, target.version, sub) for operation in ("UPDATE", "CREATE")):
         return message, []
     answer = await site.ask(replace(message, dry_run=True))
-    obj = cast("Object", codec.unpack(answer.blob))
+    obj: Object = codec.unpack(answer.blob)
     old = None if answer.created else await site.get(row.key, target.namespace, target.name)
     request = await _request(site, user, target, row, "CREATE" if old is None else "UPDATE", obj, old, message)
     new, warnings = await mutated(site, request)
@@ -79,7 +78,8 @@ async def removal(site: Site, user: User, target: Target, row: Kind, message: De
 
 async def _would_be(site: Site, message: Create) -> Object:
     answer = await site.ask(replace(message, dry_run=True))
-    return cast("Object", codec.unpack(answer.blob))
+    obj: Object = codec.unpack(answer.blob)
+    return obj
 
 
 async def _request(

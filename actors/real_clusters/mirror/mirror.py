@@ -37,6 +37,7 @@ from pumice.config.errors import RequestError
 from pumice.core.messages.commands import List, Poke, Reflect
 from pumice.core.messages.events import Mirrored, ReadMirrored
 from pumice.core.messages.replies import Accepted, Done, Listing
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.parts import WATCHED
 from pumice.core.state.view import View
 from pumice.storage import codec
@@ -63,7 +64,7 @@ class Readability:
         """Return the problem of the object; "" without one. Another cluster's rules may differ from the known ones."""
         if change.kind not in READ or change.obj is None or change.gone:
             return ""
-        obj: dict[str, Any] = change.obj
+        obj: Object = change.obj
         try:
             self._view.apply("ADDED", obj)
             self._view.apply("DELETED", obj)

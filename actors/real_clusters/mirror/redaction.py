@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import read_bytes
 from pumice.core.objects.hyper_node import NAME_LENGTH
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 from pumice.core.objects.pod import pod_index
 from pumice.core.plugins import VOCABULARIES
 from pumice.core.pseudonyms import Place, Pseudonyms
@@ -160,7 +160,7 @@ class Redaction:
         shown = (each.renamed(obj, self.name) for each in VOCABULARIES if each.renamed is not None)
         return next((each for each in shown if each is not None), obj)
 
-    def _own_name(self, kind: str, meta: Mapping[str, Any]) -> str:
+    def _own_name(self, kind: str, meta: Object) -> str:
         name = str(meta["name"])
         if kind == "Pod":
             return self.pod(name)
@@ -182,12 +182,10 @@ class Redaction:
     # --- by field
 
     def _any(self, key: str, value: object, *, drivers: bool) -> Any:
-        if isinstance(value, dict):
-            fields = cast("Object", value)
-            return self._mapping(key, fields, drivers=drivers)
-        if isinstance(value, list):
-            items = cast("Sequence[Any]", value)
-            return [self._any(key, each, drivers=drivers) for each in items]
+        if is_mapping(value):
+            return self._mapping(key, value, drivers=drivers)
+        if is_list(value):
+            return [self._any(key, each, drivers=drivers) for each in value]
         if not isinstance(value, str):
             return value
         if key == "pattern":

@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import DEVNULL
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol
 from urllib.request import getproxies, proxy_bypass
 
 import anyio
@@ -22,7 +22,7 @@ from pumice.actors.errors import CredentialsError
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import read_bytes, read_text
 from pumice.config.kubeconfig import ClusterAccess, ExecPlugin
-from pumice.core.objects.metadata import parse_time, section
+from pumice.core.objects.metadata import Object, mapping, parse_time, section
 
 # --- Credentials
 
@@ -160,18 +160,17 @@ class FromPlugin:
             raise self._failed(f"ended with {done.returncode}: {said}")
         return done.stdout
 
-    def _told(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {"interactive": False}
+    def _told(self) -> Object:
+        spec: Object = {"interactive": False}
         if self._plugin.cluster_info:
             spec["cluster"] = {"server": self._access.server, "insecure-skip-tls-verify": self._access.insecure}
         return {"kind": "ExecCredential", "apiVersion": self._plugin.api_version, "spec": spec}
 
     def _understood(self, said: bytes) -> tuple[Credential, float]:
         try:
-            found: Any = json.loads(said)
+            whole = mapping(json.loads(said))
         except ValueError as error:
             raise self._failed(f"expected an ExecCredential as JSON, said {said[:EXCERPT]!r}") from error
-        whole = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         status = section(whole, "status")
         # Another version may mean other fields: client-go refuses it too (`plugin/pkg/client/auth/exec/exec.go`).
         if whole.get("apiVersion") != self._plugin.api_version:
@@ -184,7 +183,7 @@ class FromPlugin:
         header = f"Bearer {token}" if token else ""
         return Credential(header, certificate.encode(), key.encode()), self._expiry(status)
 
-    def _expiry(self, status: dict[str, Any]) -> float:
+    def _expiry(self, status: Object) -> float:
         expires = status.get("expirationTimestamp")
         try:
             return parse_time(str(expires)) if expires else float("inf")

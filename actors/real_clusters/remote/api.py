@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import Final, NamedTuple, Self, cast
+from typing import Final, NamedTuple, Self
 
 import anyio
 import httpx
@@ -21,7 +21,7 @@ import msgspec
 from pumice.actors.errors import BrokenAnswerError, RemoteError
 from pumice.actors.real_clusters.remote.access import Credential, Credentials, credentials_of, proxy_of, trust_of
 from pumice.config.kubeconfig import ClusterAccess
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 
 Query = Mapping[str, str]
 
@@ -233,7 +233,7 @@ def decoded(content: bytes) -> Object | None:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return cast("Object", found) if isinstance(found, dict) else None
+    return found if is_mapping(found) else None
 
 
 def _error(path: str, answer: httpx.Response, call: RemoteCall = READ) -> RemoteError | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import anyio
 from msgspec import Struct
@@ -19,7 +19,7 @@ from msgspec import Struct
 from pumice.actors.errors import BrokenAnswerError, CredentialsError, RemoteError
 from pumice.actors.real_clusters.remote.api import RemoteApi, decoded
 from pumice.actors.real_clusters.remote.backoff import Backoff
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, section
 
 # --- A listing, page by page
 # Where connections break before a page has come, it is asked for again in smaller ones, from where the last one
@@ -80,9 +80,9 @@ async def _paged(api: RemoteApi, resource: RemoteResource, page: int, keep: Call
     while True:
         found, size = await _whole_page(api, resource, size, token)
         items = found.get("items")
-        if items is not None and not isinstance(items, list):
+        if items is not None and not is_list(items):
             raise RemoteError(f"GET {resource.path}: expected a list of objects, was {type(items).__name__}")
-        objects += [keep(named(resource, each)) for each in cast("list[Object]", items or ())]
+        objects += [keep(named(resource, each)) for each in items or ()]
         # The size grows back step by step: one bad moment does not make all later pages small.
         metadata, size = section(found, "metadata"), min(2 * size, page)
         token = str(metadata.get("continue") or "")

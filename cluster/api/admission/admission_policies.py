@@ -18,7 +18,6 @@ from pumice.cluster.api.admission.match_rules import (
     match_problems,
 )
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
@@ -26,7 +25,7 @@ from pumice.core.kube.cel.checking import Scope, check
 from pumice.core.kube.cel.reading import ExpressionError
 from pumice.core.kube.cel.scopes import of_request
 from pumice.core.kube.cel.types import BOOL, DYN, NULL, STRING, CelType
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -75,7 +74,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return validate(new, lookup)
 
 
-def _expression_problems(spec: dict[str, Any], policy: str) -> list[Cause]:
+def _expression_problems(spec: Object, policy: str) -> list[Cause]:
     """Return what is wrong with the expressions of a policy. A variable knows those before it."""
     params = bool(spec.get("paramKind"))
     scope = of_request(params=params)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import old_label_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, required
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 WHY: Final = "requests are not passed on to other API servers here"
 _RANGES: Final = (("groupPriorityMinimum", 20_000), ("versionPriority", 1_000))
@@ -69,7 +68,7 @@ def settle(api_service: Object, _lookup: Lookup, now: str) -> None:
     """Set the condition Available of the APIService, with its time."""
     remote = bool(section(section(api_service, "spec"), "service"))
     state, reason, message = _REMOTE if remote else _LOCAL
-    status: dict[str, Any] = dict(section(api_service, "status"))
+    status: Object = dict(section(api_service, "status"))
     before = next((each for each in rows(status, "conditions") if each.get("type") == "Available"), Object())
     since = before.get("lastTransitionTime") if before.get("status") == state else now
     others = [each for each in rows(status, "conditions") if each.get("type") != "Available"]

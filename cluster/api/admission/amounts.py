@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.rules import Admission, Lookup
 from pumice.cluster.api.names import qualified_name_problem
@@ -63,7 +63,7 @@ def _capped(amount: Amount, quantity: Quantity) -> bool:
     return quantity.unscaled == _INT64_MOST and str(amount).strip() not in (str(_INT64_MOST), "")
 
 
-def settle_amounts(amounts: dict[str, Any]) -> None:
+def settle_amounts(amounts: Object) -> None:
     """Write numbers as texts (`cpu: 2` is `"2"`), as Kubernetes does; unreadable ones are left."""
     for name, amount in amounts.items():
         if not isinstance(amount, str):
@@ -73,7 +73,7 @@ def settle_amounts(amounts: dict[str, Any]) -> None:
                 continue
 
 
-def amount_problems(amounts: dict[str, Any], path: str) -> list[Cause]:
+def amount_problems(amounts: Object, path: str) -> list[Cause]:
     """Return the problems of a mapping of resource names to amounts."""
     if len(amounts) > MOST_RESOURCES:
         return [too_many(path, len(amounts), MOST_RESOURCES)]
@@ -118,7 +118,7 @@ def _problems(places: tuple[tuple[str, ...], ...], obj: Object, _lookup: Lookup)
     return [cause for place in places for cause in amount_problems(_at(obj, place), ".".join(place))]
 
 
-def _at(obj: Object, place: tuple[str, ...]) -> dict[str, Any]:
+def _at(obj: Object, place: tuple[str, ...]) -> Object:
     for name in place:
         obj = section(obj, name)
     return obj

@@ -12,13 +12,12 @@ from pumice.cluster.api.admission.templates import (
     settle_template,
     template_problems,
 )
-from pumice.cluster.api.fields import labels_of, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
 from pumice.cluster.api.selectors import matches, selector_of
 from pumice.core.kube.selectors import SelectorError, label_selector
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, labels_of, rows, section
 
 UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 # Each label under two names: old clients read the one without a prefix.
@@ -46,7 +45,7 @@ _DIRECTIVES: Final = ("nodeSelector", "affinity", "tolerations", "schedulingGate
 _NO_LIMIT: Final = 2**31 - 1
 
 
-def default_spec(spec: dict[str, Any]) -> None:
+def default_spec(spec: Object) -> None:
     """Fill in the defaults of a spec: one pod, done once, that may fail six times."""
     # with a parallelism alone the completions stay open: that is a work queue (Kubernetes' `SetDefaults_Job`)
     if spec.get("parallelism") is None and spec.get("completions") is None:
@@ -65,7 +64,7 @@ def default_spec(spec: dict[str, Any]) -> None:
 
 def default(job: Object, _lookup: Lookup) -> None:
     """Fill in the defaults of `default_spec`; a Job without labels gets those of its template."""
-    spec: dict[str, Any] = job.setdefault("spec", {})
+    spec: Object = job.setdefault("spec", {})
     default_spec(spec)
     if not labels_of(job) and (labels := labels_of(section(spec, "template"))):
         job["metadata"]["labels"] = dict(labels)
@@ -76,7 +75,7 @@ def settle(job: Object, _lookup: Lookup, _at: str) -> None:
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
         return
-    template: dict[str, Any] = {**section(spec, "template")}
+    template: Object = {**section(spec, "template")}
     labels = {**labels_of(template), **dict.fromkeys(_LABELS, meta["uid"]), **dict.fromkeys(_NAMES, meta["name"])}
     spec["template"] = {**template, "metadata": {**section(template, "metadata"), "labels": labels}}
     spec["selector"] = {"matchLabels": {UID_LABEL: meta["uid"]}}
@@ -122,7 +121,7 @@ def selection_problems(job: Object, uid: str) -> list[Cause]:
     )
 
 
-def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+def spec_problems(spec: Object, path: str) -> list[Cause]:
     """Return the problems of a Job's spec, wherever the spec stands."""
     found = number_problems(spec, _NUMBERS, path)
     mode = spec.get("completionMode") or "NonIndexed"
@@ -147,7 +146,7 @@ def spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     )
 
 
-def _policy_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+def _policy_problems(spec: Object, path: str) -> list[Cause]:
     """Return the problems of podFailurePolicy: unknown actions and operators."""
     policy, where = section(spec, "podFailurePolicy"), f"{path}.podFailurePolicy"
     if not policy:
@@ -173,7 +172,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return the problems of a changed Job. The pod template is fixed, except for scheduling fields before the Job
     begins.
     """
-    spec: dict[str, Any] = new.setdefault("spec", {})
+    spec: Object = new.setdefault("spec", {})
     before = section(old, "spec")
     # a manifest without what was filled in at creation must equal the stored Job
     settle(new, lookup, "")

@@ -11,11 +11,10 @@ from base64 import b64decode
 from typing import Any, Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import label_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
 from pumice.cluster.kube.statuses import GROUPS, USER
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
@@ -38,7 +37,7 @@ def initial_status(request: Object) -> None:
 
 def default(request: Object, _lookup: Lookup) -> None:
     """Fill in the user who makes the request."""
-    spec: dict[str, Any] = request.setdefault("spec", {})
+    spec: Object = request.setdefault("spec", {})
     # the gateway has written the sender there, whatever a client said: approvers decide by it
     if "username" not in spec:
         spec |= {"username": USER, "groups": list(GROUPS)}

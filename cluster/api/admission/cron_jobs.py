@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.batch_jobs import spec_problems
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.admission.templates import number_problems, settle_template
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
 from pumice.cluster.kube.schedules import ScheduleError, read_schedule
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 LONGEST_NAME: Final = 52
 """A job's name has eleven characters more, and at most 63."""
@@ -26,7 +25,7 @@ _ZONE: Final = re.compile(r"[A-Za-z._0-9+-]{1,14}")
 
 def default(cron: Object, _lookup: Lookup) -> None:
     """Fill in the defaults: Jobs may run concurrently; three successful ones and a failed one are kept."""
-    spec: dict[str, Any] = cron.setdefault("spec", {})
+    spec: Object = cron.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
@@ -56,7 +55,7 @@ def validate(cron: Object, _lookup: Lookup) -> list[Cause]:
     return found + _job_problems(section(section(spec, "jobTemplate"), "spec"), "spec.jobTemplate.spec")
 
 
-def _job_problems(job: dict[str, Any], path: str) -> list[Cause]:
+def _job_problems(job: Object, path: str) -> list[Cause]:
     """Return rules for the Jobs that it makes: their selectors are always the server's."""
     found = spec_problems(job, path)
     if job.get("selector") is not None:
@@ -94,7 +93,7 @@ def validate_volcano_update(_old: Object, new: Object, lookup: Lookup) -> list[C
     return validate_volcano(new, lookup)
 
 
-def _common_problems(spec: dict[str, Any]) -> list[Cause]:
+def _common_problems(spec: Object) -> list[Cause]:
     found = number_problems(spec, _NUMBERS, "spec")
     if spec.get("concurrencyPolicy") not in _POLICIES:
         found.append(unsupported("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), _POLICIES))

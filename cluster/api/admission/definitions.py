@@ -6,15 +6,14 @@ Versions of a kind have the same fields, so a conversion webhook is not asked.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.definitions.naming import names_of
 from pumice.cluster.api.definitions.structure import structure_problems
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import label_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, required, unsupported
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 DEFINITION: Final = "CustomResourceDefinition"
 _SCOPES: Final = ("Cluster", "Namespaced")
@@ -33,7 +32,7 @@ _REFUSED: Final = (
 def default(definition: Object, _lookup: Lookup) -> None:
     """Fill in names that follow from the kind, and no conversion."""
     spec = definition["spec"]
-    names: dict[str, Any] = spec.setdefault("names", {})
+    names: Object = spec.setdefault("names", {})
     if kind := names.get("kind"):
         names["singular"] = names.get("singular") or kind.lower()
         names["listKind"] = names.get("listKind") or f"{kind}List"
@@ -84,7 +83,7 @@ def settle(definition: Object, lookup: Lookup, now: str) -> None:
     """Record whether the definition's names are free, and which versions have stored objects. Free names are served at
     once.
     """
-    status: dict[str, Any] = dict(section(definition, "status"))
+    status: Object = dict(section(definition, "status"))
     taken = _taken(definition, lookup)
     said = _REFUSED if taken else _ACCEPTED
     if not taken:
@@ -102,7 +101,7 @@ def settle(definition: Object, lookup: Lookup, now: str) -> None:
     definition["status"] = status
 
 
-def _condition(said: list[str], message: str, before: list[dict[str, Any]], now: str) -> dict[str, Any]:
+def _condition(said: list[str], message: str, before: list[Object], now: str) -> Object:
     name, status, reason = said
     old = next((each for each in before if each["type"] == name and each["status"] == status), None)
     since = old["lastTransitionTime"] if old else now
@@ -123,7 +122,7 @@ def _taken(definition: Object, lookup: Lookup) -> list[str]:
     return []
 
 
-def _names_problems(spec: dict[str, Any]) -> list[Cause]:
+def _names_problems(spec: Object) -> list[Cause]:
     names = section(spec, "names")
     found: list[Cause] = []
     if not (group := spec.get("group") or ""):
@@ -147,7 +146,7 @@ def _names_problems(spec: dict[str, Any]) -> list[Cause]:
     return found
 
 
-def _version_problems(spec: dict[str, Any]) -> list[Cause]:
+def _version_problems(spec: Object) -> list[Cause]:
     versions = rows(spec, "versions")
     if not versions:
         return [required("spec.versions", "must have at least one version")]
@@ -172,7 +171,7 @@ def _version_problems(spec: dict[str, Any]) -> list[Cause]:
     return found
 
 
-def _scale_problems(scale: dict[str, Any], path: str) -> list[Cause]:
+def _scale_problems(scale: Object, path: str) -> list[Cause]:
     if not scale:
         return []
     found: list[Cause] = []

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from pumice.cluster.api.admission.match_rules import expression_problems, mappings
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.refusals import Cause
 from pumice.core.kube.cel.scopes import DEVICE
 from pumice.core.kube.cel.types import BOOL, DYN
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 
 def validate_class(device_class: Object, _lookup: Lookup) -> list[Cause]:

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.refusals import Cause, invalid_value
 from pumice.core.kube.selectors import SelectorError, label_selector
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 _AMOUNTS: Final = ("minAvailable", "maxUnavailable")
 

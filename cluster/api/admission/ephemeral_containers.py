@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from pumice.cluster.api.admission.pod_spec import container_name_problems
-from pumice.cluster.api.fields import containers_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, required
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, containers_of, rows, section
 
 PATH: Final = "spec.ephemeralContainers"
 _REFUSED: Final = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "resizePolicy", "resources", "startupProbe")

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.refusals import Cause, invalid_value
 from pumice.core.kube.patterns import PatternError, pattern_of
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 _WAYS: Final = ("exactMatch", "regexMatch", "labelMatch")
 
@@ -28,7 +27,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return validate(new, lookup)
 
 
-def _problem(selector: dict[str, Any], place: int) -> Cause | None:
+def _problem(selector: Object, place: int) -> Cause | None:
     path, ways = f"spec.members[{place}].selector", [way for way in _WAYS if selector.get(way) is not None]
     if len(ways) != 1:
         why = (

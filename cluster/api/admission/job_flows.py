@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.refusals import Cause, invalid_value
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 NOT_DAG: Final = "jobflow Flow is not DAG"
 
@@ -29,7 +28,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return validate(new, lookup)
 
 
-def _graph_problems(flows: list[dict[str, Any]]) -> list[Cause]:
+def _graph_problems(flows: list[Object]) -> list[Cause]:
     before: dict[str, list[str]] = {each["name"]: section(each, "dependsOn").get("targets") or [] for each in flows}
     for name, targets in before.items():
         for target in targets:

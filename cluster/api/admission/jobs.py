@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.pod_groups import topology_problems
 from pumice.cluster.api.admission.pod_spec import pod_spec_problems
 from pumice.cluster.api.admission.rules import MOST_PODS, Lookup, run_problems
-from pumice.cluster.api.fields import annotations_of, rows, section
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
 from pumice.cluster.kube.go_flags import parsed_flags
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 
 # --- Life cycle policies of Jobs and tasks
 # Which events and actions there are, and which pairs make sense.
@@ -44,7 +43,7 @@ ACTIONS: Final = (
 """Actions a policy may ask for."""
 
 
-def policy_problems(policies: list[dict[str, Any]], path: str) -> list[Cause]:
+def policy_problems(policies: list[Object], path: str) -> list[Cause]:
     """Return the problems of policies: an event or an exit code each, each only once, and none beside the event `*`."""
     found: list[Cause] = []
     events: set[str] = set()
@@ -66,7 +65,7 @@ def policy_problems(policies: list[dict[str, Any]], path: str) -> list[Cause]:
     return found
 
 
-def _events(policy: dict[str, Any]) -> list[str]:
+def _events(policy: Object) -> list[str]:
     named = list(policy.get("events") or ())
     # both fields may name an event, and the same one counts once (Volcano's `getEventList`)
     if policy.get("event"):
@@ -74,7 +73,7 @@ def _events(policy: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def _event_problems(policy: dict[str, Any], named: list[str], where: str, seen: set[str]) -> list[Cause]:
+def _event_problems(policy: Object, named: list[str], where: str, seen: set[str]) -> list[Cause]:
     found: list[Cause] = []
     for event in named:
         if event not in EVENTS:
@@ -85,7 +84,7 @@ def _event_problems(policy: dict[str, Any], named: list[str], where: str, seen: 
     return found + _action_problems(policy, where)
 
 
-def _action_problems(policy: dict[str, Any], where: str) -> list[Cause]:
+def _action_problems(policy: Object, where: str) -> list[Cause]:
     action = policy.get("action")
     if action in ACTIONS:
         return []
@@ -113,7 +112,7 @@ _SCALABLE: Final = ("minAvailable", "priorityClassName", "tasks")
 
 def default(job: Object, _lookup: Lookup) -> None:
     """Fill in queue, scheduler, retries, task names and minimums, and the plugins that other plugins need."""
-    spec: dict[str, Any] = job.setdefault("spec", {})
+    spec: Object = job.setdefault("spec", {})
     spec["queue"] = spec.get("queue") or "default"
     spec["schedulerName"] = spec.get("schedulerName") or "volcano"
     # 0 counts as absent here: Go's webhook cannot tell them apart
@@ -131,7 +130,7 @@ def default(job: Object, _lookup: Lookup) -> None:
         plugins.setdefault("ssh", [])
 
 
-def _default_task(index: int, task: dict[str, Any]) -> None:
+def _default_task(index: int, task: Object) -> None:
     task["name"] = task.get("name") or f"default{index}"
     task.setdefault("replicas", 0)
     partition = section(task, "partitionPolicy")
@@ -170,7 +169,7 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
     return found + _volume_problems(spec) + _queue_problems(spec["queue"], lookup)
 
 
-def _missing_master(spec: dict[str, Any]) -> str | None:
+def _missing_master(spec: Object) -> str | None:
     """Return the name of the task that plugin mpi takes for its master, when no task has it."""
     plugins = section(spec, "plugins")
     if "mpi" not in plugins:
@@ -202,7 +201,7 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     return found
 
 
-def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
+def _frozen(spec: Object) -> Object:
     kept = {name: value for name, value in spec.items() if name not in _SCALABLE}
     kept["tasks"] = [
         {name: value for name, value in task.items() if name not in ("replicas", "minAvailable")}
@@ -216,7 +215,7 @@ def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _number_problems(spec: dict[str, Any]) -> list[Cause]:
+def _number_problems(spec: Object) -> list[Cause]:
     found: list[Cause] = []
     total = sum(task["replicas"] for task in rows(spec, "tasks"))
     if total > MOST_PODS:
@@ -227,7 +226,7 @@ def _number_problems(spec: dict[str, Any]) -> list[Cause]:
     return found
 
 
-def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) -> list[Cause]:
+def _task_problems(job: str, task: Object, path: str, seen: set[str]) -> list[Cause]:
     name: str = task["name"]
     if name in seen:
         return [duplicate(f"{path}.name", name, "duplicated task name")]
@@ -244,7 +243,7 @@ def _task_problems(job: str, task: dict[str, Any], path: str, seen: set[str]) ->
     return found + pod_spec_problems(section(template, "spec"), f"{path}.template.spec")
 
 
-def _replica_problems(task: dict[str, Any], path: str) -> list[Cause]:
+def _replica_problems(task: Object, path: str) -> list[Cause]:
     found: list[Cause] = []
     replicas, least = task["replicas"], task.get("minAvailable") or 0
     if least > replicas:
@@ -253,8 +252,8 @@ def _replica_problems(task: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _partition_problems(task: dict[str, Any], path: str) -> list[Cause]:
-    policy: dict[str, Any] | None = task.get("partitionPolicy")
+def _partition_problems(task: Object, path: str) -> list[Cause]:
+    policy: Object | None = task.get("partitionPolicy")
     if policy is None:
         return []
     found = topology_problems(policy, f"{path}.networkTopology")
@@ -269,7 +268,7 @@ def _partition_problems(task: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
+def _dependency_problems(tasks: list[Object]) -> list[Cause]:
     """Return the problems of dependsOn: it must name tasks of this Job and contain no cycle."""
     before: dict[str, tuple[str, ...]] = {
         task["name"]: tuple(section(task, "dependsOn").get("name") or ()) for task in tasks
@@ -293,7 +292,7 @@ def _dependency_problems(tasks: list[dict[str, Any]]) -> list[Cause]:
     return found
 
 
-def _volume_problems(spec: dict[str, Any]) -> list[Cause]:
+def _volume_problems(spec: Object) -> list[Cause]:
     found: list[Cause] = []
     paths: set[str] = set()
     for index, volume in enumerate(rows(spec, "volumes")):

@@ -12,11 +12,10 @@ from typing import Any, Final
 from pumice.cluster.api.admission.amounts import amount_problems, exceeds, settle_amounts
 from pumice.cluster.api.admission.pod_spec import default_pod_spec, pod_spec_problems
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import containers_of, rows, section
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, unsupported
 from pumice.cluster.kube.quota_usage import qos_class
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, containers_of, rows, section
 from pumice.core.quantity import Quantity, quantity_of
 from pumice.storage.codec import repack, unpack
 
@@ -28,25 +27,25 @@ from pumice.storage.codec import repack, unpack
 _KEPT: Final = 64
 
 
-def settled(spec: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def settled(spec: Object) -> tuple[Object, str]:
     """Return a spec with its defaults, which must not be changed, and its QoS class with them."""
     return _settled(repack(spec))
 
 
-def own_copy(spec: dict[str, Any]) -> dict[str, Any]:
+def own_copy(spec: Object) -> Object:
     """Return a copy of the spec that may be changed."""
-    copy: dict[str, Any] = unpack(repack(spec))
+    copy: Object = unpack(repack(spec))
     return copy
 
 
-def problems(spec: dict[str, Any]) -> list[Cause]:
+def problems(spec: Object) -> list[Cause]:
     """Return all problems of the spec of a pod."""
     return list(_problems(repack(spec)))
 
 
 @lru_cache(maxsize=_KEPT)
-def _settled(blob: bytes) -> tuple[dict[str, Any], str]:
-    spec: dict[str, Any] = unpack(blob)
+def _settled(blob: bytes) -> tuple[Object, str]:
+    spec: Object = unpack(blob)
     default_pod_spec(spec)
     return spec, qos_class(spec)
 
@@ -62,7 +61,7 @@ _TYPES: Final = ("Container", "PersistentVolumeClaim", "Pod")
 _PARTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 _DEFAULTS: Final = ("default", "defaultRequest")
 
-Amounts = dict[str, Any]
+Amounts = Object
 
 
 # --- LimitRanges themselves
@@ -110,7 +109,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return validate(new, lookup)
 
 
-def _disorder(item: dict[str, Any], path: str) -> list[Cause]:
+def _disorder(item: Object, path: str) -> list[Cause]:
     found: list[Cause] = []
     for low, high in (("min", "max"), ("min", "default"), ("default", "max"), ("defaultRequest", "max")):
         below, above = section(item, low), section(item, high)
@@ -178,7 +177,7 @@ def claim_problem(claim: Object, lookup: Lookup) -> str | None:
     return _together(found)
 
 
-def _items(obj: Object, lookup: Lookup) -> list[dict[str, Any]]:
+def _items(obj: Object, lookup: Lookup) -> list[Object]:
     found = lookup.all(KIND, obj["metadata"]["namespace"])
     if not found:
         return []
@@ -195,7 +194,7 @@ def _container_defaults(limit_range: Object) -> tuple[Amounts, Amounts]:
     return limits, requests
 
 
-def _fill_container(container: dict[str, Any], limits: Amounts, requests: Amounts, called: str) -> list[str]:
+def _fill_container(container: Object, limits: Amounts, requests: Amounts, called: str) -> list[str]:
     notes: list[str] = []
     for part, what, amounts in (("requests", "request", requests), ("limits", "limit", limits)):
         given = section(section(container, "resources"), part)
@@ -206,7 +205,7 @@ def _fill_container(container: dict[str, Any], limits: Amounts, requests: Amount
     return notes
 
 
-def _outside(item: dict[str, Any], requests: Amounts, limits: Amounts) -> list[str]:
+def _outside(item: Object, requests: Amounts, limits: Amounts) -> list[str]:
     found = _too_little(item, requests, limits)
     for name, most in section(item, "max").items():
         problem = _above(item, name, most, limits, "limit")
@@ -221,7 +220,7 @@ def _outside(item: dict[str, Any], requests: Amounts, limits: Amounts) -> list[s
     return found
 
 
-def _too_little(item: dict[str, Any], requests: Amounts, limits: Amounts) -> list[str]:
+def _too_little(item: Object, requests: Amounts, limits: Amounts) -> list[str]:
     found: list[str] = []
     for name, least in section(item, "min").items():
         head = f"minimum {name} usage per {item['type']} is {least}"
@@ -235,7 +234,7 @@ def _too_little(item: dict[str, Any], requests: Amounts, limits: Amounts) -> lis
     return found
 
 
-def _above(item: dict[str, Any], name: str, most: Any, amounts: Amounts, what: str) -> str | None:
+def _above(item: Object, name: str, most: Any, amounts: Amounts, what: str) -> str | None:
     head = f"maximum {name} usage per {item['type']} is {most}"
     if name not in amounts:
         # two spaces, as in LimitRanger's message
@@ -253,7 +252,7 @@ def _ratio_problem(head: str, name: str, ratio: object, requests: Amounts, limit
     return f"{head}, but provided ratio is {given:f}" if given * 1000 > most else None
 
 
-def _total(spec: dict[str, Any], part: str) -> Amounts:
+def _total(spec: Object, part: str) -> Amounts:
     """Return the requests of a pod: the sum of its containers and sidecars, or its largest init container."""
     running, starting = rows(spec, "containers"), rows(spec, "initContainers")
     sidecars = [each for each in starting if each.get("restartPolicy") == "Always"]

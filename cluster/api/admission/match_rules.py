@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.cluster.api.fields import is_list, is_mapping, section
 from pumice.cluster.api.names import label_value_problem, qualified_name_problem
 from pumice.cluster.api.refusals import (
     Cause,
@@ -22,7 +21,7 @@ from pumice.cluster.api.refusals import (
 from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.checking import Scope, compile_problem
 from pumice.core.kube.cel.types import BOOL, CelType
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES: Final = enum_of("admissionregistration.v1.Rule", "scope")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.admission.rules import Lookup
@@ -29,7 +29,7 @@ def default(namespace: Object, _lookup: Lookup) -> None:
     labels: dict[str, str] = dict(meta.get("labels") or {})
     labels[LABEL] = meta["name"]
     meta["labels"] = labels
-    spec: dict[str, Any] = namespace.setdefault("spec", {})
+    spec: Object = namespace.setdefault("spec", {})
     spec.setdefault("finalizers", ["kubernetes"])
 
 
@@ -85,7 +85,7 @@ def ending(tables: ObjectTables, kind: Kind, namespace: str, name: str) -> Refus
         return None
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     refused = refusals.forbidden(kind, name, why)
-    cause: dict[str, Any] = {
+    cause: Object = {
         "reason": "NamespaceTerminating",
         "message": f"namespace {namespace} is being terminated",
         "field": "metadata.namespace",

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.cluster.api.admission.amounts import amount_problems, settle_amounts
 from pumice.cluster.api.admission.pod_spec import EFFECTS
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.names import label_value_problem, qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, unsupported
-from pumice.core.objects.metadata import Object, text_map
+from pumice.core.objects.metadata import Object, rows, section, text_map
 from pumice.core.objects.node_devices import ANNOTATION, read_devices
 
 
 def default(node: Object, _lookup: Lookup) -> None:
     """Write amounts as texts; all of the capacity is allocatable by default."""
-    status: dict[str, Any] = node.setdefault("status", {})
+    status: Object = node.setdefault("status", {})
     for part in ("capacity", "allocatable"):
         if status.get(part):
             settle_amounts(status[part])
@@ -36,7 +33,7 @@ def validate(node: Object, _lookup: Lookup) -> list[Cause]:
     return found if problem is None else [*found, problem]
 
 
-def _taint_problems(taints: list[dict[str, Any]]) -> list[Cause]:
+def _taint_problems(taints: list[Object]) -> list[Cause]:
     """Return the problems of taints: a key is a label's, and stands once with an effect."""
     found: list[Cause] = []
     seen: set[tuple[str, str]] = set()

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pumice.cluster.api.admission.amounts import amount_problems, settle_amounts
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import annotations_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 from pumice.core.objects.pod import QUEUE_NAME
 
 
 def default(pod_group: Object, lookup: Lookup) -> None:
     """Fill in the queue (`default`, or the one that its namespace names) and the phase Pending."""
-    spec: dict[str, Any] = pod_group.setdefault("spec", {})
+    spec: Object = pod_group.setdefault("spec", {})
     if not spec.get("queue"):
         spec["queue"] = "default"
     if spec["queue"] == "default":
@@ -23,7 +20,7 @@ def default(pod_group: Object, lookup: Lookup) -> None:
         spec["queue"] = annotations_of(namespace).get(QUEUE_NAME, "default")
     if spec.get("minResources"):
         settle_amounts(spec["minResources"])
-    status: dict[str, Any] = pod_group.setdefault("status", {})
+    status: Object = pod_group.setdefault("status", {})
     if not status.get("phase"):
         status["phase"] = "Pending"
 
@@ -41,7 +38,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return numbers(spec) + ([] if same else _queue(spec, lookup))
 
 
-def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
+def _queue(spec: Object, lookup: Lookup) -> list[Cause]:
     name: str = spec.get("queue") or "default"
     queue = lookup.get("Queue", "", name)
     if queue is None:
@@ -53,7 +50,7 @@ def _queue(spec: dict[str, Any], lookup: Lookup) -> list[Cause]:
     return []
 
 
-def numbers(spec: dict[str, Any]) -> list[Cause]:
+def numbers(spec: Object) -> list[Cause]:
     """Return the numbers below zero."""
     found: list[Cause] = []
     for task, count in section(spec, "minTaskMember").items():
@@ -67,7 +64,7 @@ def numbers(spec: dict[str, Any]) -> list[Cause]:
     return found
 
 
-def topology_problems(holder: dict[str, Any], path: str) -> list[Cause]:
+def topology_problems(holder: Object, path: str) -> list[Cause]:
     """Return a problem when both `highestTierAllowed` and `highestTierName` are set."""
     topology = section(holder, "networkTopology")
     if topology.get("highestTierAllowed") is not None and topology.get("highestTierName"):

@@ -6,7 +6,7 @@ The rules of Kubernetes' validation that matter to scheduling; an image is not a
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.amounts import (
     MOST_RESOURCES,
@@ -15,11 +15,11 @@ from pumice.cluster.api.admission.amounts import (
     quantity_total_too_large,
     settle_amounts,
 )
-from pumice.cluster.api.fields import Mapping, containers_of, rows, section
 from pumice.cluster.api.metadata import label_problems
 from pumice.cluster.api.names import label_problem, qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, too_many, unsupported
 from pumice.cluster.api.schema.table import enum_of
+from pumice.core.objects.metadata import Object, containers_of, rows, section
 
 # sorted in the schema; Kubernetes prints both in this order
 RESTARTS: Final = ("Always", "OnFailure", "Never")
@@ -33,7 +33,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def default_pod_spec(spec: dict[str, Any]) -> None:
+def default_pod_spec(spec: Object) -> None:
     """Fill in what scheduling reads: policies, names, and requests from limits."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("schedulerName", "default-scheduler")
@@ -47,13 +47,13 @@ def default_pod_spec(spec: dict[str, Any]) -> None:
         settle_amounts(overhead)
 
 
-def default_protocols(container: Mapping) -> None:
+def default_protocols(container: Object) -> None:
     """Set the protocol of ports without one to TCP."""
     for port in rows(container, "ports"):
         port.setdefault("protocol", "TCP")
 
 
-def default_requests(resources: dict[str, Any]) -> None:
+def default_requests(resources: Object) -> None:
     """Set missing requests to the limits."""
     limits, requests = resources.get("limits"), resources.get("requests")
     if requests:
@@ -65,7 +65,7 @@ def default_requests(resources: dict[str, Any]) -> None:
             resources["requests"] = {**(requests or {}), **missing}
 
 
-def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+def pod_spec_problems(spec: Object, path: str) -> list[Cause]:
     """Return all problems of a spec; `path` is its place, such as `spec`."""
     found: list[Cause] = []
     if not spec.get("containers"):
@@ -88,7 +88,7 @@ def pod_spec_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     return found if _PLACING.isdisjoint(spec) else found + _placing_problems(spec, path)
 
 
-def _placing_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+def _placing_problems(spec: Object, path: str) -> list[Cause]:
     """Return the problems of the fields that say where the pod may run."""
     found: list[Cause] = []
     if selector := spec.get("nodeSelector"):
@@ -102,7 +102,7 @@ def _placing_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     return found + _gate_problems(rows(spec, "schedulingGates"), f"{path}.schedulingGates")
 
 
-def _gate_problems(gates: list[dict[str, Any]], path: str) -> list[Cause]:
+def _gate_problems(gates: list[Object], path: str) -> list[Cause]:
     found: list[Cause] = []
     seen: set[str] = set()
     for index, gate in enumerate(gates):
@@ -115,7 +115,7 @@ def _gate_problems(gates: list[dict[str, Any]], path: str) -> list[Cause]:
     return found
 
 
-def container_name_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
+def container_name_problems(container: Object, path: str, names: set[str]) -> list[Cause]:
     """Return the problems of a container's name, which must be unique; the name is added to `names`."""
     name: str = container.get("name") or ""
     if not name:
@@ -128,7 +128,7 @@ def container_name_problems(container: dict[str, Any], path: str, names: set[str
     return found
 
 
-def _container_problems(container: dict[str, Any], path: str, names: set[str]) -> list[Cause]:
+def _container_problems(container: Object, path: str, names: set[str]) -> list[Cause]:
     found = container_name_problems(container, path, names)
     if resources := container.get("resources"):
         found += _resource_problems(resources, f"{path}.resources")
@@ -137,7 +137,7 @@ def _container_problems(container: dict[str, Any], path: str, names: set[str]) -
     return found
 
 
-def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
+def _resource_problems(resources: Object, path: str) -> list[Cause]:
     requests, limits = section(resources, "requests"), section(resources, "limits")
     found = amount_problems(requests, f"{path}.requests")
     if not limits:
@@ -151,7 +151,7 @@ def _resource_problems(resources: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
+def _sum_problems(spec: Object, path: str) -> list[Cause]:
     containers = rows(spec, "containers")
     # a single container has been judged alone
     if len(containers) + len(rows(spec, "initContainers")) < 2:
@@ -169,13 +169,13 @@ def _sum_problems(spec: dict[str, Any], path: str) -> list[Cause]:
     ]
 
 
-def _names(container: dict[str, Any]) -> set[str]:
+def _names(container: Object) -> set[str]:
     """Return the names of the resources that a container requests."""
     resources = section(container, "resources")
     return section(resources, "requests").keys() | section(resources, "limits").keys()
 
 
-def _port_problems(port: dict[str, Any], path: str) -> list[Cause]:
+def _port_problems(port: Object, path: str) -> list[Cause]:
     found: list[Cause] = []
     # hostPort 0 is an absent one: Go cannot tell them apart
     for field, least in (("containerPort", 1), ("hostPort", 0)):
@@ -185,7 +185,7 @@ def _port_problems(port: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _toleration_problems(toleration: dict[str, Any], path: str) -> list[Cause]:
+def _toleration_problems(toleration: Object, path: str) -> list[Cause]:
     found: list[Cause] = []
     operator = toleration.get("operator") or "Equal"
     if operator not in _TOLERATION_OPERATORS:
@@ -200,7 +200,7 @@ def _toleration_problems(toleration: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _affinity_problems(affinity: dict[str, Any], path: str) -> list[Cause]:
+def _affinity_problems(affinity: Object, path: str) -> list[Cause]:
     node = section(affinity, "nodeAffinity")
     must = section(node, _REQUIRED)
     found: list[Cause] = []
@@ -215,12 +215,12 @@ def _affinity_problems(affinity: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _weight_problems(choice: dict[str, Any], path: str) -> list[Cause]:
+def _weight_problems(choice: Object, path: str) -> list[Cause]:
     weight = choice["weight"]
     return [] if 1 <= weight <= 100 else [invalid_value(f"{path}.weight", weight, "must be in the range 1-100")]
 
 
-def _node_term_problems(term: dict[str, Any], path: str) -> list[Cause]:
+def _node_term_problems(term: Object, path: str) -> list[Cause]:
     found: list[Cause] = []
     for group in ("matchExpressions", "matchFields"):
         for index, requirement in enumerate(rows(term, group)):
@@ -235,7 +235,7 @@ def _node_term_problems(term: dict[str, Any], path: str) -> list[Cause]:
     return found
 
 
-def _spread_problems(spread: dict[str, Any], path: str) -> list[Cause]:
+def _spread_problems(spread: Object, path: str) -> list[Cause]:
     found: list[Cause] = []
     if spread["maxSkew"] <= 0:
         found.append(invalid_value(f"{path}.maxSkew", spread["maxSkew"], "must be greater than zero"))

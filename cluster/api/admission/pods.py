@@ -6,15 +6,14 @@ plugin).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.limit_ranges import fill_in, own_copy, pod_problem, problems, settled
 from pumice.cluster.api.admission.pod_spec import pod_spec_problems
 from pumice.cluster.api.admission.rules import DURATIONS, EXIT_CODE, Lookup, run_problems
-from pumice.cluster.api.fields import annotations_of, labels_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
 from pumice.cluster.kube.quota_usage import qos_class
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, labels_of, rows, section
 from pumice.core.texts import whole_number
 from pumice.storage.codec import repack, unpack
 
@@ -40,8 +39,8 @@ def settle_label_keys(pod: Object) -> None:
             _extend(section(choice, "podAffinityTerm"), labels)
 
 
-def _extend(term: dict[str, Any], labels: dict[str, str]) -> None:
-    selector: dict[str, Any] | None = term.get("labelSelector")
+def _extend(term: Object, labels: dict[str, str]) -> None:
+    selector: Object | None = term.get("labelSelector")
     if selector is None:
         return
     found = list(rows(selector, "matchExpressions"))
@@ -75,7 +74,7 @@ def default(pod: Object, lookup: Lookup) -> None:
     """Fill in the priority of the class, policies, requests from limits, and affinity terms with the pod's own
     labels.
     """
-    spec: dict[str, Any] = pod.get("spec", {})
+    spec: Object = pod.get("spec", {})
     _settle_priority(spec, lookup)
     pod["spec"], service = settled(spec)
     filled_in = fill_in(pod, lookup)
@@ -97,7 +96,7 @@ def fill_loaded(pod: Object, lookup: Lookup) -> None:
         status["conditions"] = [{"type": "Ready", "status": "True"}]
 
 
-def _settle_priority(spec: dict[str, Any], lookup: Lookup) -> None:
+def _settle_priority(spec: Object, lookup: Lookup) -> None:
     found = _priority_class(spec, lookup)
     if found is not None:
         spec["priority"], spec["preemptionPolicy"] = found
@@ -106,7 +105,7 @@ def _settle_priority(spec: dict[str, Any], lookup: Lookup) -> None:
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def _priority_class(spec: dict[str, Any], lookup: Lookup) -> tuple[int, str] | None:
+def _priority_class(spec: Object, lookup: Lookup) -> tuple[int, str] | None:
     name: str = spec.get("priorityClassName") or ""
     # these exist in every cluster, here without an object
     if name in SYSTEM_CLASSES:
@@ -190,7 +189,7 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     return problems(after)
 
 
-def _frozen(spec: dict[str, Any]) -> dict[str, Any]:
+def _frozen(spec: Object) -> Object:
     kept = {name: value for name, value in spec.items() if name not in _MUTABLE}
     for group in ("containers", "initContainers"):
         kept[group] = [{k: v for k, v in each.items() if k != "image"} for each in rows(spec, group)]

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from pumice.cluster.api.admission.amounts import amount_problems, exceeds
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import annotations_of, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing, unsupported
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, section
 from pumice.core.objects.queue import AMOUNTS, amount_of
 from pumice.core.quantity import Quantity, quantity_of
 
@@ -217,7 +216,7 @@ def _own_problems(queue: Object, lookup: Lookup) -> list[Cause]:
     return _amounts(section(queue, "spec")) + _hierarchy(queue, lookup)
 
 
-def _amounts(spec: dict[str, Any]) -> list[Cause]:
+def _amounts(spec: Object) -> list[Cause]:
     """Return problems unless guarantee <= deserved <= capability, wherever both sides are named."""
     amounts = {part: amount_of(spec, part) for part in AMOUNTS}
     paths = {part: f"spec.{part}.{inner}" if inner else f"spec.{part}" for part, inner in AMOUNTS.items()}

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.pod_spec import default_requests, pod_spec_problems
-from pumice.cluster.api.fields import annotations_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
 from pumice.cluster.kube.quota_usage import qos_class
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 
 RESIZABLE: Final = ("cpu", "memory")
 _GROUPS: Final = ("containers", "initContainers")
@@ -101,7 +100,7 @@ def _of_container(was: Object, its: Object, path: str, *, first: bool) -> list[C
     return found
 
 
-def _spelled(container: Object, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def _spelled(container: Object, without: tuple[str, ...] = ()) -> Object:
     """Return the container without resources, and its resources without some; an empty list counts as absent."""
     resources = section(container, "resources")
     lists = {

@@ -7,10 +7,9 @@ from typing import Final
 
 from pumice.cluster.api.admission.match_rules import mappings, selector_problems, texts
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.names import path_segment_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _IN_GROUP: Final = ("Group", "User")

@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
-from typing import Any
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 
 def default(secret: Object, _lookup: Lookup) -> None:
     """Move `stringData`, which is write-only, into `data`."""
     secret["type"] = secret.get("type") or "Opaque"
-    texts: dict[str, Any] = secret.pop("stringData", None) or {}
+    texts: Object = secret.pop("stringData", None) or {}
     if texts:
         written = {name: b64encode(str(text).encode()).decode() for name, text in texts.items()}
         secret["data"] = {**section(secret, "data"), **written}

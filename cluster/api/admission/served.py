@@ -18,13 +18,12 @@ DefaultTolerationSeconds, ServiceAccount, DefaultStorageClass, the defaults of `
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.batch_jobs import selection_problems
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import annotations_of, rows, section
 from pumice.cluster.api.refusals import Cause, forbidden_field
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 OWN_PROVISIONER: Final = "pumice.dev/volumes"
@@ -62,7 +61,7 @@ def _pod(pod: Object, _lookup: Lookup) -> None:
     """Add a service account, fields that only clients read, and five minutes on a node that is not ready or cannot be
     reached.
     """
-    spec: dict[str, Any] = pod.setdefault("spec", {})
+    spec: Object = pod.setdefault("spec", {})
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     # Both names: clients of old versions read the deprecated one.
     spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -77,7 +76,7 @@ def _pod(pod: Object, _lookup: Lookup) -> None:
         spec["tolerations"] = [*tolerations, *added]
 
 
-def _say_defaults(spec: dict[str, Any]) -> None:
+def _say_defaults(spec: Object) -> None:
     """Write the defaults that clients read. Source: `SetDefaults_PodSpec` and its callees."""
     for name, value in _OF_PODS:
         spec.setdefault(name, value)
@@ -107,13 +106,13 @@ def _pull_policy(image: str) -> str:
     return "IfNotPresent" if tagged else "Always"
 
 
-def _covers(toleration: dict[str, Any], key: str) -> bool:
+def _covers(toleration: Object, key: str) -> bool:
     return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
 
 
 def _claim(claim: Object, lookup: Lookup) -> None:
     """Set the default class of a claim that names no class; the newest, if there are several."""
-    spec: dict[str, Any] = claim.setdefault("spec", {})
+    spec: Object = claim.setdefault("spec", {})
     if spec.get("storageClassName") is not None or _OLD_CLASS in annotations_of(claim):
         return
     classes = [each for each in lookup.all("StorageClass") if _is_default(each)]

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from hashlib import blake2b
 from ipaddress import IPv4Network, ip_address
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import Mapping, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 # --- Addresses and node ports (source: Kubernetes' `service/ipallocator`)
 # The address follows from the Service's name, so that it does not hang on the order in which Services are made; the
@@ -110,7 +109,7 @@ def _defaults(service: Object) -> None:
     service["spec"] = spec
 
 
-def _port(port: Mapping, *, external: bool) -> Mapping:
+def _port(port: Object, *, external: bool) -> Object:
     port = {**port, "protocol": port.get("protocol") or "TCP"}
     if not external and port.get("targetPort") in (None, "", 0):
         port["targetPort"] = port.get("port")
@@ -149,7 +148,7 @@ def validate(service: Object, lookup: Lookup) -> list[Cause]:
     return found + _problems(service["spec"]) + _taken(service, lookup)
 
 
-def _problems(spec: dict[str, Any]) -> list[Cause]:
+def _problems(spec: Object) -> list[Cause]:
     kind, headless = spec["type"], spec.get("clusterIP") == "None"
     if kind not in TYPES:
         return [unsupported("spec.type", kind, TYPES)]
@@ -166,7 +165,7 @@ def _problems(spec: dict[str, Any]) -> list[Cause]:
     return found + _port_problems(rows(spec, "ports"))
 
 
-def _port_problems(ports: list[Mapping]) -> list[Cause]:
+def _port_problems(ports: list[Object]) -> list[Cause]:
     found: list[Cause] = []
     names: set[str] = set()
     numbers: set[tuple[str, int]] = set()
@@ -240,7 +239,7 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     return _problems(spec) + _taken(new, lookup)
 
 
-def _keep_node_ports(before: Mapping, spec: Mapping) -> None:
+def _keep_node_ports(before: Object, spec: Object) -> None:
     """Keep the node port of a port that a change does not name; release unused ones."""
     if spec["type"] not in _WITH_NODE_PORTS:
         given = {port.get("nodePort") for port in rows(before, "ports")}

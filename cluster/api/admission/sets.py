@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.admission.templates import (
@@ -12,12 +12,11 @@ from pumice.cluster.api.admission.templates import (
     settle_template,
     template_problems,
 )
-from pumice.cluster.api.fields import labels_of, rows, section
 from pumice.cluster.api.names import label_problem
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
 from pumice.cluster.api.selectors import matches, selector_of
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, labels_of, rows, section
 
 _ALWAYS: Final = ("Always",)
 # sorted in the schema; Kubernetes names them in this order
@@ -35,8 +34,8 @@ _CHANGING: Final = (
 )
 
 
-def _defaulted(workload: Object) -> dict[str, Any]:
-    spec: dict[str, Any] = workload.setdefault("spec", {})
+def _defaulted(workload: Object) -> Object:
+    spec: Object = workload.setdefault("spec", {})
     settle_template(section(spec, "template"))
     return spec
 
@@ -47,7 +46,7 @@ def default_stateful_set(owner: Object, _lookup: Lookup) -> None:
     spec["replicas"] = 1 if spec.get("replicas") is None else spec["replicas"]
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
     spec.setdefault("revisionHistoryLimit", 10)
-    strategy: dict[str, Any] = spec.setdefault("updateStrategy", {})
+    strategy: Object = spec.setdefault("updateStrategy", {})
     strategy["type"] = strategy.get("type") or "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0, **section(strategy, "rollingUpdate")}
@@ -98,7 +97,7 @@ def default_daemon_set(owner: Object, _lookup: Lookup) -> None:
     """Fill in the defaults: pods are replaced one by one."""
     spec = _defaulted(owner)
     spec.setdefault("revisionHistoryLimit", 10)
-    strategy: dict[str, Any] = spec.setdefault("updateStrategy", {})
+    strategy: Object = spec.setdefault("updateStrategy", {})
     strategy["type"] = strategy.get("type") or "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
         strategy["rollingUpdate"] = {"maxUnavailable": 1, "maxSurge": 0, **section(strategy, "rollingUpdate")}
@@ -153,10 +152,10 @@ def update_replication_controller(_old: Object, new: Object, lookup: Lookup) -> 
     return validate_replication_controller(new, lookup)
 
 
-def _strategy_problems(spec: dict[str, Any]) -> list[Cause]:
+def _strategy_problems(spec: Object) -> list[Cause]:
     kind = spec["updateStrategy"]["type"]
     return [] if kind in _STRATEGIES else [unsupported("spec.updateStrategy.type", kind, _STRATEGIES)]
 
 
-def _template_problems(spec: dict[str, Any]) -> list[Cause]:
+def _template_problems(spec: Object) -> list[Cause]:
     return template_problems(section(spec, "template"), "spec.template", _ALWAYS)

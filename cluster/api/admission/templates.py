@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.api.admission.amounts import settle_amounts
 from pumice.cluster.api.admission.pod_spec import RESTARTS, default_protocols, pod_spec_problems
 from pumice.cluster.api.admission.rules import MOST_PODS, run_problems
-from pumice.cluster.api.fields import annotations_of, containers_of, labels_of, section
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
 from pumice.cluster.api.selectors import matches, selector_of
 from pumice.core.kube.selectors import SelectorError, label_selector
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, annotations_of, containers_of, labels_of, section
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
@@ -35,7 +34,7 @@ def settle_rolled_template(template: Object) -> None:
         container.setdefault("resources", {})
 
 
-def number_problems(holder: dict[str, Any], names: Sequence[str], path: str) -> list[Cause]:
+def number_problems(holder: Object, names: Sequence[str], path: str) -> list[Cause]:
     """Return the problems of numbers that are below zero, or above the largest number of pods."""
     found: list[Cause] = []
     for name in names:
@@ -60,7 +59,7 @@ def template_problems(template: Object, path: str, restarts: Sequence[str]) -> l
     return found
 
 
-def selector_problems(spec: dict[str, Any], kind: str) -> list[Cause]:
+def selector_problems(spec: Object, kind: str) -> list[Cause]:
     """Return the problems of a selector, which must be valid and select its own template. Kubernetes names `kind` when
     the selector is empty.
     """

@@ -20,13 +20,12 @@ from pumice.cluster.api.admission.match_rules import (
     texts,
 )
 from pumice.cluster.api.admission.rules import Lookup
-from pumice.cluster.api.fields import is_mapping, section
 from pumice.cluster.api.names import old_label_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.network import NetworkError, any_url
 from pumice.core.kube.cel.scopes import of_request
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping, section
 
 _FAILURE_POLICIES: Final = enum_of("admissionregistration.v1.MutatingWebhook", "failurePolicy")
 _REINVOCATION: Final = enum_of("admissionregistration.v1.MutatingWebhook", "reinvocationPolicy")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
 
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.admission.templates import (
@@ -13,14 +12,13 @@ from pumice.cluster.api.admission.templates import (
     settle_rolled_template,
     template_problems,
 )
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.refusals import Cause, forbidden_field
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 
 def default(workload: Object, _lookup: Lookup) -> None:
     """Set one replica by default."""
-    spec: dict[str, Any] = workload.setdefault("spec", {})
+    spec: Object = workload.setdefault("spec", {})
     spec.setdefault("replicas", 1)
     settle_rolled_template(section(spec, "template"))
 
@@ -66,7 +64,7 @@ def _own_spec(old: Object, new: Object) -> None:
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return the problems of a changed Deployment or ReplicaSet; the selector is fixed."""
     _own_spec(old, new)
-    spec: dict[str, Any] = new["spec"]
+    spec: Object = new["spec"]
     spec.setdefault("replicas", 1)
     if spec.get("selector") != section(old, "spec").get("selector"):
         return [forbidden_field("spec.selector", "field is immutable")]

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field
 from pumice.cluster.api.apply.walks import elements, is_leaf
-from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
 from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import COMPOUND, Object, is_list, is_mapping
 from pumice.core.quantity import quantity_of
 
 # --- Equality
@@ -60,7 +60,7 @@ def _differences(old: object, new: object, shape: Shape) -> FieldDifference:
     return _of_lists(old if is_list(old) else [], new if is_list(new) else [], shape)
 
 
-def _of_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldDifference:
+def _of_maps(old: Object, new: Object, shape: Shape) -> FieldDifference:
     added, modified = {f"f:{name}" for name in new if name not in old}, set[str]()
     removed = {f"f:{name}" for name in old if name not in new}
     below: dict[str, FieldDifference] = {}

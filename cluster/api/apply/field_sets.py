@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.schema.shapes import Shape
+from pumice.core.objects.metadata import Object, is_mapping
 
 # --- Paths of fields
 # A path is a tuple of steps: `f:name` a field, `k:{"name":"x"}` the element of a list with those keys, `v:"x"` an
@@ -36,7 +36,7 @@ def steps_of(items: list[Any], shape: Shape) -> list[str | None]:
     """
     if shape.list_type == "set":
         return [None if each is None or isinstance(each, dict | list) else f"v:{_text(each)}" for each in items]
-    inner, defaults = shape.item(), dict[str, Any]()
+    inner, defaults = shape.item(), Object()
     # sorted: a step has one spelling, whatever the order of the definition's keys
     for name in sorted(shape.keys):
         described = inner.named(name)
@@ -44,8 +44,8 @@ def steps_of(items: list[Any], shape: Shape) -> list[str | None]:
     return [_step_by_keys(each, defaults) if is_mapping(each) else None for each in items]
 
 
-def _step_by_keys(item: dict[str, Any], defaults: dict[str, Any]) -> str | None:
-    keys: dict[str, Any] = {}
+def _step_by_keys(item: Object, defaults: Object) -> str | None:
+    keys: Object = {}
     for name, default in defaults.items():
         key = item.get(name)
         # a key may have a default: a port without a protocol is the one with TCP
@@ -161,9 +161,9 @@ def field_set(paths: Iterable[Path]) -> FieldSet:
     return FieldSet(members, {step: field_set(below) for step, below in inside.items()})
 
 
-def to_fields(paths: FieldSet) -> dict[str, Any]:
+def to_fields(paths: FieldSet) -> Object:
     """Return the FieldsV1 tree of a set, in which `.` says that the node itself belongs to it."""
-    inside, tree = paths.inside, dict[str, Any]()
+    inside, tree = paths.inside, Object()
     for step in sorted(paths.members | inside.keys()):
         below = to_fields(inside[step]) if step in inside else {}
         tree[step] = {_SELF: {}, **below} if below and step in paths.members else below

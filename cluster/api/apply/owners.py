@@ -12,9 +12,8 @@ import msgspec
 from pumice.cluster.api.apply.comparing import compare
 from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field, field_set, from_fields, to_fields
 from pumice.cluster.api.apply.walks import fields_of
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape
-from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, parse_time, section
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

@@ -27,12 +27,11 @@ from pumice.cluster.api.apply.owners import (
     write_managers,
 )
 from pumice.cluster.api.apply.walks import Known, fields_of, is_leaf, with_named, without, without_nulls
-from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
 from pumice.cluster.api.schema.wrong_fields import mistyped
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import COMPOUND, Object, is_list, is_mapping, section
 
 # --- Errors
 
@@ -56,7 +55,7 @@ def merge(live: Any, config: Any, shape: Shape, path: str = "") -> Any:
     return _merged_list(live if is_list(live) else [], config, shape, path)
 
 
-def _merged_map(live: dict[str, Any], config: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
+def _merged_map(live: Object, config: Object, shape: Shape, path: str) -> Object:
     merged = dict(live)
     for name, each in config.items():
         before = live.get(name)
@@ -72,7 +71,7 @@ def _merged_list(live: list[Any], config: list[Any], shape: Shape, path: str) ->
     # what stands in the live object may be unsound: only the applied list is refused for it
     steps = [step or "" for step in steps_of(live, shape)]
     item = shape.item()
-    before: dict[str, Any] = {}
+    before: Object = {}
     for step, each in zip(steps, live, strict=True):
         before[step] = None if step in before else each  # what stands there twice is merged with nothing
     result: list[Any] = []
@@ -116,8 +115,8 @@ def _is_passed(step: str, applied: str, upcoming: list[str], done: set[str]) -> 
     return step != applied and (step in done or (bool(upcoming) and step != upcoming[0]))
 
 
-def _indexed(items: list[Any], shape: Shape, path: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _indexed(items: list[Any], shape: Shape, path: str) -> Object:
+    found: Object = {}
     for at, (step, each) in enumerate(zip(steps_of(items, shape), items, strict=True)):
         if step is None:
             keys = ", ".join(shape.keys)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field, steps_of
-from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
+from pumice.core.objects.metadata import COMPOUND, Object, is_list, is_mapping
 
 
 def is_leaf(value: object, shape: Shape) -> bool:
@@ -41,7 +41,7 @@ def fields_of(value: Any, shape: Shape, known: Known | None = None) -> FieldSet:
     return found
 
 
-def _fields_of_map(value: dict[str, Any], shape: Shape, known: Known) -> FieldSet:
+def _fields_of_map(value: Object, shape: Shape, known: Known) -> FieldSet:
     members = {f"f:{name}" for name in value}
     inside: dict[str, FieldSet] = {}
     for name, each in value.items():

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pumice.cluster.api.fields import rows, section
 from pumice.cluster.api.kinds import VOLCANOS, Kind
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, rows, section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +16,7 @@ _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES: Final[Mapping[str | None, int]] = {"alpha": 0, "beta": 1, None: 2}
 
 
-def kind_row(spec: dict[str, Any]) -> Kind:
+def kind_row(spec: Object) -> Kind:
     """Return the row of a definition's spec, which admission has accepted.
 
     Objects are stored under the storage version (the best served one when it is not served itself).
@@ -54,19 +53,19 @@ def key_of(definition: Object) -> str:
     return VOLCANOS.get(definition["metadata"]["name"]) or f"{spec['names']['kind']}.{spec['group']}"
 
 
-def served_versions(spec: dict[str, Any]) -> list[str]:
+def served_versions(spec: Object) -> list[str]:
     """Return names of the served versions, the best first: v2, v1, v1beta1, v1alpha1, then others by name."""
     names = [each["name"] for each in rows(spec, "versions") if each.get("served")]
     return sorted(sorted(names), key=_rank, reverse=True)
 
 
-def selectable_fields(spec: dict[str, Any]) -> tuple[str, ...]:
+def selectable_fields(spec: Object) -> tuple[str, ...]:
     """Return paths of the fields by which objects can be selected, in any version."""
     listed = (each for version in rows(spec, "versions") for each in rows(version, "selectableFields"))
     return tuple(dict.fromkeys(str(each.get("jsonPath") or "").lstrip(".") for each in listed))
 
 
-def names_of(spec: dict[str, Any]) -> tuple[set[str], set[str]]:
+def names_of(spec: Object) -> tuple[set[str], set[str]]:
     """Return the names of a spec that must be free in its group: of the resource, and of the kinds."""
     names = section(spec, "names")
     resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from pumice.cluster.api.definitions.structure import EMBEDDED, PRESERVE
 from pumice.cluster.api.definitions.work import TooDearError, Work, size_of
-from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping, section
+from pumice.core.objects.metadata import COMPOUND, Object, is_list, is_mapping, section
 from pumice.storage.codec import repack, unpack
 
-_ANYTHING: Final[dict[str, Any]] = {"nullable": True, PRESERVE: True}
+_ANYTHING: Final[Object] = {"nullable": True, PRESERVE: True}
 _ALWAYS: Final = frozenset(("apiVersion", "kind", "metadata"))
 
 
@@ -18,14 +18,14 @@ def _copy(value: object) -> Any:
     return unpack(repack(value))
 
 
-def prune(obj: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+def prune(obj: Object, schema: Object) -> list[str]:
     """Drop fields that the schema does not know from a whole object, and return their paths (`spec.foo`)."""
     dropped: list[str] = []
     _prune(obj, schema, "", dropped, whole=True)
     return dropped
 
 
-def settle(obj: object, schema: dict[str, Any], work: Work) -> None:
+def settle(obj: object, schema: Object, work: Work) -> None:
     """Fill defaults in; a null that the schema does not allow is an absent field. Raises TooDearError."""
     if is_mapping(obj):
         mapping, properties = obj, section(schema, "properties")
@@ -49,7 +49,7 @@ def settle(obj: object, schema: dict[str, Any], work: Work) -> None:
                 settle(value, items, work)
 
 
-def has_defaults(schema: dict[str, Any]) -> bool:
+def has_defaults(schema: Object) -> bool:
     """Return whether a schema contains a default."""
     waiting: list[Any] = [schema]
     while waiting:
@@ -62,11 +62,11 @@ def has_defaults(schema: dict[str, Any]) -> bool:
     return False
 
 
-def as_read(schema: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
+def as_read(schema: Object, obj: Object) -> Object:
     """Return a stored object with the defaults of today's schema; an object that would cost too much is left as it
     is.
     """
-    filled: dict[str, Any] = _copy(obj)
+    filled: Object = _copy(obj)
     try:
         settle(filled, schema, Work(filled))
     except TooDearError:
@@ -74,7 +74,7 @@ def as_read(schema: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def _prune(value: object, schema: dict[str, Any], path: str, dropped: list[str], *, whole: bool = False) -> None:
+def _prune(value: object, schema: Object, path: str, dropped: list[str], *, whole: bool = False) -> None:
     if is_mapping(value):
         _prune_mapping(value, schema, path, dropped, whole or bool(schema.get(EMBEDDED)))
     elif is_list(value):
@@ -84,7 +84,7 @@ def _prune(value: object, schema: dict[str, Any], path: str, dropped: list[str],
                 _prune(each, items, f"{path}[{index}]", dropped)
 
 
-def _prune_mapping(value: dict[str, Any], schema: dict[str, Any], path: str, dropped: list[str], whole: bool) -> None:
+def _prune_mapping(value: Object, schema: Object, path: str, dropped: list[str], whole: bool) -> None:
     properties, more = section(schema, "properties"), schema.get("additionalProperties")
     for name in list(value):
         place = f"{path}.{name}" if path else name
@@ -99,12 +99,12 @@ def _prune_mapping(value: dict[str, Any], schema: dict[str, Any], path: str, dro
             dropped.append(place)
 
 
-def _items(schema: dict[str, Any]) -> dict[str, Any]:
+def _items(schema: Object) -> Object:
     """Return the schema of a list's items."""
     return section(schema, "items") or (_ANYTHING if schema.get(PRESERVE) else {})
 
 
-def _of(name: str, properties: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _of(name: str, properties: Object, schema: Object) -> Object:
     """Return the schema of a field."""
     found, more = properties.get(name), schema.get("additionalProperties")
     if is_mapping(found):

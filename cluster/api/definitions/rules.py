@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pumice.cluster.api.definitions.work import TooDearError, Work
-from pumice.cluster.api.fields import is_list, is_mapping, rows
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
 from pumice.cluster.api.schema.table import enum_of
 from pumice.core.kube.cel.checking import Scope, check, compile_problem
@@ -21,6 +20,7 @@ from pumice.core.kube.cel.reading import RESERVED, CelNode, ExpressionError, mak
 from pumice.core.kube.cel.scopes import object_of
 from pumice.core.kube.cel.types import BOOL, BYTES, DYN, INT, STRING, CelType, list_of, map_of, optional_of
 from pumice.core.kube.cel.values import NONE, OptionalValue
+from pumice.core.objects.metadata import Object, is_list, is_mapping, rows
 
 # --- Types of expressions
 # Source: apiserver's `pkg/cel/common/schemas.go`. Fields whose schema says no type are not known to expressions;
@@ -98,7 +98,7 @@ def _object_type(schema: Schema, *, root: bool) -> CelType | None:
 _METADATA: Final = object_of({"name": STRING, "generateName": STRING})
 
 
-Schema = dict[str, Any]
+Schema = Object
 
 RULES: Final = "x-kubernetes-validations"
 EACH: Final = 8
@@ -209,7 +209,7 @@ def _looks_back(schema: Schema) -> bool:
     if known is None:
         if len(_LOOKING_BACK) >= _MOST_KNOWN:
             _LOOKING_BACK.clear()
-        properties: dict[str, Any] = schema.get("properties") or {}
+        properties: Object = schema.get("properties") or {}
         below = [*properties.values(), schema.get("items"), schema.get("additionalProperties")]
         own = any(_OLD.search(str(rule.get("rule"))) for rule in rows(schema, RULES))
         found = own or any(_looks_back(each) for each in below if is_mapping(each))
@@ -272,12 +272,12 @@ def _key(row: object, keys: list[str]) -> tuple[str, ...]:
     return tuple(repr(row.get(key)) for key in keys) if is_mapping(row) else (repr(row),)
 
 
-def _broken(rules: list[Rule], names: dict[str, Any], schema: Schema, work: Work, path: str) -> list[Cause]:
+def _broken(rules: list[Rule], names: Object, schema: Schema, work: Work, path: str) -> list[Cause]:
     found = (_problem(rule, {**names, SPEND: work.spend}, schema, work, path) for rule in rules)
     return [cause for cause in found if cause is not None]
 
 
-def _problem(rule: Rule, names: dict[str, Any], schema: Schema, work: Work, path: str) -> Cause | None:
+def _problem(rule: Rule, names: Object, schema: Schema, work: Work, path: str) -> Cause | None:
     given, text = rule.given, rule.given["rule"]
     work.spend(EACH + len(text) // 8)
     reason = given.get("reason") or "FieldValueInvalid"
@@ -294,7 +294,7 @@ def _problem(rule: Rule, names: dict[str, Any], schema: Schema, work: Work, path
     return Cause(where, reason, _words(reason, schema.get("type") or "object", why.strip()))
 
 
-def _said(rule: Rule, names: dict[str, Any]) -> str:
+def _said(rule: Rule, names: Object) -> str:
     """Return the text of `messageExpression`; "" where it gives no text that can be shown."""
     if rule.message is None:
         return ""

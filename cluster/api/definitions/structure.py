@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api.definitions.rules import RULES, unreadable
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.refusals import Cause, invalid_value, required, unsupported
 from pumice.core.kube.patterns import PatternError, pattern_of
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
@@ -39,7 +39,7 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
         return [required(f"{path}.type", "must not be empty at the root")]
     found: list[Cause] = []
     patterns = _Patterns()
-    ruled: list[tuple[dict[str, Any], str]] = []
+    ruled: list[tuple[Object, str]] = []
     # a list and no recursion: how deep a schema nests is its author's choice
     waiting: list[tuple[object, str, bool]] = [(schema, path, True)]
     while waiting:
@@ -57,7 +57,7 @@ def structure_problems(schema: object, path: str) -> list[Cause]:
     return [cause for node, place in ruled for cause in unreadable(node, place, root=place == path)]
 
 
-def _node_problems(node: dict[str, Any], path: str, *, typed: bool) -> list[Cause]:
+def _node_problems(node: Object, path: str, *, typed: bool) -> list[Cause]:
     found: list[Cause] = []
     kind: Any = node.get("type")
     if kind is not None and kind not in TYPES:
@@ -95,7 +95,7 @@ class _Patterns:
         self._seen: set[str] = set()
         self._steps = self._bad = 0
 
-    def problems(self, node: dict[str, Any], path: str) -> list[Cause]:
+    def problems(self, node: Object, path: str) -> list[Cause]:
         """Return the problems of the schema at this place; the search ends after several bad ones."""
         pattern = node.get("pattern")
         if pattern is None or pattern in self._seen or self._bad >= MOST_BAD_PATTERNS:
@@ -111,7 +111,7 @@ class _Patterns:
         return []
 
 
-def _below(node: dict[str, Any], path: str, *, typed: bool) -> list[tuple[object, str, bool]]:
+def _below(node: Object, path: str, *, typed: bool) -> list[tuple[object, str, bool]]:
     """Return the schemas inside a schema, their places, and whether they must have a type."""
     parts: list[tuple[object, str, bool]] = []
     properties = node.get("properties")

@@ -11,11 +11,11 @@ from typing import Any, Final
 from pumice.cluster.api.definitions.rules import RULES, rule_problems
 from pumice.cluster.api.definitions.structure import EMBEDDED, INT_OR_STRING, PRESERVE
 from pumice.cluster.api.definitions.work import Work
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.refusals import Cause, duplicate, required, unsupported
 from pumice.core.kube.patterns import PatternError, pattern_of
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
-Schema = dict[str, Any]
+Schema = Object
 
 _SAY_NOTHING_MORE: Final = frozenset(("type", "description", "nullable", "default", INT_OR_STRING, PRESERVE, EMBEDDED))
 _JUNCTIONS: Final = frozenset(("allOf", "anyOf", "oneOf", "not"))
@@ -110,7 +110,7 @@ def _junctions(value: object, schema: Schema, work: Work, path: str) -> list[Cau
     return found
 
 
-def _mapping(value: dict[str, Any], schema: Schema, work: Work, path: str) -> list[Cause]:
+def _mapping(value: Object, schema: Schema, work: Work, path: str) -> list[Cause]:
     properties: dict[str, Schema] = schema.get("properties") or {}
     more = schema.get("additionalProperties")
     work.spend(len(schema.get("required") or ()))

@@ -16,13 +16,12 @@ import msgspec
 from pumice.cluster.api import schema
 from pumice.cluster.api.definitions.values import value_problems
 from pumice.cluster.api.definitions.work import TooDearError, Work
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.schema.table import Field, element, flat_fields, is_message
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
-Schema = dict[str, Any]
+Schema = Object
 _OWN: Final = "volcano."
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.cluster.api.fields import COMPOUND
 from pumice.config.errors import RequestError
+from pumice.core.objects.metadata import COMPOUND
 
 STEPS: Final = 40_000
 EACH: Final = 3

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pumice.cluster.api import refusals
 from pumice.cluster.api.patches.operations import apply_operations, decoded_operations
@@ -23,7 +23,8 @@ def patched(form: str, found: FoundObject, patch: Any) -> Object | Refused:
     """Return the object after the patch; fields that only the server writes are settled later."""
     match form:
         case "merge":
-            return cast("Object", merge_patch(found.obj, patch))
+            merged: Object = merge_patch(found.obj, patch)
+            return merged
         case "json":
             return apply_operations(found.obj, patch)
         case "strategic":

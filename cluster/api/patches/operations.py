@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 from jsonpatch import JsonPatch, JsonPatchException, JsonPatchTestFailed, JsonPointer, JsonPointerException
 
 from pumice.cluster.api import refusals
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping, mapping
 from pumice.storage.codec import repack, unpack
 from pumice.storage.errors import CodecError
 
@@ -44,9 +44,9 @@ def apply_operations(obj: Object, operations: list[Any]) -> Object | Refused:
         result = _applied(unpack(repack(obj)), operations)
     except _FAULTS as error:
         return Refused(422, "Invalid", f"{_CALLER}: {_told(error)}")
-    if not isinstance(result, dict) or not isinstance(cast("Object", result).get("metadata"), dict):
+    if not is_mapping(result) or not is_mapping(result.get("metadata")):
         return Refused(422, "Invalid", f"{_CALLER}: nothing is left of the object")
-    return cast("Object", result)
+    return result
 
 
 _FAULTS: Final = (
@@ -72,7 +72,7 @@ def _applied(result: object, operations: list[Any]) -> Any:
 
 def _depends(operation: object) -> str:
     """Return the operation's name when its effect depends on earlier operations; otherwise ""."""
-    found: Any = cast("Object", operation).get("op") if isinstance(operation, dict) else ""
+    found: Any = mapping(operation).get("op")
     return found if found in ("copy", "replace") else ""
 
 

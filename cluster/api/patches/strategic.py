@@ -8,14 +8,13 @@ As apimachinery's strategicpatch does it: `$patch` (replace, delete), `$retainKe
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pumice.cluster.api import refusals
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.schema.table import NO_RULES, Field, Rules, SchemaMessage, element, flat_fields, is_message
 from pumice.config.errors import RequestError
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
 # --- Errors
 
@@ -156,7 +155,7 @@ def _retained(original: Object, patch: Object) -> set[str] | None:
     keys: Any = patch[_RETAIN]
     if not is_list(keys) or not all(isinstance(key, str) for key in keys):
         raise PatchError("invalid patch format of retainKeys")
-    kept = set(cast("list[str]", keys))
+    kept = set[str](keys)
     told = {key for key, value in patch.items() if value is not None and not key.startswith((_RETAIN, _ORDER, _REMOVE))}
     if told - kept:
         raise PatchError("invalid patch format of retainKeys")

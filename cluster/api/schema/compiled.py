@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from pumice.cluster.api.schema.table import NO_RULES, Rules, element, flat_fields, is_message, message, of_kind
+from pumice.core.objects.metadata import Object
 
 _METADATA: Final = "meta.v1.ObjectMeta"
 PATTERNS: Final = {
@@ -19,7 +20,7 @@ PATTERNS: Final = {
 }
 """Forms of texts, by name."""
 
-_SCALARS: Final[dict[str, Any]] = {
+_SCALARS: Final[Object] = {
     "string": str,
     "boolean": bool,
     "int32": Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)],
@@ -31,9 +32,9 @@ _SCALARS: Final[dict[str, Any]] = {
     "Time": Annotated[str, msgspec.Meta(pattern=PATTERNS["time"])],
     "MicroTime": Annotated[str, msgspec.Meta(pattern=PATTERNS["time"])],
     "Duration": str,
-    "FieldsV1": dict[str, Any],
+    "FieldsV1": Object,
 }
-_PLAIN: Final[dict[str, Any]] = {"string": str, "int32": int, "int64": int, "double": float}
+_PLAIN: Final[Object] = {"string": str, "int32": int, "int64": int, "double": float}
 _DEMANDED: Final[dict[str, tuple[str, ...]]] = {
     "apiextensions.v1.CustomResourceColumnDefinition": ("name", "type", "jsonPath"),
     "apiextensions.v1.CustomResourceDefinition": ("spec",),
@@ -56,7 +57,7 @@ _FREE: Final = ("apiextensions.v1.JSONSchemaProps",)
 """Holds itself, and has rules of its own (`pumice.cluster.api.definitions.structure`)."""
 
 
-def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:
+def is_described(obj: Object, group: str, version: str, kind: str) -> bool:
     """Return whether every field of an object is known to its kind and has its type. This is the fast path to "no
     problem"; False only leads to the full check.
     """
@@ -67,7 +68,7 @@ def is_described(obj: dict[str, Any], group: str, version: str, kind: str) -> bo
     return of_kind(group, version, kind) is not None
 
 
-def is_allowed(obj: dict[str, Any], group: str, version: str, kind: str) -> bool:
+def is_allowed(obj: Object, group: str, version: str, kind: str) -> bool:
     """Return whether the values of an object satisfy the rules of its kind's fields, its types given. This is the fast
     path to "no problem"; False only leads to the full check.
     """
@@ -111,7 +112,7 @@ def _ruled_value(type_: str, rules: Rules) -> Any:
     if rules.enum:
         return Literal[rules.enum]
     bounds = {"ge": rules.minimum, "le": rules.maximum, "min_length": rules.min_length, "max_length": rules.max_length}
-    given: dict[str, Any] = {name: int(bound) for name, bound in bounds.items() if bound is not None}
+    given: Object = {name: int(bound) for name, bound in bounds.items() if bound is not None}
     if rules.pattern:
         # Python's `$` stands before a last line end too, Go's does not
         given["pattern"] = f"{rules.pattern[:-1]}\\Z" if rules.pattern.endswith("$") else rules.pattern

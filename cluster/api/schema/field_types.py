@@ -14,12 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.refusals import Cause, required
 from pumice.cluster.api.schema.compiled import PATTERNS, type_of_kind
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 from pumice.core.quantity import quantity_of
 
 NAMES: Final = {

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any, Final, Literal
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.schema.table import NO_RULES, Rules, element, flat_fields, is_message, message, of_kind
 from pumice.core.cached import cached
+from pumice.core.objects.metadata import Object, is_mapping
 
 Sort = Literal["scalar", "list", "map", "any"]
 _SCALARS: Final = {
@@ -111,7 +111,7 @@ def _field_shape(type_: str, name: str) -> Shape:
 class SchemaShape(Shape):
     """The shape that a definition's structural schema gives. `metadata` at its top is Kubernetes' own."""
 
-    def __init__(self, schema: dict[str, Any], *, top: bool = False) -> None:
+    def __init__(self, schema: Object, *, top: bool = False) -> None:
         self._schema = schema
         self._top = top or bool(schema.get("x-kubernetes-embedded-resource"))
         kind: Any = schema.get("type")
@@ -124,7 +124,7 @@ class SchemaShape(Shape):
         self.atomic = schema.get("x-kubernetes-map-type") == "atomic"
         self.default = schema.get("default")
         properties: Any = schema.get("properties")
-        self._properties: dict[str, Any] = properties if is_mapping(properties) else {}
+        self._properties: Object = properties if is_mapping(properties) else {}
         self._named: dict[str, Shape | None] = {}
         more: Any = schema.get("additionalProperties")
         self._more: Any = more
@@ -157,7 +157,7 @@ class SchemaShape(Shape):
         return shape_of_schema(inner) if is_mapping(inner) else ANYTHING
 
 
-def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:
+def shape_of_schema(schema: Object, *, top: bool = False) -> Shape:
     """Return the shape of a value that an openAPIV3Schema describes; `top` for that of a whole object."""
     if top or schema.get("type") in ("object", "array"):
         return SchemaShape(schema if schema.get("type") else {**schema, "type": "object"}, top=top)
@@ -166,7 +166,7 @@ def shape_of_schema(schema: dict[str, Any], *, top: bool = False) -> Shape:
     return ANYTHING
 
 
-def shape_of_kind(group: str, version: str, kind: str, schema: dict[str, Any] | None = None) -> Shape:
+def shape_of_kind(group: str, version: str, kind: str, schema: Object | None = None) -> Shape:
     """Return the shape of a kind's objects: that of a definition's schema where one is given; free-form without any."""
     if schema is not None:
         return shape_of_schema(schema, top=True)

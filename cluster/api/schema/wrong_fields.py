@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.schema.shapes import Shape, field_shape
 from pumice.cluster.api.schema.table import element, flat_fields, is_message, of_kind
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 from pumice.core.quantity import quantity_of
 
 # --- Unknown fields
@@ -139,7 +138,7 @@ _QUANTITY: Final = "Quantity"
 _SELF_HOLDING: Final = ("apiextensions.v1.JSONSchemaProps",)
 
 
-def settle_quantities(obj: dict[str, Any], group: str, version: str, kind: str) -> None:
+def settle_quantities(obj: Object, group: str, version: str, kind: str) -> None:
     """Write every quantity of an object of a described kind in its canonical form; other values are left as
     they are.
     """

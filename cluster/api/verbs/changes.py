@@ -11,7 +11,6 @@ from pumice.cluster.api import checks, metadata, patches, refusals
 from pumice.cluster.api.admission import admission_of, certificate_requests, ephemeral_containers, resizes
 from pumice.cluster.api.admission.limit_ranges import pod_problem
 from pumice.cluster.api.admission.quotas import over_quota
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
 from pumice.cluster.api.refusals import Cause
@@ -25,7 +24,7 @@ from pumice.cluster.kube.merge_patch import merge_patch
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Patch, Update, UpdateStatus
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_mapping, section
 from pumice.core.objects.soundness import unsound
 from pumice.storage.codec import pack
 

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pumice.cluster.api.definitions.naming import is_accepted, key_of
-from pumice.cluster.api.fields import rows
 from pumice.cluster.api.kinds import VOLCANOS
 from pumice.cluster.api.object_tables import Key, ObjectTables, owner_uids
 from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.api.verbs.terminating import NAMESPACE, waits_for_others, with_conditions
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.life.task import ENDED_PHASES
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, rows, section
 
 DEFAULT_GRACE_S: Final = 30
 FOREGROUND: Final = "foregroundDeletion"
@@ -147,7 +146,7 @@ class Deletion:
             self._next.clear()
 
     def _mark(self, key: Key, obj: Object, grace_s: int, moment: RequestMoment) -> None:
-        meta: dict[str, Any] = obj["metadata"]
+        meta: Object = obj["metadata"]
         if "deletionTimestamp" in meta and grace_s >= meta.get("deletionGracePeriodSeconds", 0):
             return  # a later request may shorten the wait, never lengthen it
         meta["deletionTimestamp"] = timestamp(int(moment.now) + grace_s)
@@ -164,7 +163,7 @@ class Deletion:
 
     def _foreground(self, key: Key, obj: Object, grace_s: int, moment: RequestMoment) -> None:
         """Mark the owner, delete its dependents, and let it go with the last that blocks it."""
-        meta: dict[str, Any] = obj["metadata"]
+        meta: Object = obj["metadata"]
         uid: str = meta["uid"]
         finalizers: list[str] = meta.get("finalizers") or []
         if FOREGROUND not in finalizers:
@@ -225,7 +224,7 @@ class Deletion:
         blocks = any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in references)
         return blocks and obj is not None and not self._waits_for(obj["metadata"], uid)
 
-    def _waits_for(self, meta: dict[str, Any], uid: str) -> bool:
+    def _waits_for(self, meta: Object, uid: str) -> bool:
         """Return whether the owner of this metadata waits in turn for the object of that uid: such circles are cut."""
         if FOREGROUND not in (meta.get("finalizers") or ()):
             return False

@@ -143,7 +143,7 @@ class Loading:
         return Accepted(self._tables.revision, stored)
 
     def _fill_in(self, obj: Object, admission: Admission, moment: RequestMoment) -> None:
-        meta: dict[str, Any] = obj["metadata"]
+        meta: Object = obj["metadata"]
         for name in _OF_THE_OTHER:
             meta.pop(name, None)
         meta["uid"] = self._creation.uid_for(meta["uid"] if is_uid(meta.get("uid")) else "")
@@ -171,7 +171,7 @@ class Loading:
 
 def fill_loaded(obj: Object, admission: Admission, lookup: Any) -> None:
     """Fill in missing fields of an existing object; its own fields stay."""
-    status: dict[str, Any] = obj.get("status") or {}
+    status: Object = obj.get("status") or {}
     if admission.initial_status is not None:
         admission.initial_status(obj)
         obj["status"] = {**obj.get("status", {}), **status}
@@ -184,7 +184,7 @@ def fill_loaded(obj: Object, admission: Admission, lookup: Any) -> None:
 
 def settle_namespace(kind: Kind, obj: Object) -> str:
     """Give the object the namespace that its kind has, and return it."""
-    meta: dict[str, Any] = obj["metadata"]
+    meta: Object = obj["metadata"]
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or "default"
     else:
@@ -194,7 +194,7 @@ def settle_namespace(kind: Kind, obj: Object) -> str:
 
 def identity_problems(obj: Object) -> list[Cause]:
     """Return the problems of an existing object's name and times."""
-    meta: dict[str, Any] = obj.get("metadata") or {}
+    meta: Object = obj.get("metadata") or {}
     if not meta.get("name"):
         return [required("metadata.name", "an object that exists has a name")]
     found: list[Cause] = []

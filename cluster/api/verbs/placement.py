@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.cluster.api import refusals
-from pumice.cluster.api.fields import rows
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.object_tables import Key, ObjectTables
 from pumice.cluster.api.registry import FoundObject, Registry
@@ -15,7 +14,7 @@ from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.kube.budgets import Scale, budget_status, covers, is_ready, selector_of
 from pumice.core.messages.commands import BindPod, EvictPod, RequestEviction, StatusCondition
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, rows, section
 
 _PODS: Final = KINDS["Pod"]
 _SCHEDULED: Final = StatusCondition("PodScheduled", "True")
@@ -39,7 +38,7 @@ class Placement:
         if record is None:
             return refusals.not_found(_PODS, request.name)
         pod = self._tables.seen(record)
-        spec: dict[str, Any] = pod["spec"]
+        spec: Object = pod["spec"]
         if request.uid and request.uid != pod["metadata"]["uid"]:
             return refusals.other_uid(_PODS, request.name, request.uid, pod["metadata"]["uid"])
         if why := _unbindable(pod, spec, request):
@@ -47,7 +46,7 @@ class Placement:
         if spec.get("nodeName") == request.node:
             return Accepted(self._tables.revision)
         # watchers share what `seen` returns: each part that changes is copied
-        meta: dict[str, Any] = dict(pod["metadata"])
+        meta: Object = dict(pod["metadata"])
         if request.annotations:
             meta["annotations"] = {**(meta.get("annotations") or {}), **request.annotations}
         status = dict(section(pod, "status"))
@@ -67,7 +66,7 @@ class Placement:
             return refusals.not_found(_PODS, request.name)
         if request.uid and request.uid != pod["metadata"]["uid"]:
             return refusals.other_uid(_PODS, request.name, request.uid, pod["metadata"]["uid"])
-        status: dict[str, Any] = pod.setdefault("status", {})
+        status: Object = pod.setdefault("status", {})
         changed = [set_condition(status, condition, moment.text) for condition in request.conditions]
         if request.conditions and not any(changed):
             return Accepted(self._tables.revision, self._blob(key))
@@ -81,9 +80,9 @@ class Placement:
         return b"" if record is None else record.blob
 
 
-def set_condition(status: dict[str, Any], condition: StatusCondition, now: str) -> bool:
+def set_condition(status: Object, condition: StatusCondition, now: str) -> bool:
     """Write a condition by its type; False without a difference. The transition time changes with the status."""
-    conditions: list[dict[str, Any]] = list(status.get("conditions") or ())
+    conditions: list[Object] = list(status.get("conditions") or ())
     written = {"type": condition.type, "status": condition.status, "lastTransitionTime": now}
     if condition.reason:
         written["reason"] = condition.reason
@@ -103,7 +102,7 @@ def set_condition(status: dict[str, Any], condition: StatusCondition, now: str) 
     return True
 
 
-def _unbindable(pod: Object, spec: dict[str, Any], request: BindPod) -> str:
+def _unbindable(pod: Object, spec: Object, request: BindPod) -> str:
     # the order of `setPodNodeAndMetadata` (`pkg/registry/core/pod/storage/storage.go`): the first reason is the answer
     if "deletionTimestamp" in pod["metadata"]:
         return f"pod {request.name} is being deleted, cannot be assigned to a host"
@@ -206,7 +205,7 @@ class Eviction:
             self._spend(budget, status, pod.key[2], moment)
         return None
 
-    def _status(self, budget: Object, moment: RequestMoment) -> dict[str, Any]:
+    def _status(self, budget: Object, moment: RequestMoment) -> Object:
         """Return the budget's status from the disruption controller; counted here when that controller has not seen it
         yet.
         """
@@ -219,7 +218,7 @@ class Eviction:
         covered = [each for each in pods if covers(selector, each)]
         return budget_status(budget, covered, self._scales.of_pod, moment.now)
 
-    def _spend(self, budget: Object, status: dict[str, Any], pod: str, moment: RequestMoment) -> None:
+    def _spend(self, budget: Object, status: Object, pod: str, moment: RequestMoment) -> None:
         """Note that the pod is leaving, so that the next request finds one disruption fewer."""
         meta = budget["metadata"]
         status["disruptionsAllowed"] -= 1
@@ -235,7 +234,7 @@ def _protected(pod: Object) -> bool:
     return "deletionTimestamp" not in pod["metadata"] and section(pod, "status").get("phase") not in _UNPROTECTED
 
 
-def _unready_may_go(budget: Object, status: dict[str, Any]) -> bool:
+def _unready_may_go(budget: Object, status: Object) -> bool:
     if section(budget, "spec").get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     wanted: int = status["desiredHealthy"]
@@ -243,7 +242,7 @@ def _unready_may_go(budget: Object, status: dict[str, Any]) -> bool:
     return 0 < wanted <= int(status["currentHealthy"])
 
 
-def _blocked(budget: Object, status: dict[str, Any]) -> Refused:
+def _blocked(budget: Object, status: Object) -> Refused:
     name = budget["metadata"]["name"]
     needs, has = status["desiredHealthy"], status["currentHealthy"]
     if has <= needs:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct
 
 from pumice.cluster.api import refusals
-from pumice.cluster.api.fields import COMPOUND, is_list, is_mapping
 from pumice.cluster.kube.statuses import written_second
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import COMPOUND, Object, is_list, is_mapping, mapping
 from pumice.storage.codec import unpack
 from pumice.storage.errors import CodecError
 
@@ -59,8 +58,7 @@ def may_hold_null(blob: bytes) -> bool:
 
 def name_of(obj: Object) -> str:
     """Return metadata.name of an unchecked object; empty without one."""
-    meta = obj.get("metadata")
-    name = cast("dict[str, Any]", meta).get("name") if isinstance(meta, dict) else None
+    name = mapping(obj.get("metadata")).get("name")
     return name if isinstance(name, str) else ""
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from pumice.cluster.api.fields import section
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.object_tables import Key, ObjectTables
 from pumice.cluster.kube.statuses import merge_condition
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 
 NAMESPACE: Final = "Namespace"
 OWN_FINALIZER: Final = "kubernetes"
@@ -63,11 +62,11 @@ def waits_for_others(key: Key, obj: Object) -> bool:
     return key[0] == NAMESPACE and any(name != OWN_FINALIZER for name in section(obj, "spec").get("finalizers") or ())
 
 
-def _condition(type_: str, reason: str, message: str, status: str = "False") -> dict[str, Any]:
+def _condition(type_: str, reason: str, message: str, status: str = "False") -> Object:
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
-def _remaining(names: tuple[str, str, str], why: str, found: list[str], well: str) -> dict[str, Any]:
+def _remaining(names: tuple[str, str, str], why: str, found: list[str], well: str) -> Object:
     type_, some, none = names
     return _condition(type_, some, f"{why}: {', '.join(found)}", "True") if found else _condition(type_, none, well)
 

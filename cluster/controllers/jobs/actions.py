@@ -25,7 +25,7 @@ from pumice.cluster.controllers.jobs.status import (
 )
 from pumice.cluster.controllers.pods_of import reference
 from pumice.cluster.kube.merge_patch import diff_patch
-from pumice.cluster.kube.min_resources import min_resources
+from pumice.cluster.kube.min_resources import least_of, min_resources
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, section
@@ -66,7 +66,7 @@ def followed(job: Object, priorities: Mapping[str, int]) -> Object:
     fields: Object = {
         "minMember": least,
         # a task without minAvailable needs all its replicas, as in Volcano's `createOrUpdatePodGroup`
-        "minTaskMember": {task["name"]: task.get("minAvailable", task.get("replicas", 0)) for task in tasks},
+        "minTaskMember": {task["name"]: least_of(task) for task in tasks},
         "minResources": min_resources(tasks, least, priorities),
     }
     if spec.get("priorityClassName"):

@@ -8,12 +8,13 @@ the pods and what then decides about the next phase; every phase knows every act
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
+from pumice.cluster.kube.min_resources import least_of
 from pumice.core.life.cycle import LifeCycle
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 
 
 class JobPhase(StrEnum):
@@ -166,19 +167,19 @@ REACTIONS: Final[dict[tuple[JobPhase, Action], Reaction]] = {
 """Every phase and action."""
 
 
-def phase_of(status: dict[str, Any]) -> JobPhase:
+def phase_of(status: Object) -> JobPhase:
     """Return the phase of a job: Pending without one, or for an unknown one (Volcano's `state/factory.go`)."""
     phase = section(status, "state").get("phase")
     return _PHASES.get(phase, JobPhase.PENDING) if isinstance(phase, str) else JobPhase.PENDING
 
 
-def next_phase(phase: JobPhase, then: Then, spec: dict[str, Any], status: dict[str, Any]) -> JobPhase | None:
+def next_phase(phase: JobPhase, then: Then, spec: Object, status: Object) -> JobPhase | None:
     """Return the phase that follows from the counts in `status`; None when it stays."""
     trigger = trigger_of(then, spec, status)
     return None if trigger is None else JOB_LIFE.step(phase, trigger)
 
 
-def trigger_of(then: Then, spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
+def trigger_of(then: Then, spec: Object, status: Object) -> PhaseTrigger | None:
     """Return the trigger for the counts in `status`; None when the phase stays."""
     match then:
         case Then.STAY:
@@ -205,14 +206,14 @@ _AT_ONCE: Final = {
 }
 
 
-def _after_restart(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
+def _after_restart(spec: Object, status: Object) -> PhaseTrigger | None:
     if status.get("retryCount", 0) >= spec.get("maxRetry", 0):
         return PhaseTrigger.FAILED
     going = total_replicas(spec) - int(status.get("terminating", 0))
     return PhaseTrigger.SHORT if going >= status.get("minAvailable", 0) else None
 
 
-def _progress(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | None:
+def _progress(spec: Object, status: Object) -> PhaseTrigger | None:
     """Return the progress of a running job: Running until all pods have ended, enough have succeeded, or too few are
     left.
     """
@@ -229,15 +230,14 @@ def _progress(spec: dict[str, Any], status: dict[str, Any]) -> PhaseTrigger | No
     return PhaseTrigger.SHORT if status.get("pending", 0) > replicas - spec.get("minAvailable", 0) else None
 
 
-def _some_task_failed(spec: dict[str, Any], status: dict[str, Any]) -> bool:
+def _some_task_failed(spec: Object, status: Object) -> bool:
     """Return whether a task has fewer successes than its minimum; checked only when the job needs every task's
     minimum.
     """
-    tasks: list[dict[str, Any]] = spec.get("tasks") or []
-    least = [task.get("minAvailable", task.get("replicas", 0)) for task in tasks]
-    if spec.get("minAvailable", 0) < sum(least):
+    tasks: list[Object] = spec.get("tasks") or []
+    if spec.get("minAvailable", 0) < sum(map(least_of, tasks)):
         return False
-    counts: dict[str, Any] = status.get("taskStatusCount") or {}
+    counts: Object = status.get("taskStatusCount") or {}
     return any(
         counts[task["name"]]["phase"].get("Succeeded", 0) < task["minAvailable"]
         for task in tasks
@@ -245,6 +245,6 @@ def _some_task_failed(spec: dict[str, Any], status: dict[str, Any]) -> bool:
     )
 
 
-def total_replicas(spec: dict[str, Any]) -> int:
+def total_replicas(spec: Object) -> int:
     """Return the number of pods of all tasks."""
     return sum(task.get("replicas", 0) for task in spec.get("tasks") or ())

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from pumice.cluster.controllers.jobs.life import Action
 from pumice.config.durations import duration_s
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 
 ANY_EVENT: Final = "*"
 OUT_OF_SYNC: Final = "OutOfSync"
@@ -64,7 +64,7 @@ class Resolved(Struct, frozen=True):
         return f"{self.action} by the policy for {self.policy or self.trigger.event}: {happened(self.trigger)}"
 
 
-def resolve(job: dict[str, Any], trigger: JobTrigger) -> Resolved:
+def resolve(job: Object, trigger: JobTrigger) -> Resolved:
     """Return the action by the task's policies first, then the job's; SyncJob when none applies or the trigger is of an
     earlier life.
     """
@@ -72,8 +72,8 @@ def resolve(job: dict[str, Any], trigger: JobTrigger) -> Resolved:
         return Resolved(Action(trigger.action), trigger, policy=trigger.policy)
     if trigger.event in _INTERNAL or _outdated(job, trigger):
         return Resolved(Action.SYNC_JOB, trigger)
-    spec: dict[str, Any] = job["spec"]
-    policies: list[tuple[str, dict[str, Any]]] = []
+    spec: Object = job["spec"]
+    policies: list[tuple[str, Object]] = []
     for task in spec.get("tasks") or ():
         if trigger.task and task["name"] == trigger.task:
             policies += [(f"task {trigger.task}", policy) for policy in task.get("policies") or ()]
@@ -84,7 +84,7 @@ def resolve(job: dict[str, Any], trigger: JobTrigger) -> Resolved:
     return Resolved(Action.SYNC_JOB, trigger)
 
 
-def _outdated(job: dict[str, Any], trigger: JobTrigger) -> bool:
+def _outdated(job: Object, trigger: JobTrigger) -> bool:
     if trigger.job_uid and trigger.job_uid != job["metadata"]["uid"]:
         return True
     version: int = section(job, "status").get("version", 0)
@@ -104,7 +104,7 @@ def happened(trigger: JobTrigger) -> str:
             return _OF_JOBS.get(trigger.event, trigger.event)
 
 
-def _applies(policy: dict[str, Any], trigger: JobTrigger) -> str:
+def _applies(policy: Object, trigger: JobTrigger) -> str:
     """Return the part of the policy that applies: an event or an exit code; "" for none."""
     events = [*(policy.get("events") or ()), *([policy["event"]] if policy.get("event") else ())]
     # waiting for a pod is a reason to act only after a time: without one, every new pod would be

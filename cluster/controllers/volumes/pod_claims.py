@@ -9,7 +9,7 @@ already when it has ended.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.machine import Machine
 from pumice.core.life.task import ENDED_PHASES
@@ -174,7 +174,7 @@ def _templated(pod: Object) -> list[Object]:
 def _owner(obj: Object) -> Object:
     """Return the pod that owns an object, {} for none."""
     references: list[Object] = section(obj, "metadata").get("ownerReferences") or []
-    return next((each for each in references if each.get("controller") and each.get("kind") == "Pod"), dict[str, Any]())
+    return next((each for each in references if each.get("controller") and each.get("kind") == "Pod"), Object())
 
 
 def _pod_claim(claim: Object) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from pumice.core.devices.columns import MOST_CARDS, NodeCards, column_of, numbers_alike
 from pumice.core.devices.family import amount
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,34 +111,32 @@ def registered(text: str) -> tuple[Chip, ...]:
         listed: Any = msgspec.json.decode(text)
     except msgspec.DecodeError:
         return ()
-    said = cast("list[object]", listed) if isinstance(listed, list) else []
-    chips = [_chip(each) for each in said]
+    chips = [_chip(each) for each in listed] if is_list(listed) else []
     known = [chip for chip in chips if chip is not None]
     return tuple({chip.uuid: chip for chip in known}.values()) if len(known) == len(chips) else ()
 
 
 def _chip(said: object) -> Chip | None:
-    if not isinstance(said, dict):
+    if not is_mapping(said):
         return None
     # Go's encoding/json finds fields whatever their case.
-    fields = {str(key).lower(): value for key, value in cast("dict[object, object]", said).items()}
-    numbers = {name: fields.get(name) or 0 for name in _NUMBERS}
+    fields: Object = {key.lower(): value for key, value in said.items()}
+    numbers: dict[str, int] = {name: fields.get(name) or 0 for name in _NUMBERS}
     # `type`, not isinstance: a boolean is an int to Python, and an error to Go.
     if not all(type(value) is int and -_INT32 <= value < _INT32 for value in numbers.values()):
         return None
     if not all(isinstance(fields.get(name) or "", str) for name in _TEXTS):
         return None
-    custom: object = fields.get("custominfo") or {}
-    if not isinstance(custom, dict) or not isinstance(fields.get("health") or False, bool):
+    custom = section(fields, "custominfo")
+    if not is_mapping(custom) or not isinstance(fields.get("health") or False, bool):
         return None
-    more = cast("dict[str, object]", custom)
-    network = more.get(NETWORK)
+    network = custom.get(NETWORK)
     number = int(network) if isinstance(network, int | float) and not isinstance(network, bool) else None
-    count, memory, cores = (cast("int", numbers[name]) for name in _NUMBERS[:3])
-    return Chip(str(fields.get("id") or ""), count, memory, cores, number, NETWORK in more, _told(fields))
+    count, memory, cores = (numbers[name] for name in _NUMBERS[:3])
+    return Chip(str(fields.get("id") or ""), count, memory, cores, number, NETWORK in custom, _told(fields))
 
 
-def _told(fields: dict[str, object]) -> bytes:
+def _told(fields: Object) -> bytes:
     """Return the JSON of `DeviceInfo`: empty fields are left out, except the scores of pairs."""
     said = {name: fields[name] for name in _TOLD if fields.get(name)}
     pairs = fields.get("devicepairscore")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,6 +25,7 @@ from pumice.core.devices.family import (
 from pumice.core.devices.vgpu.asking import WHOLE, AskedByTemplate, CardRequest
 from pumice.core.devices.vgpu.codec import Assigned, allocating, encoded, fields_in, part_of, phrase
 from pumice.core.devices.vgpu.settings import VgpuSettings
+from pumice.core.objects.metadata import Object
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -397,7 +398,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         given = notes.get(BIND_PHASE) == "success"
         return written if not given and any(name in notes for name in written) else ()
 
-    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+    def encoded(self, row: int, around: Around) -> Object | None:
         """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
@@ -405,7 +406,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         devices = {chip.uuid: self._chip(row, at) for at, chip in enumerate(self.chips.chips[row])}
         return {"NodeName": self._names[row], "Type": self.name, "Devices": devices, "Policy": policy}
 
-    def _chip(self, row: int, chip: int) -> dict[str, Any]:
+    def _chip(self, row: int, chip: int) -> Object:
         in_use = {"Used": self.sharers, "Usedmem": self.memory, "Usedcores": self.cores}
         return {
             "DeviceInfo": msgspec.json.decode(self.chips.chips[row][chip].told),

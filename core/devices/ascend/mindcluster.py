@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from pumice.core.devices.family import (
     requests_of,
 )
 from pumice.core.devices.numa.go_sort import in_go_order
+from pumice.core.objects.metadata import Object
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -336,7 +337,7 @@ class MindClusterNpu(Family):
         self.remove(row, task, notes)
         return PREDICATE_TIME, CORE
 
-    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+    def encoded(self, row: int, around: Around) -> Object | None:
         """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         return npu_body(self._names[row], self.nodes[row], around.whole, around.idle(row), self._frame)
 

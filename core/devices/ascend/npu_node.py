@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from pumice.core.devices.ascend.cuts import ASCEND_310P, CPUS, NOTHING, NULL, OFF, ON, TEMPLATES, Part, VirtualChip
 from pumice.core.devices.family import whole_number
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, is_mapping, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -136,10 +136,7 @@ def _registered(text: str | None) -> list[str] | None:
         said: Any = msgspec.json.decode(text) if text is not None else None
     except msgspec.DecodeError:
         return None
-    if not isinstance(said, dict):
-        return None
-    names = map(str, cast("dict[str, Any]", said))
-    return [name for name in names if name.count("-") <= 1]
+    return [name for name in said if name.count("-") <= 1] if is_mapping(said) else None
 
 
 def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> tuple[str, str] | None:
@@ -234,7 +231,6 @@ class _Counting:
 # Left as empty as a process leaves it that was asked outside of a session: the session's uid, and what its clients
 # are.
 
-Body = dict[str, Any]
 BASE: Final = "baseDeviceInfos"
 _CLIENT: Final = {"LegacyPrefix": "/api", "UseLegacyDiscovery": False, "NoPeerDiscovery": False}
 
@@ -253,7 +249,9 @@ class NpuFrame(NamedTuple):
 DEFAULT: Final = NpuFrame()
 
 
-def npu_body(name: str, node: NpuNode, whole: Callable[[str], Any], idle: Mapping[str, float], frame: NpuFrame) -> Body:
+def npu_body(
+    name: str, node: NpuNode, whole: Callable[[str], Any], idle: Mapping[str, float], frame: NpuFrame
+) -> Object:
     """Return the JSON of `NPUDevices`. `whole`: all that the api has of a pod, by its uid; `idle`: the node's scalars
     in milli-units.
     """
@@ -271,10 +269,10 @@ def npu_body(name: str, node: NpuNode, whole: Callable[[str], Any], idle: Mappin
     }
 
 
-def _node(facts: NpuFacts | None, idle: Mapping[str, float], now: int) -> Body:
+def _node(facts: NpuFacts | None, idle: Mapping[str, float], now: int) -> Object:
     """Return the JSON of `NodeInf`; empty for a node that reports nothing."""
     if facts is None:
-        empty: Body = {name: {} for name in ("Capability", "Allocate", "Idle", "Annotation", "Label")}
+        empty: Object = {name: {} for name in ("Capability", "Allocate", "Idle", "Annotation", "Label")}
         return {**empty, "BaseDeviceInfo": "", "Address": "", "SuperPodID": 0, "DevInfoUpdateTime": 0}
     spec = facts.spec
     addresses = section(spec.node, "status").get("addresses") or ()
@@ -291,15 +289,15 @@ def _node(facts: NpuFacts | None, idle: Mapping[str, float], now: int) -> Body:
     }
 
 
-def _kind(node: NpuNode) -> Body:
+def _kind(node: NpuNode) -> Object:
     """Return the chips' labels and capacity, as far as Volcano reads before something is missing."""
-    said: Body = {"ChipKind": "", "ServerType": "", "ChipType": "", "FreeChipNum": 0}
+    said: Object = {"ChipKind": "", "ServerType": "", "ChipType": "", "FreeChipNum": 0}
     known = _read(node.facts, said)
     each, total = node.cores_each if known else 0, node.total if known else Part()
     return {**said, "TotalChipNum": node.count, "AiCorePerChip": each, "TotalRes": _resource(total)}
 
 
-def _read(facts: NpuFacts | None, said: Body) -> bool:
+def _read(facts: NpuFacts | None, said: Object) -> bool:
     """Fill `said` from labels and capacity; return whether nothing was missing."""
     if facts is None or (facts.spec.capacity.scalars or {}).get(CORE, 0.0) <= 0:
         return False
@@ -319,7 +317,7 @@ def _read(facts: NpuFacts | None, said: Body) -> bool:
     return True
 
 
-def _chip(node: NpuNode, chip: VirtualChip, whole: Callable[[str], Any]) -> Body:
+def _chip(node: NpuNode, chip: VirtualChip, whole: Callable[[str], Any]) -> Object:
     """Return the JSON of `VChip`."""
     server = "" if node.facts is None else node.facts.spec.labels.get("servertype", "")
     return {
@@ -337,16 +335,16 @@ def _chip(node: NpuNode, chip: VirtualChip, whole: Callable[[str], Any]) -> Body
     }
 
 
-def _resource(part: Part) -> Body:
+def _resource(part: Part) -> Object:
     """Return the JSON of `VResource`."""
     return {"Aicore": part.cores, "Aicpu": part.cpus, "DVPP": part.dvpp}
 
 
-def _templates(templates: Mapping[str, Part]) -> Body:
+def _templates(templates: Mapping[str, Part]) -> Object:
     return {name: _resource(part) for name, part in templates.items()}
 
 
-def _frame(frame: NpuFrame) -> Body:
+def _frame(frame: NpuFrame) -> Object:
     """Return the JSON of `VolcanoFrame`."""
     return {
         "UID": "",

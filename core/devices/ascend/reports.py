@@ -7,11 +7,11 @@ Source: Volcano `third_party/mindcluster/common/k8s`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, is_mapping, section, text_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,6 @@ _SPACE: Final = "mindx-dl"
 _PARTS: Final = ("DeviceInfo", "NodeInfo")
 CHIPS: Final = re.compile(r"(Ascend\w+(-\w+)*,?)*")
 """Names of chips, one after the other."""
-Said = dict[str, Any]
 
 
 class Reported(NamedTuple):
@@ -100,10 +99,10 @@ def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
     return None
 
 
-def _kept(said: Said) -> Said:
+def _kept(said: Object) -> Object:
     """Return the parts of a node's report that are read: of its devices the lists of chips."""
     chips = {key: text for key, text in text_map(said.get("DeviceList")).items() if CHIPS.fullmatch(text)}
-    kept: Said = {key: said[key] for key in ("UpdateTime", "SuperPodID", "NodeStatus") if key in said}
+    kept: Object = {key: said[key] for key in ("UpdateTime", "SuperPodID", "NodeStatus") if key in said}
     return {**kept, "DeviceList": chips} if "DeviceList" in said else kept
 
 
@@ -113,30 +112,28 @@ def kept_chips(text: Any) -> str:
         said: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, TypeError):
         return ""
-    if not isinstance(said, dict):
-        return ""
-    return _text({name: {} for name in cast("Said", said) if CHIPS.fullmatch(name)})
+    return _text({name: {} for name in said if CHIPS.fullmatch(name)}) if is_mapping(said) else ""
 
 
-def _text(said: Said) -> str:
+def _text(said: Object) -> str:
     return msgspec.json.encode(said).decode()
 
 
-def _read(config_map: Object, key: str) -> Said | None:
+def _read(config_map: Object, key: str) -> Object | None:
     text = section(config_map, "data").get(key)
     try:
         said: Any = msgspec.json.decode(text) if isinstance(text, str) else None
     except msgspec.DecodeError:
         return None
-    return cast("Said", said) if isinstance(said, dict) else None
+    return said if is_mapping(said) else None
 
 
-def _sections(said: Said | None) -> Iterator[tuple[str, Said]]:
+def _sections(said: Object | None) -> Iterator[tuple[str, Object]]:
     for key, value in (said or {}).items():
-        if isinstance(value, dict):
-            yield key, cast("Said", value)
+        if is_mapping(value):
+            yield key, value
 
 
-def _devices(said: Said) -> tuple[dict[str, str], int, int]:
+def _devices(said: Object) -> tuple[dict[str, str], int, int]:
     time, super_pod = (each if isinstance(each, int) else 0 for each in map(said.get, ("UpdateTime", "SuperPodID")))
     return text_map(said.get("DeviceList")), time, super_pod

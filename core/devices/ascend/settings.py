@@ -6,7 +6,9 @@ Source: Volcano `api/devices/config` (VNPUConfig).
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
+
+from pumice.core.objects.metadata import Object, is_mapping, rows
 
 
 class CutTemplate(NamedTuple):
@@ -51,7 +53,7 @@ DEFAULT: Final = (
 )
 
 
-def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
+def chip_models(config: Object | None) -> tuple[ChipModel, ...]:
     """Return the part `vnpus` of the ConfigMap as plain data; the default without a ConfigMap (None), or where a value
     has a type that Volcano cannot read.
     """
@@ -61,16 +63,14 @@ def chip_models(config: dict[str, Any] | None) -> tuple[ChipModel, ...]:
         return DEFAULT
 
 
-def _models(config: dict[str, Any]) -> tuple[ChipModel, ...]:
+def _models(config: Object) -> tuple[ChipModel, ...]:
     said: Any = config.get("vnpus") or []
-    listed: list[dict[str, Any]] = (
-        (cast("dict[str, Any]", said).get("configs") or []) if isinstance(said, dict) else said
-    )
+    listed: list[Object] = rows(said, "configs") if is_mapping(said) else said
     return tuple(_model(each) for each in listed)
 
 
-def _model(said: dict[str, Any]) -> ChipModel:
-    listed: list[dict[str, Any]] = said.get("templates") or []
+def _model(said: Object) -> ChipModel:
+    listed: list[Object] = said.get("templates") or []
     templates = [CutTemplate(str(each.get("name") or ""), int(each.get("memory") or 0)) for each in listed]
     return ChipModel(
         word=str(said.get("commonWord") or ""),

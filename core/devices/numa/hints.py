@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.core.devices.family import containers, limits_of, requests_of, whole
 from pumice.core.devices.numa.go_sort import in_go_order
 from pumice.core.devices.numa.topology import CPU, NONE
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -37,19 +38,19 @@ class ContainerCpus(NamedTuple):
 
 def is_guaranteed(template: PodTemplate) -> bool:
     """Return whether all containers have limits of cpu and memory, and together ask for just these."""
-    level: dict[str, Any] = {"resources": template.spec.get("resources") or {}}
+    level: Object = {"resources": template.spec.get("resources") or {}}
     own = any(name in amounts for amounts in (limits_of(level), requests_of(level)) for name in COUNTED)
-    each: list[dict[str, Any]] = [level] if own else [*containers(template), *containers(template, "initContainers")]
+    each: list[Object] = [level] if own else [*containers(template), *containers(template, "initContainers")]
     requests, limits = _sums([requests_of(one) for one in each]), _sums([limits_of(one) for one in each])
     complete = all(all(_is_positive(limits_of(one), name) for name in COUNTED) for one in each)
     return bool(each) and complete and requests == limits
 
 
-def _is_positive(amounts: dict[str, Any], name: str) -> bool:
+def _is_positive(amounts: Object, name: str) -> bool:
     return name in amounts and quantity_of(amounts[name]).sign() > 0
 
 
-def _sums(each: Sequence[dict[str, Any]]) -> dict[str, int]:
+def _sums(each: Sequence[Object]) -> dict[str, int]:
     found: dict[str, int] = {}
     for amounts in each:
         for name in COUNTED:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.core.devices.family import whole_number
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import is_list, mapping, section, text_map
 from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def read_topology(obj: Object) -> Topology:
         whole_number(str(cpu)) or 0: CpuPlace(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
         for cpu, detail in details.items()
     }
-    resources: dict[str, Any] = section(spec, "numares")
+    resources: Object = section(spec, "numares")
     allocatable = {name: cpus_of(str(said.get("allocatable") or "")) for name, said in resources.items()}
     reserved = _rounded_up(section(spec, "resReserved").get(CPU))
     cpu_policy, policy = policies.get("CPUManagerPolicy", ""), policies.get("TopologyManagerPolicy", "")
@@ -66,9 +66,7 @@ def read_topology(obj: Object) -> Topology:
 
 def _assigned(said: object) -> frozenset[str]:
     found: set[str] = set()
-    items: list[Any] = said if isinstance(said, list) else []  # pyright: ignore[reportUnknownVariableType]
-    for each in items:
-        pod = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+    for pod in map(mapping, said if is_list(said) else ()):
         found.update({str(pod.get("uid") or ""), f"{pod.get('namespace') or ''}/{pod.get('name') or ''}"})
     return frozenset(found - {"", "/"})
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.core.devices.family import containers, limits_of, requests_of, whole
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from pumice.core.devices.vgpu.settings import VgpuSettings
@@ -69,7 +70,7 @@ def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[CardRequest
     return tuple(found)
 
 
-def _either(limits: Mapping[str, Any], requests: Mapping[str, Any], name: str) -> int | None:
+def _either(limits: Object, requests: Object, name: str) -> int | None:
     if not name:
         return None
     for quantities in (limits, requests):

@@ -7,7 +7,9 @@ Source: Volcano `plugins/deviceshare/gpuexclusive.go`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
+
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
@@ -18,11 +20,10 @@ Rules = tuple[tuple[tuple[str, str], ...], ...]
 
 def read_rules(listed: object) -> Rules:
     """Return the rules of an argument; a value that is not a text is passed over, as in Volcano."""
-    rules = cast("list[dict[object, object]]", listed) if isinstance(listed, list) else []
     found = [
         tuple(sorted((str(key), value) for key, value in rule.items() if isinstance(value, str)))
-        for rule in rules
-        if isinstance(cast("object", rule), dict)
+        for rule in (listed if is_list(listed) else ())
+        if is_mapping(rule)
     ]
     return tuple(rule for rule in found if rule)
 
@@ -57,7 +58,7 @@ class Reserved:
             for rule in rules:
                 self._cards.setdefault((row, rule), set()).update(cards)
 
-    def leave(self, row: int, task: Task, users: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
+    def leave(self, row: int, task: Task, users: Mapping[tuple[int, int], Object]) -> None:
         """Record that a pod is gone; `users`: the users of each card (node and number), by uid."""
         _, rules = self._pods.get(row, {}).pop(task.key, ("", frozenset[int]()))
         others = {uid for uid, _ in self._pods.get(row, {}).values()} - {task.uid}

@@ -6,7 +6,9 @@ Source: Volcano `api/devices/config`.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from pumice.core.objects.metadata import Object
 
 NUMBER: Final = "volcano.sh/vgpu-number"
 MEMORY: Final = "volcano.sh/vgpu-memory"
@@ -52,7 +54,7 @@ class VgpuSettings(NamedTuple):
 DEFAULT: Final = VgpuSettings()
 
 
-def settings_of(nvidia: dict[str, Any] | None) -> VgpuSettings:
+def settings_of(nvidia: Object | None) -> VgpuSettings:
     """Return the part `nvidia` of the ConfigMap as plain data; the default without a ConfigMap (None), or where a value
     has a type that Volcano cannot read.
     """
@@ -62,8 +64,8 @@ def settings_of(nvidia: dict[str, Any] | None) -> VgpuSettings:
         return DEFAULT
 
 
-def _settings(nvidia: dict[str, Any]) -> VgpuSettings:
-    listed: list[dict[str, Any]] = nvidia.get("knownMigGeometries") or []
+def _settings(nvidia: Object) -> VgpuSettings:
+    listed: list[Object] = nvidia.get("knownMigGeometries") or []
     return VgpuSettings(
         number=str(nvidia.get("resourceCountName") or ""),
         memory=str(nvidia.get("resourceMemoryName") or ""),
@@ -74,7 +76,7 @@ def _settings(nvidia: dict[str, Any]) -> VgpuSettings:
     )
 
 
-def _ways(known: dict[str, Any]) -> tuple[Geometry, ...]:
+def _ways(known: Object) -> tuple[Geometry, ...]:
     return tuple(
         Geometry(
             str(way.get("group") or ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from pumice.core.devices.vgpu.codec import (
     encoded,
     phrase,
 )
+from pumice.core.objects.metadata import Object
 from pumice.core.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
                         found[name] = found.get(name, 0.0) + float(value * 1000)
         return found
 
-    def encoded(self, row: int, around: Around) -> dict[str, Any] | None:
+    def encoded(self, row: int, around: Around) -> Object | None:
         """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
@@ -236,7 +237,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         scored = zip(there, self._scored(task, there), strict=True)
         self._noted.update({row: score for row, score in scored if score is not None})
 
-    def _card(self, row: int, card: int) -> dict[str, Any]:
+    def _card(self, row: int, card: int) -> Object:
         known, users = self.cards.cards[row][card], self._users_of(row, card)
         cut, ways = self._cut(row, card), self._ways(row, card)
         return {

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.devices.family import whole_number
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,13 +124,13 @@ def _place(way: Geometry, position: int) -> tuple[int, int]:
 # --- As Volcano's structs encode to JSON
 
 
-def encoded_way(way: Geometry) -> dict[str, Any]:
+def encoded_way(way: Geometry) -> Object:
     """Return the JSON of `Geometry`."""
     kinds = [{"Name": each.name, "Memory": each.memory, "Count": each.most} for each in way.instances]
     return {"Group": way.group, "Instances": kinds}
 
 
-def encoded_use(cut: Cut, ways: Sequence[Geometry]) -> list[dict[str, Any]]:
+def encoded_use(cut: Cut, ways: Sequence[Geometry]) -> list[Object]:
     """Return the JSON of `MIGS`."""
     sizes = {each.name: each.memory for each in ways[cut.way].instances} if cut.way != UNCUT else {}
     return [

@@ -7,10 +7,10 @@ As cel-go's checker, with a difference on the safe side: where types are not kno
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.kube.cel.environment import call, is_function, signatures
-from pumice.core.kube.cel.reading import CelNode, ExpressionError, dotted, make_node, read_expression
+from pumice.core.kube.cel.reading import CelNode, ExpressionError, dotted, make_node, read_expression, variables_of
 from pumice.core.kube.cel.texts import VERBS, TextError, clauses
 from pumice.core.kube.cel.types import (
     BOOL,
@@ -97,7 +97,7 @@ class _Checker:
         return Checked(tree, _LITERALS.get(kind) or CelType(kind))
 
     def name(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        name = cast("str", tree.value)
+        name = tree.name
         if name in names:
             return Checked(_reading(tree, names[name]), names[name])
         if name in TYPE_NAMES:
@@ -135,7 +135,7 @@ class _Checker:
 
     def message(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         if not self.scope.messages:
-            raise ExpressionError(f"undeclared reference to '{str(tree.value)[:80]}'")
+            raise ExpressionError(f"undeclared reference to '{tree.name[:80]}'")
         return Checked(_with(tree, self._parts(tree, names)), CelType("object"))
 
     def member(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
@@ -146,7 +146,7 @@ class _Checker:
         kind, inside = owner.kind, owner.kind
         if kind.name == "optional_type":
             inside = kind.params[0]
-        found = _field(inside, cast("str", tree.value))
+        found = _field(inside, tree.name)
         node = _with(tree, [owner])
         if inside.fields is not None:
             node = _reading(node, found)
@@ -156,7 +156,7 @@ class _Checker:
     def has(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         owner = self.checked(tree.parts[0], names)
         inside = owner.kind.params[0] if owner.kind.name == "optional_type" else owner.kind
-        _field(inside, cast("str", tree.value))
+        _field(inside, tree.name)
         return Checked(_with(tree, [owner]), BOOL)
 
     def index(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
@@ -175,7 +175,7 @@ class _Checker:
         return Checked(_with(tree, parts), optional_of(found) if optional else found)
 
     def called(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        name, method = cast("str", tree.value), tree.kind == "call"
+        name, method = tree.name, tree.kind == "call"
         if name.startswith("jsonpatch.") and not self.scope.messages:
             raise ExpressionError(f"undeclared reference to '{name}'")
         if method and name == "format" and len(tree.parts) == 2 and tree.parts[1].kind == "list":
@@ -219,22 +219,20 @@ class _Checker:
             raise ExpressionError("undeclared reference to 'cel'")
         variable, body, value = tree.parts
         given = self.checked(value, names)
-        inner = self.checked(body, {**names, str(variable.value): given.kind})
+        inner = self.checked(body, {**names, variable.name: given.kind})
         return Checked(make_node("bind", (variable, inner.node, given.node)), inner.kind)
 
     def macro(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
-        name, variables = cast("tuple[str, int]", tree.value)
+        name, variables = tree.name, variables_of(tree)
         owner = self.checked(tree.parts[0], names)
         kinds = _variables(name, owner.kind, variables)
-        told = {str(part.value): kind for part, kind in zip(tree.parts[1 : 1 + variables], kinds, strict=True)}
+        told = {part.name: kind for part, kind in zip(tree.parts[1 : 1 + variables], kinds, strict=True)}
         bodies = [self.checked(part, {**names, **told}) for part in tree.parts[1 + variables :]]
         asked = bodies if name in _QUESTIONS else bodies[:-1]
         for each in asked:
             if not is_open(each.kind) and each.kind != BOOL:
                 raise ExpressionError(f"{name}(): expected type 'bool' but found '{each.kind}'")
-        node = make_node(
-            "macro", (owner.node, *tree.parts[1 : 1 + variables], *(each.node for each in bodies)), tree.value
-        )
+        node = make_node("macro", (owner.node, *tree.parts[1 : 1 + variables], *(each.node for each in bodies)), name)
         return Checked(node, _macro_result(name, owner.kind, kinds, bodies[-1].kind))
 
 
@@ -265,12 +263,12 @@ def _with(tree: CelNode, parts: Sequence[Checked]) -> CelNode:
     nodes = tuple(each.node for each in parts)
     # Most nodes need no conversion. They stay the nodes that `read_expression` keeps, not copies.
     same = all(new is old for new, old in zip(nodes, tree.parts, strict=True))
-    return tree if same else make_node(tree.kind, nodes, tree.value)
+    return tree if same else make_node(tree.kind, nodes, tree.name, tree.value)
 
 
 def _reading(node: CelNode, kind: CelType) -> CelNode:
     """Return a node that converts what another yields, where that must be."""
-    return make_node("read", (node,), kind) if needs_reading(kind) else node
+    return make_node("read", (node,), value=kind) if needs_reading(kind) else node
 
 
 def _field(owner: CelType, name: str) -> CelType:

@@ -8,7 +8,7 @@ makes of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map
 from pumice.core.kube.patterns import PatternError, pattern_of
@@ -116,8 +116,8 @@ def _pay_value(value: object, spend: Callable[[int], None], times: int = 1) -> N
     if isinstance(value, str | bytes):
         spend(len(value) // _LETTERS)
     elif is_collection(value):
-        inside: Iterable[Any] = cast("Iterable[Any]", value.values() if is_map(value) else value)
-        spend(1 + times * len(cast("Sized", value)))
+        inside: Iterable[Any] = value.values() if is_map(value) else value
+        spend(1 + times * len(value))
         for each in inside:
             # Short texts and numbers are in the sum above: only long texts and collections cost a call.
             if is_collection(each) or (isinstance(each, str) and len(each) >= _LETTERS):

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.core.errors import QuantityError
 from pumice.core.kube.cel import lists
 from pumice.core.kube.cel.costs import SPEND, StepsLeft, pay, pay_result, pay_round
 from pumice.core.kube.cel.environment import call
-from pumice.core.kube.cel.reading import ExpressionError, is_collection, is_list, is_map, read_expression, shown
+from pumice.core.kube.cel.reading import (
+    ExpressionError,
+    is_collection,
+    is_list,
+    is_map,
+    read_expression,
+    shown,
+    variables_of,
+)
 from pumice.core.kube.cel.times import day_of, duration_of, timestamp_of
 from pumice.core.kube.cel.types import CelType, needs_reading
 from pumice.core.kube.cel.values import (
@@ -52,7 +60,7 @@ def _literal(tree: CelNode, _: Mapping[str, Any]) -> Any:
 
 
 def _name(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    name = cast("str", tree.value)
+    name = tree.name
     try:
         return names[name]
     except KeyError:
@@ -165,8 +173,8 @@ def _optional(owner: object, key: object, look_up: Callable[[Any, Any], Any]) ->
 
 def _member(tree: CelNode, names: Mapping[str, Any]) -> Any:
     if "." in tree.kind:
-        return _optional(evaluate(tree.parts[0], names), tree.value, _selected)
-    return _selected(evaluate(tree.parts[0], names), cast("str", tree.value))
+        return _optional(evaluate(tree.parts[0], names), tree.name, _selected)
+    return _selected(evaluate(tree.parts[0], names), tree.name)
 
 
 def _index(tree: CelNode, names: Mapping[str, Any]) -> Any:
@@ -177,12 +185,12 @@ def _index(tree: CelNode, names: Mapping[str, Any]) -> Any:
 def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
     owner = evaluate(tree.parts[0], names)
     inside: Any = owner.value if isinstance(owner, OptionalValue) else owner
-    key = cast("str", tree.value)
+    key = tree.name
     return is_map(inside) and (key in inside or ("__" in key and _field(key) in inside))
 
 
 def _called(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    name, method = cast("str", tree.value), tree.kind == "call"
+    name, method = tree.name, tree.kind == "call"
     if method and name in ("or", "orValue") and len(tree.parts) == 2:
         first = evaluate(tree.parts[0], names)
         if isinstance(first, OptionalValue):  # the other one is not evaluated when it is not needed
@@ -237,12 +245,12 @@ def _decided(asked: Iterable[tuple[CelNode, Mapping[str, Any]]], *, decisive: bo
 
 
 def _bound(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    name = cast("str", tree.parts[0].value)
+    name = tree.parts[0].name
     return evaluate(tree.parts[1], {**names, name: evaluate(tree.parts[2], names)})
 
 
 def _macro(tree: CelNode, names: Mapping[str, Any]) -> Any:
-    name, variables = cast("tuple[str, int]", tree.value)
+    name, variables = tree.name, variables_of(tree)
     owner = evaluate(tree.parts[0], names)
     if name in ("optMap", "optFlatMap"):
         return _mapped_optional(name, tree, owner, names)
@@ -254,7 +262,7 @@ def _macro(tree: CelNode, names: Mapping[str, Any]) -> Any:
             # All are evaluated, unlike for `exists`: an error in a later one is an error of the whole.
             return sum([truth(evaluate(asked, scope)) for scope in scopes]) == 1
         case "filter":
-            variable = cast("str", tree.parts[1].value)
+            variable = tree.parts[1].name
             return [scope[variable] for scope in scopes if truth(evaluate(asked, scope))]
         case "sortBy":
             keys = [evaluate(asked, scope) for scope in scopes]
@@ -274,7 +282,7 @@ def _transformed(name: str, tree: CelNode, scopes: Iterable[Mapping[str, Any]], 
     for scope in kept:
         value = evaluate(asked, scope)
         if name == "transformMap":
-            _put(found, scope[cast("str", tree.parts[1].value)], value)
+            _put(found, scope[tree.parts[1].name], value)
             continue
         if not is_map(value):
             raise ExpressionError("no such overload: transformMapEntry makes maps of one entry")
@@ -298,22 +306,22 @@ def _mapped_optional(name: str, tree: CelNode, owner: object, names: Mapping[str
         raise ExpressionError(f"no such overload: {name} of {kind_of(owner)}")
     if not owner.there:
         return NONE
-    value = evaluate(tree.parts[2], {**names, cast("str", tree.parts[1].value): owner.value})
+    value = evaluate(tree.parts[2], {**names, tree.parts[1].name: owner.value})
     return OptionalValue(value) if name == "optMap" else value
 
 
 def _scopes(owner: object, tree: CelNode, variables: int, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the names in each round: values of a list or keys of a map; place or key and value for two variables."""
     if not is_collection(owner):
-        raise ExpressionError(f"no such overload: {cast('tuple[str, int]', tree.value)[0]}")
+        raise ExpressionError(f"no such overload: {tree.name}")
     size = sum(part.size for part in tree.parts[1 + variables :])
-    first = cast("str", tree.parts[1].value)
+    first = tree.parts[1].name
     if variables == 1:
-        for each in cast("Iterable[Any]", owner):
+        for each in owner:
             pay_round(size, names)
             yield {**names, first: each}
         return
-    second = cast("str", tree.parts[2].value)
+    second = tree.parts[2].name
     pairs = owner.items() if is_map(owner) else enumerate(owner)
     for key, each in pairs:
         pay_round(size, names)
@@ -322,7 +330,7 @@ def _scopes(owner: object, tree: CelNode, variables: int, names: Mapping[str, An
 
 def _read(tree: CelNode, names: Mapping[str, Any]) -> Any:
     """Return a value of JSON as one of the type that its schema says."""
-    kind = cast(CelType, tree.value)
+    kind: CelType = tree.value
     return _attempted("conversion", lambda: _converted(evaluate(tree.parts[0], names), kind, names))
 
 

@@ -93,22 +93,24 @@ class CelNode:
 
     `kind`: literal, list, map, message, name, member, index, has, call (a method), function, macro, bind, not, minus,
     &&, ||, choice, or a sign of two sides; `.?` and `[?` are members and indices that may be absent, `?` an element of
-    a list or map that may be. `depth`, `size`: operations inside one another, and in all.
+    a list or map that may be. `name`: of a variable, field, function, macro or type; `value`: of a literal.
+    `depth`, `size`: operations inside one another, and in all.
     """
 
     kind: str
     parts: tuple[CelNode, ...] = ()
-    value: object = None
+    name: str = ""
+    value: Any = None
     depth: int = 1
     size: int = 1
 
 
-def make_node(kind: str, parts: tuple[CelNode, ...], value: object = None) -> CelNode:
+def make_node(kind: str, parts: tuple[CelNode, ...], name: str = "", value: object = None) -> CelNode:
     """Return a node over its parts. Raises ExpressionError for one that goes too deep."""
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > DEEPEST:
         raise ExpressionError(f"the expression is nested deeper than {DEEPEST} levels")
-    return CelNode(kind, parts, value, depth, 1 + sum(part.size for part in parts))
+    return CelNode(kind, parts, name, value, depth, 1 + sum(part.size for part in parts))
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
@@ -133,13 +135,18 @@ def shown(value: object) -> str:
     return repr(value) if value is None or isinstance(value, bool | int | float) else f"a {type(value).__name__}"
 
 
+def variables_of(macro: CelNode) -> int:
+    """Return how many arguments of a macro are names of variables."""
+    return MACROS[macro.name, len(macro.parts) - 1]
+
+
 def dotted(tree: CelNode) -> str:
     """Return the names of a chain such as `a.b.c`; "" for anything else."""
     names: list[str] = []
     while tree.kind == "member":
-        names.append(str(tree.value))
+        names.append(tree.name)
         tree = tree.parts[0]
-    return ".".join([str(tree.value), *reversed(names)]) if tree.kind == "name" else ""
+    return ".".join([tree.name, *reversed(names)]) if tree.kind == "name" else ""
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -275,11 +282,11 @@ class _Reader:
         tree = make_node(kind, (owner,), name)
         # Such a path is one name. As members, its first part would be looked up as a variable.
         if kind == "member" and (path := dotted(tree)) in TYPE_PATHS:
-            return CelNode("name", value=path)
+            return CelNode("name", name=path)
         return tree
 
     def _called(self, owner: CelNode, name: str, arguments: tuple[CelNode, ...]) -> CelNode:
-        path = f"{owner.value}.{name}" if owner.kind == "name" else ""
+        path = f"{owner.name}.{name}" if owner.kind == "name" else ""
         if path in QUALIFIED:
             return make_node("function", arguments, path)
         if path == "cel.bind" and len(arguments) == 3:
@@ -289,14 +296,14 @@ class _Reader:
         if variables is None:
             return make_node("call", (owner, *arguments), name)
         self._variables(name, arguments[:variables])
-        return make_node("macro", (owner, *arguments), (name, variables))
+        return make_node("macro", (owner, *arguments), name)
 
     def _variables(self, macro: str, parts: tuple[CelNode, ...]) -> None:
         """Check the arguments of a macro that must be names of variables."""
-        if any(part.kind != "name" or "." in str(part.value) for part in parts):
+        if any(part.kind != "name" or "." in part.name for part in parts):
             raise self._wrong(f"{macro}(): a variable must be a simple name")
-        if len({part.value for part in parts}) < len(parts):
-            raise self._wrong(f"{macro}(): the variable {parts[0].value} is named twice")
+        if len({part.name for part in parts}) < len(parts):
+            raise self._wrong(f"{macro}(): the variable {parts[0].name} is named twice")
 
     def _name(self) -> str:
         kind, token = self._tokens[self._at]
@@ -373,13 +380,13 @@ class _Reader:
         if token in RESERVED:
             raise self._wrong(f"{token} is a reserved word")
         if not self._take("("):
-            return CelNode("name", value=token)
+            return CelNode("name", name=token)
         arguments = self._listed(")")
         if token != "has":
             return make_node("function", arguments, token)
         if len(arguments) != 1 or arguments[0].kind != "member":
             raise self._wrong("has() takes one field, such as has(self.name)")
-        return make_node("has", arguments[0].parts, arguments[0].value)
+        return make_node("has", arguments[0].parts, arguments[0].name)
 
 
 def _whole(token: str, *, negative: bool) -> int:

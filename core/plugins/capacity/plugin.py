@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pumice.config.arguments import INTEGER, SWITCH, Argument, at_least
+from pumice.config.arguments import INTEGER, SWITCH, Argument, PluginArguments, at_least
 from pumice.core.messages.queue_tables import QueueTables
 from pumice.core.plugins.capacity.claims import DeviceQuotas, quota_of
 from pumice.core.plugins.capacity.ledger import Ledger
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pumice.core.objects.queue import Queue
     from pumice.core.plugins.capacity.claims import ClaimQuota
     from pumice.core.plugins.capacity.limits import BoolArray, CapacityAttributes
+    from pumice.core.session.points.all_points import State
     from pumice.core.session.points.victims import GangEvictor
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
@@ -340,15 +341,15 @@ class CapacitySimulation:
         self._ledger = ledger
         self._claims = claims
 
-    def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def add(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Place the task in the trial; a returned text is an error."""
         return self._change(state, task, placed=True)
 
-    def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def remove(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Remove the task in the trial."""
         return self._change(state, task, placed=False)
 
-    def allocatable(self, state: dict[str, Any], queue: Queue, task: Task) -> bool:
+    def allocatable(self, state: State, queue: Queue, task: Task) -> bool:
         """Return whether the task fits into the real capability on every level, as the trial stands."""
         if not self._ledger.ready or not self._ledger.of(queue.name).limits.leaf:
             return False
@@ -359,7 +360,7 @@ class CapacitySimulation:
             for attributes in self._ledger.line(queue.name)
         )
 
-    def _change(self, state: dict[str, Any], task: Task, *, placed: bool) -> str | None:
+    def _change(self, state: State, task: Task, *, placed: bool) -> str | None:
         job = self._session.job_of(task)
         if job is None:
             return f"[capacity] job {task.job} not found in session (orphaned task from deleted PodGroup)"
@@ -375,7 +376,7 @@ class CapacitySimulation:
         return None
 
 
-def _trial(state: dict[str, Any]) -> QueueTrial:
+def _trial(state: State) -> QueueTrial:
     trial: QueueTrial = state.setdefault(NAME, QueueTrial())
     return trial
 
@@ -510,7 +511,7 @@ class Capacity(BuiltInPlugin):
     arguments = (LEVELS, COUNT_DEVICES, SUM_CAPACITIES)
     only_answers = True
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._levels = LEVELS.of(arguments)
         self._count_devices, self._sum_capacities = COUNT_DEVICES.of(arguments), SUM_CAPACITIES.of(arguments)
 

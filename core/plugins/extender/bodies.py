@@ -8,7 +8,7 @@ Left as empty as Volcano leaves them where nothing is known: what claims of devi
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -17,7 +17,7 @@ from pumice.core.devices.family import Around
 from pumice.core.life.pod_group import LABELS
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.questions import AskedPod
-from pumice.core.objects.metadata import format_time, section
+from pumice.core.objects.metadata import Object, format_time, mapping, section
 from pumice.core.objects.node import oversubscription
 from pumice.core.objects.node_usage import KIND, usage_of
 from pumice.core.objects.typed import canonical, typed_group, typed_node, typed_queue
@@ -47,7 +47,7 @@ def _number(value: float) -> float | int:
     return int(value) if value == int(value) and abs(value) < 1e21 else value
 
 
-def resource_body(milli_cpu: float, memory: float, scalars: dict[str, float] | None, max_pods: int = 0) -> Body:
+def resource_body(milli_cpu: float, memory: float, scalars: dict[str, float] | None, max_pods: int = 0) -> Object:
     """Return the JSON of `Resource`: cpu and other scalars in milli-units, memory in bytes, pods as a count."""
     return {
         "MilliCPU": _number(milli_cpu),
@@ -57,7 +57,7 @@ def resource_body(milli_cpu: float, memory: float, scalars: dict[str, float] | N
     }
 
 
-def amounts_body(amounts: Amounts, max_pods: int = 0) -> Body:
+def amounts_body(amounts: Amounts, max_pods: int = 0) -> Object:
     """Return the JSON of `Resource` of a request, or of a node's amounts."""
     return resource_body(amounts.milli_cpu, amounts.memory, amounts.scalars, max_pods)
 
@@ -68,28 +68,28 @@ class TaskBodies:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def task(self, task: Task) -> Body:
+    def task(self, task: Task) -> Object:
         """Return the JSON of `TaskInfo` of a job."""
         return self._task(task, self._session.jobs.status[task.row])
 
-    def on_node(self, task: Task) -> Body:
+    def on_node(self, task: Task) -> Object:
         """Return the JSON of `TaskInfo` of a node: a copy from when the pod was put there, which does not show its
         bind.
         """
         return self._task(task, self._session.nodes.seen_status[task.row])
 
-    def by_uid(self, tasks: Iterable[Task]) -> Body:
+    def by_uid(self, tasks: Iterable[Task]) -> Object:
         """Return the JSON of `TasksMap`."""
         return {task.uid: self.task(task) for task in tasks}
 
-    def by_status(self, tasks: Iterable[Task]) -> Body:
+    def by_status(self, tasks: Iterable[Task]) -> Object:
         """Return the JSON of `TaskStatusIndex`."""
         found: dict[str, list[Task]] = {}
         for task in tasks:
             found.setdefault(str(1 << self._session.jobs.status[task.row]), []).append(task)
         return {status: self.by_uid(some) for status, some in found.items()}
 
-    def _task(self, task: Task, status: int) -> Body:
+    def _task(self, task: Task, status: int) -> Object:
         session, request, spec = self._session, amounts_body(task.template.request), task.template.spec
         row = session.jobs.node[task.row]
         node = session.nodes.names[row] if row >= 0 else task.node_name
@@ -124,7 +124,7 @@ class TaskBodies:
             "CustomBindErrHandlerSucceeded": False,
         }
 
-    def _last_transaction(self, task: Task) -> Body | None:
+    def _last_transaction(self, task: Task) -> Object | None:
         last = self._session.last_transaction.get(task.row)
         if last is None:
             return None
@@ -136,13 +136,13 @@ class TaskBodies:
         }
 
 
-def _cells(task: Task) -> Body:
+def _cells(task: Task) -> Object:
     """Return the JSON of `TopologyInfo`: the NUMA cells that the pod's annotations request and hold."""
     try:
         decision: Any = msgspec.json.decode(task.annotations.get(NUMA_DECISION, ""))
     except msgspec.DecodeError:
         decision = None
-    cells = section(cast("Body", decision), "numa") if isinstance(decision, dict) else {}
+    cells = section(mapping(decision), "numa")
     found = {cell: canonical(section(cells, cell)) for cell in cells}
     return {"Policy": task.annotations.get(NUMA_POLICY, ""), "ResMap": found}
 
@@ -160,10 +160,10 @@ class JobBodies:
     row.
     """
 
-    def __init__(self, session: Session, tasks: TaskBodies, column: Callable[[FloatArray, int], Body]) -> None:
+    def __init__(self, session: Session, tasks: TaskBodies, column: Callable[[FloatArray, int], Object]) -> None:
         self._session, self._tasks, self._column = session, tasks, column
 
-    def job(self, job: Job) -> Body:
+    def job(self, job: Job) -> Object:
         """Return the JSON of `JobInfo`."""
         session, group, tasks = self._session, job.pod_group, job.in_uid_order()
         columns, row, told = session.jobs.columns, job.row, self._tasks
@@ -207,12 +207,12 @@ class JobBodies:
         known = [name for name in session.config.actions if name in (ENQUEUE, session.action)]
         return format_time(session.clock.now) if session.action and known[0] == ENQUEUE else None
 
-    def _pod_group(self, job: Job) -> Body:
+    def _pod_group(self, job: Job) -> Object:
         whole = typed_group(job.pod_group.pod_group)
         phase = LABELS[self._session.jobs.phase[job.row]]
         return {**whole, "status": {**section(whole, "status"), "phase": phase}, "Version": "v1beta1"}
 
-    def _sub_job(self, group: SubJob) -> Body:
+    def _sub_job(self, group: SubJob) -> Object:
         return {
             "GID": group.gid,
             "UID": group.uid,
@@ -228,7 +228,7 @@ class JobBodies:
         }
 
 
-def _topology(said: Body | None, wish: Wish | None) -> Body | None:
+def _topology(said: Object | None, wish: Wish | None) -> Object | None:
     """Return the JSON of `NetworkTopologySpec` as the session reads it: a soft limit as one that excludes nothing, and
     the number of a named tier.
     """
@@ -251,7 +251,7 @@ def _nanoseconds(text: str | None) -> int | None:
     return waiting if waiting > 0 else None
 
 
-def _budget(annotations: dict[str, str]) -> Body:
+def _budget(annotations: dict[str, str]) -> Object:
     """Return the JSON of `DisruptionBudget`: the first of the two that exists."""
     least = annotations.get(MIN_AVAILABLE, "")
     return {"MinAvailable": least, "MaxUnavailable": "" if least else annotations.get(MAX_UNAVAILABLE, "")}
@@ -269,15 +269,15 @@ class NodeParts:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._nodes: dict[int, Body] = {}
+        self._nodes: dict[int, Object] = {}
 
-    def whole(self, row: int) -> Body:
+    def whole(self, row: int) -> Object:
         """Return the node as the api has it."""
         if row not in self._nodes:
             self._nodes[row] = typed_node(self._session.nodes.specs[row].node)
         return self._nodes[row]
 
-    def devices(self, row: int, idle: Callable[[int], dict[str, float]]) -> Body:
+    def devices(self, row: int, idle: Callable[[int], dict[str, float]]) -> Object:
         """Return the JSON of `Others`: by kind of device, where deviceshare shares them. HAMi's models that a node
         lacks are left out; other kinds are listed as empty.
         """
@@ -293,7 +293,7 @@ class NodeParts:
         named = [family for family in session.devices if family.always_named or family.present[row]]
         return {family.name: family.encoded(row, around) for family in named}
 
-    def usage(self, row: int) -> Body:
+    def usage(self, row: int) -> Object:
         """Return the JSON of `NodeUsage`."""
         session = self._session
         handed_in, metrics = session.options.node_usage or {}, session.objects.get(KIND, {})
@@ -303,11 +303,11 @@ class NodeParts:
         moment = format_time(found.measured_at) if found.measured_at else NEVER
         return {"MetricsTime": moment, "CPUUsageAvg": dict(found.cpu), "MEMUsageAvg": dict(found.memory)}
 
-    def images(self, row: int) -> Body:
+    def images(self, row: int) -> Object:
         """Return the JSON of `ImageStateSummary` by name of an image."""
         listed = self._session.nodes.specs[row].images
         names = dict.fromkeys(str(name) for image in listed for name in image.get("names") or ())
-        found: Body = {}
+        found: Object = {}
         for name in names:
             size, nodes = self._lie_on[name]
             found[name] = {"Size": size, "NumNodes": nodes, "Nodes": None}
@@ -328,7 +328,7 @@ class NodeParts:
                 found[name] = first, nodes + 1
         return found
 
-    def cells(self, row: int) -> Body | None:
+    def cells(self, row: int) -> Object | None:
         """Return the JSON of `NumatopoInfo`."""
         name = self._session.nodes.names[row]
         topology = self._session.objects.get(TOPOLOGY, {}).get(name)
@@ -346,17 +346,16 @@ class NodeParts:
         }
 
 
-def _cell_resource(said: Body) -> Body:
+def _cell_resource(said: Object) -> Object:
     capacity = int(said.get("capacity") or 0)
     return {"Allocatable": {}, "Capacity": capacity, "AllocatablePerNuma": {}, "UsedPerNuma": {}}
 
 
-def _place(said: Body) -> Body:
+def _place(said: Object) -> Object:
     cell, socket, core = (int(said.get(name) or 0) for name in ("numa", "socket", "core"))
     return {"NUMANodeID": cell, "SocketID": socket, "CoreID": core, "UncoreCacheID": 0}
 
 
-Body = dict[str, Any]
 READY: Final = 1
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
@@ -370,15 +369,15 @@ class Bodies:
         self._parts, self._tasks = NodeParts(session), TaskBodies(session)
         self._jobs = JobBodies(session, self._tasks, self._column)
 
-    def task(self, task: Task) -> Body:
+    def task(self, task: Task) -> Object:
         """Return the JSON of `TaskInfo`."""
         return self._tasks.task(task)
 
-    def job(self, job: Job) -> Body:
+    def job(self, job: Job) -> Object:
         """Return the JSON of `JobInfo`."""
         return self._jobs.job(job)
 
-    def queue(self, queue: Queue) -> Body:
+    def queue(self, queue: Queue) -> Object:
         """Return the JSON of `QueueInfo`."""
         return {
             "UID": queue.name,
@@ -389,7 +388,7 @@ class Bodies:
             "Queue": typed_queue(queue.queue),
         }
 
-    def node(self, row: int) -> Body:
+    def node(self, row: int) -> Object:
         """Return the JSON of `NodeInfo`."""
         nodes, spec, parts = self._session.nodes, self._session.nodes.specs[row], self._parts
         cells = parts.cells(row)
@@ -418,11 +417,13 @@ class Bodies:
             "BindGeneration": 0,
         }
 
-    def _idle(self, row: int) -> Body:
+    def _idle(self, row: int) -> Object:
         spec = self._session.nodes.specs[row]
         return self._column(self._session.nodes.idle, row, spec.allocatable.scalars, spec.max_pods)
 
-    def _column(self, columns: FloatArray, row: int, named: dict[str, float] | None = None, max_pods: int = 0) -> Body:
+    def _column(
+        self, columns: FloatArray, row: int, named: dict[str, float] | None = None, max_pods: int = 0
+    ) -> Object:
         """Return the JSON of `Resource` from a column: scalars that are 0 are left out unless they are among the
         `named`.
         """
@@ -432,7 +433,7 @@ class Bodies:
         }
         return resource_body(values[CPU], values[MEMORY], scalars or None, max_pods)
 
-    def session(self) -> Body:
+    def session(self) -> Object:
         """Return the JSON of `OnSessionOpenRequest`."""
         session = self._session
         nodes = {name: self.node(row) for row, name in enumerate(session.nodes.names)}
@@ -445,9 +446,9 @@ class Bodies:
             "NodeList": None,
         }
 
-    def _namespaces(self) -> Body:
+    def _namespaces(self) -> Object:
         """Return the JSON of `NamespaceInfo`, from quotas."""
-        found: dict[str, Body] = {}
+        found: dict[str, Object] = {}
         for quota in self._session.objects.get("ResourceQuota", {}).values():
             metadata = section(quota, "metadata")
             of = found.setdefault(metadata["namespace"], {"Name": metadata["namespace"], "QuotaStatus": {}})

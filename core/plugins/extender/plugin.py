@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.config.arguments import DURATION, SWITCH, TEXT, Argument, ArgumentKind
-from pumice.core.objects.metadata import section
+from pumice.config.arguments import DURATION, SWITCH, TEXT, Argument, ArgumentKind, PluginArguments
+from pumice.core.objects.metadata import Object, is_list, is_mapping, mapping, section
 from pumice.core.outside import NOT_ASKED, NOT_RECORDED, SUPPOSED, question
 from pumice.core.plugins.extender.bodies import Bodies
 from pumice.core.plugins.plugin import BuiltInPlugin
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.questions import OutsideAnswer
     from pumice.core.objects.pod import Task
     from pumice.core.objects.queue import Queue
-    from pumice.core.plugins.extender.bodies import Body
     from pumice.core.session.points.all_points import Handler
     from pumice.core.session.points.nodes import FloatArray, Rows
     from pumice.core.session.points.rules import Check, Score
@@ -66,9 +65,9 @@ VERB_ARGUMENTS: Final = {
 
 
 def _listed(value: object) -> frozenset[str]:
-    if not isinstance(value, list):
+    if not is_list(value):
         raise ValueError(value)
-    return frozenset(map(str, cast("list[object]", value)))
+    return frozenset(map(str, value))
 
 
 MANAGED: Final = Argument(
@@ -111,13 +110,13 @@ class ExtenderSettings:
         if not self.managed:
             return True
         spec = task.template.spec
-        containers: list[dict[str, Any]] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+        containers: list[Object] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
         resources = [section(each, "resources") for each in containers]
         named = [resource for each in resources for part in ("requests", "limits") for resource in section(each, part)]
         return not self.managed.isdisjoint(named)
 
 
-def read_settings(values: dict[str, Any]) -> ExtenderSettings:
+def read_settings(values: Object) -> ExtenderSettings:
     """Return the settings; a value of a wrong type counts as absent."""
     named = {verb: argument.of(values) for verb, argument in VERB_ARGUMENTS.items()}
     return ExtenderSettings(
@@ -173,7 +172,7 @@ _TAKES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | None) -> dict[str, Any]:
+def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | None) -> Object:
     """Return the fields of the answer, by their names in `shape` (None: the answer is not read). Raises
     ExtenderError.
     """
@@ -190,10 +189,10 @@ def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | 
     value = _first_value(answer.body.decode("utf-8", "replace").lstrip(" \t\r\n"))
     if value is None:
         return {}
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         raise ExtenderError(f"json: cannot unmarshal {_name(value)} into Go value of type extender.{shape.name}")
-    found: dict[str, Any] = {}
-    for said, given in cast("dict[str, Any]", value).items():
+    found: Object = {}
+    for said, given in value.items():
         field = _field(said, shape)
         if field is not None and given is not None:
             found[field] = _checked(given, shape, field)
@@ -248,9 +247,8 @@ def _checked(value: object, shape: ReplyShape, field: str) -> Any:
         raise _mismatch(value, shape, field, kind)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise _mismatch(value, shape, field, kind)
-    if isinstance(value, dict):
-        scores = cast("dict[str, Any]", value)
-        return {name: _score(each, shape, field) for name, each in scores.items() if each is not None}
+    if is_mapping(value):
+        return {name: _score(each, shape, field) for name, each in value.items() if each is not None}
     return value
 
 
@@ -278,7 +276,7 @@ def _mismatch(value: object, shape: ReplyShape, field: str, kind: str) -> Extend
 NAME: Final = "extender"
 UNASKED: Final = (NOT_ASKED, NOT_RECORDED, SUPPOSED)
 """Answers where no extender is asked."""
-Reply = dict[str, Any] | ExtenderError
+Reply = Object | ExtenderError
 
 
 class Calls:
@@ -288,7 +286,7 @@ class Calls:
         self._session, self._settings = session, settings
         self._asked = self._failed = 0
 
-    def ask_all(self, verb: str, bodies: Sequence[Body], shape: ReplyShape | None) -> list[Reply]:
+    def ask_all(self, verb: str, bodies: Sequence[Object], shape: ReplyShape | None) -> list[Reply]:
         """Return the answer to each question, or why it is missing."""
         settings = self._settings
         url, path = settings.url(verb), settings.verbs[verb]
@@ -315,7 +313,7 @@ class Calls:
             f"that can be used{waits}; the last: {error}; {went_on}"
         )
 
-    def ask(self, verb: str, body: Body, shape: ReplyShape | None) -> dict[str, Any]:
+    def ask(self, verb: str, body: Object, shape: ReplyShape | None) -> Object:
         """Return the answer. Raises ExtenderError."""
         (reply,) = self.ask_all(verb, [body], shape)
         if isinstance(reply, ExtenderError):
@@ -446,7 +444,7 @@ class Extender(BuiltInPlugin):
         """Return whether the verb of the point is named."""
         return point in VERB_OF and bool(VERB_ARGUMENTS[VERB_OF[point]].of(option.arguments))
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._settings = read_settings(arguments)
         self._calls: Calls | None = None
 
@@ -566,7 +564,4 @@ class ExtenderRules:
 
 def _uid(victim: object) -> str:
     """Return the uid of a victim in the answer, whatever the case of its field names."""
-    if not isinstance(victim, dict):
-        return ""
-    fields = cast("dict[str, Any]", victim)
-    return next((str(value) for name, value in fields.items() if name.lower() == "uid"), "")
+    return next((str(value) for name, value in mapping(victim).items() if name.lower() == "uid"), "")

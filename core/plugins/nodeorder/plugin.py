@@ -7,21 +7,21 @@ Source: Volcano `plugins/nodeorder/nodeorder.go`.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pumice.config.arguments import INTEGER, Argument
-from pumice.core.kube.affinity import resolved, terms_index, terms_of
+from pumice.config.arguments import INTEGER, Argument, PluginArguments
+from pumice.core.kube.affinity import TermsIndex, resolved, terms_of
 from pumice.core.kube.allocatable import capacity
 from pumice.core.kube.node_selector import label_column, rows_in_term
 from pumice.core.kube.placed import placed_pods
-from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.scores import MAX_NODE_SCORE, container_images, image_scores, normalise
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.taints import count_soft_untolerated
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.plugins.nodeorder.balanced_allocation import NAMES, BalancedAllocation, nonzero_own, nonzero_taken
 from pumice.core.plugins.nodeorder.topology_spread import TopologySpreadScorer
 from pumice.core.plugins.plugin import BuiltInPlugin
@@ -69,7 +69,7 @@ class PodAffinityScores:
         self, session: Session, placed: Placed, task: Task, own: list[tuple[AffinityTerm, Matching]], weight: float
     ) -> None:
         self._nodes, self._task, self._own, self._weight = session.nodes, task, own, weight
-        self._index = terms_index(placed, session.objects)
+        self._index = placed.reader(TermsIndex, session.objects)
 
     def __call__(self, rows: Rows, /) -> FloatArray:
         """Return the raw score per row, float64 [len(rows)]: the sum of weights."""
@@ -112,9 +112,9 @@ class PodAffinityScorer(ReadsLabelsInPlay):
         affinity = task.template.affinity
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
             for term in self._preferred(session, task):
-                question = pod_index(self._placed).matching(term.reach(), term.selector, terminating=True)
+                question = self._placed.reader(PodIndex).matching(term.reach(), term.selector, terminating=True)
                 own.append((term, question))
-        if not own and not terms_index(self._placed, session.objects).any_affinity:
+        if not own and not self._placed.reader(TermsIndex, session.objects).any_affinity:
             return None
         self.in_play = True
         scores = PodAffinityScores(session, self._placed, task, own, self._weight)
@@ -200,13 +200,13 @@ class Allocated:
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def preferred_terms(template: PodTemplate) -> Sequence[dict[str, Any]]:
+def preferred_terms(template: PodTemplate) -> Sequence[Object]:
     """Return the preferred node affinity terms: {"weight", "preference"}."""
-    terms: list[dict[str, Any]] | None = section(template.affinity, "nodeAffinity").get(PREFERRED)
+    terms: list[Object] | None = section(template.affinity, "nodeAffinity").get(PREFERRED)
     return terms or []
 
 
-def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray | None:
+def preference(nodes: NodeRows, terms: Sequence[Object]) -> FloatArray | None:
     """Return the sum of the weights of the matching terms [N]; None when no node matches any.
 
     Raises SelectorError for a term that is not valid.
@@ -220,7 +220,7 @@ def preference(nodes: NodeRows, terms: Sequence[dict[str, Any]]) -> FloatArray |
 
 
 @derived(NODES)
-def _preference(nodes: NodeSpecs, terms: Like[Sequence[dict[str, Any]]]) -> FloatArray | None:
+def _preference(nodes: NodeSpecs, terms: Like[Sequence[Object]]) -> FloatArray | None:
     try:
         return preference(nodes, terms.subject)
     except SelectorError:  # admission refuses such terms; Volcano would give up scoring the task altogether
@@ -336,7 +336,7 @@ class NodeOrder(BuiltInPlugin):
     only_places = True
     arguments = tuple(WEIGHTS.values())
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._weights = {name: weight.of(arguments) for name, weight in WEIGHTS.items()}
 
     def batch_scorers(self, session: Session) -> list[NodeScorer]:

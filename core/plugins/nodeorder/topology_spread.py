@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.scores import MAX_NODE_SCORE
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.spread import HOSTNAME, SOFT, constraints_of, nodes_with_all
@@ -94,7 +94,7 @@ class TopologySpreadScorer:
         if not prefers(task.template):
             return None
         try:
-            constraints = constraints_of(task, SOFT, session.nodes, pod_index(self._placed))
+            constraints = constraints_of(task, SOFT, session.nodes, self._placed.reader(PodIndex))
         except SelectorError:  # admission refuses such constraints; Volcano would give up scoring the task altogether
             return None
         return of_candidates(session.nodes.count, TopologySpreadScores(session, constraints, self._weight))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -58,14 +58,12 @@ def _in_flight(claim: str) -> Reason:
 
 def allocated_devices(claim: Object) -> list[DeviceId]:
     """Return the devices of an allocated claim."""
-    results: list[dict[str, Any]] = (
-        section(section(section(claim, "status"), "allocation"), "devices").get("results") or []
-    )
+    results: list[Object] = section(section(section(claim, "status"), "allocation"), "devices").get("results") or []
     return [DeviceId(str(r.get("driver")), str(r.get("pool")), str(r.get("device"))) for r in results]
 
 
 def _is_for(claim: Object, task: Task) -> bool:
-    owners: list[dict[str, Any]] = section(claim, "metadata").get("ownerReferences") or []
+    owners: list[Object] = section(claim, "metadata").get("ownerReferences") or []
     return any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners)
 
 
@@ -281,13 +279,13 @@ class DynamicResources:
 
     @staticmethod
     def _check_consumers(claim: Object, task: Task) -> None:
-        consumers: list[dict[str, Any]] = section(claim, "status").get("reservedFor") or []
+        consumers: list[Object] = section(claim, "status").get("reservedFor") or []
         # Kubernetes limits `status.reservedFor` to 256 entries; a pod that is listed already needs no new one.
         if len(consumers) >= MOST_CONSUMERS and all(one.get("uid") != task.uid for one in consumers):
             raise _failure("resourceclaim in use")
 
-    def _rows_within(self, allocation: dict[str, Any]) -> BoolArray:
-        terms: list[dict[str, Any]] | None = section(allocation, "nodeSelector").get("nodeSelectorTerms")
+    def _rows_within(self, allocation: Object) -> BoolArray:
+        terms: list[Object] | None = section(allocation, "nodeSelector").get("nodeSelectorTerms")
         mask = np.full(self._session.nodes.count, terms is None, dtype=np.bool_)
         for term in terms or []:
             try:

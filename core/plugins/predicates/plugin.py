@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from pumice.config.arguments import ANYTHING, INTEGER, SWITCH, Argument
+from pumice.config.arguments import ANYTHING, INTEGER, SWITCH, Argument, PluginArguments
 from pumice.core.kube.node_selector import NODE_NAME, required_terms, rows_required
 from pumice.core.kube.placed import placed_pods
 from pumice.core.kube.taints import UNSCHEDULABLE_TAINT, rows_untolerated, tolerated
@@ -293,7 +293,7 @@ class Predicates(BuiltInPlugin):
     only_places = True
     arguments = (*SWITCHES.values(), BIND_TIMEOUT, *_NO_EFFECT)
 
-    def __init__(self, arguments: dict[str, Any]) -> None:
+    def __init__(self, arguments: PluginArguments) -> None:
         self._arguments = arguments
         self._bind_timeout_s = float(BIND_TIMEOUT.of(arguments))
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.core.kube.affinity import namespace_labels, readable_terms_of, resolved, terms_index, terms_of
+from pumice.core.kube.affinity import TermsIndex, namespace_labels, readable_terms_of, resolved, terms_of
 from pumice.core.kube.node_selector import ABSENT, label_column
-from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.selectors import LabelSelector, SelectorError
 from pumice.core.session.points.nodes import ReadsLabelsInPlay, Volatility
 from pumice.core.session.points.rules import ColumnRule
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pumice.core.kube.pod_index import Matching, PodIndex
     from pumice.core.kube.rows import BoolArray
     from pumice.core.objects.pod import Task
+    from pumice.core.session.points.all_points import State
     from pumice.core.session.points.nodes import Rows
     from pumice.core.session.points.rules import Check
     from pumice.core.session.reasons import IntArray
@@ -70,7 +71,7 @@ def own_terms(session: Session, placed: Placed, task: Task, terms: PodTerms) -> 
         return NO_TERMS
     objects, fixes = session.objects, session.config.pumice.fix
     affinity, anti = ([resolved(term, objects, fixes) for term in kind] for kind in (terms.affinity, terms.anti))
-    nodes, pods = session.nodes, pod_index(placed)
+    nodes, pods = session.nodes, placed.reader(PodIndex)
     return OwnTerms(
         affinity=tuple([(term, label_column(nodes, term.key)) for term in affinity]),
         companions=pods.matching(*in_common(affinity), terminating=True) if affinity else None,
@@ -169,7 +170,7 @@ class AffinityCounts:
             self._company.count(term.key, column, own.companions.counts())
         for term, column, matching in own.anti:
             self._enemies.count(term.key, column, matching.counts())
-        index = terms_index(placed, session.objects)
+        index = placed.reader(TermsIndex, session.objects)
         for term, holders in index.anti_terms(task) if index.any_anti else ():
             there = holders.per_node(session.nodes.count) * index.anti_nodes
             self._hosts.count(term.key, label_column(session.nodes, term.key), there)
@@ -240,7 +241,7 @@ class AffinityCodes:
 
     def __init__(self, session: Session, placed: Placed, task: Task, own: OwnTerms) -> None:
         self._session, self._placed, self._task, self._own = session, placed, task, own
-        self._index = terms_index(placed, session.objects)
+        self._index = placed.reader(TermsIndex, session.objects)
         self._numbers = [session.reasons.intern(reason) for reason in REASONS]
         self._counts: AffinityCounts | None = None
         self._read = 0  # of the log
@@ -276,7 +277,7 @@ class PodAffinityFilter(ReadsLabelsInPlay):
         affinity, own = task.template.affinity, NO_TERMS
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
             own = own_terms(session, self._placed, task, self._terms(task))
-        if own is NO_TERMS and not terms_index(self._placed, session.objects).any_anti:
+        if own is NO_TERMS and not self._placed.reader(TermsIndex, session.objects).any_anti:
             return None
         self.in_play = True
         codes = AffinityCodes(session, self._placed, task, own)
@@ -347,7 +348,7 @@ class Trials:
         self._session, self._placed = session, placed
         self._counted: tuple[int, AffinityTrial] | None = None
 
-    def _trial(self, state: dict[str, Any], preemptor: Task) -> AffinityTrial:
+    def _trial(self, state: State, preemptor: Task) -> AffinityTrial:
         trial: AffinityTrial | None = state.get(STATE_KEY)
         if trial is None:
             trial = state[STATE_KEY] = self._as_it_stands(preemptor).copy()
@@ -365,20 +366,20 @@ class Trials:
         """Return whether no affinity concerns the preemptor, so that a trial of it needs no counts."""
         affinity = preemptor.template.affinity
         asks = affinity.get("podAffinity") or affinity.get("podAntiAffinity")
-        if not asks and not terms_index(self._placed, self._session.objects).any_anti:
+        if not asks and not self._placed.reader(TermsIndex, self._session.objects).any_anti:
             return True  # no pod needs counting
         return self._as_it_stands(preemptor).skipped
 
-    def add(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def add(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Put the task back on the node."""
         self._trial(state, preemptor).move(task, node, 1)
         return None
 
-    def remove(self, state: dict[str, Any], preemptor: Task, task: Task, node: int) -> str | None:
+    def remove(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Remove the task from the node."""
         self._trial(state, preemptor).move(task, node, -1)
         return None
 
-    def predicate(self, state: dict[str, Any], preemptor: Task, node: int) -> str | None:
+    def predicate(self, state: State, preemptor: Task, node: int) -> str | None:
         """Return why the node refuses the preemptor as the trial stands; None when it does not."""
         return self._trial(state, preemptor).refusal(node)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -78,13 +78,6 @@ def _clash(used: HostPort, wanted: HostPort) -> bool:
     return used[1:] == wanted[1:] and (ANY_ADDRESS in (used[0], wanted[0]) or used[0] == wanted[0])
 
 
-def ports_in_use(placed: Placed) -> PortsInUse:
-    """Return the session's one PortsInUse."""
-    if "ports" not in placed.shared:
-        placed.shared["ports"] = PortsInUse(placed)
-    return cast("PortsInUse", placed.shared["ports"])
-
-
 TAKEN = Reason("NodePorts", Code.UNSCHEDULABLE, "node(s) didn't have free ports for the requested pod ports")
 
 
@@ -118,6 +111,6 @@ class NodePorts:
         wanted = task.template.host_ports
         if not wanted:
             return None
-        ports, code = ports_in_use(self._placed), session.reasons.intern(TAKEN)
+        ports, code = self._placed.reader(PortsInUse), session.reasons.intern(TAKEN)
         clauses = [Clause(IsTaken(cells_of(ports.rivals(port))), code) for port in wanted]
         return ColumnRule(Clauses(*clauses), follow=ports.catch_up)

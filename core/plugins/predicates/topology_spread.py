@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.kube.spread import HARD, constraints_of
 from pumice.core.session.points.nodes import Reads, Volatility
@@ -84,7 +84,7 @@ class TopologySpreadFilter:
         if not constrains(task.template):
             return None
         try:
-            constraints = constraints_of(task, HARD, session.nodes, pod_index(self._placed))
+            constraints = constraints_of(task, HARD, session.nodes, self._placed.reader(PodIndex))
         except SelectorError as error:
             text = f"plugin {NAME} pre-predicates failed get constraints from pod: {error}"
             raise FitFailure(Reason(NAME, Code.ERROR, text)) from error

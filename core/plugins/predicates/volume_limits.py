@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +98,7 @@ class Attachments:
         limits: dict[str, CountArray] = {}
         for name, node in self.storage.of_kind("CSINode").items():
             row = self._placed.nodes.row.get(name)
-            drivers: list[dict[str, Any]] = section(node, "spec").get("drivers") or []
+            drivers: list[Object] = section(node, "spec").get("drivers") or []
             for driver in drivers:
                 most = section(driver, "allocatable").get("count")
                 if row is not None and most is not None:
@@ -154,13 +154,6 @@ class Attachments:
     def rows_using(self, volume: Attachable) -> list[int]:
         """Return the nodes with a pod that uses that volume."""
         return [row for row, users in self._users.get(volume, {}).items() if users > 0]
-
-
-def attachments(placed: Placed, objects: Mapping[str, Mapping[str, Object]]) -> Attachments:
-    """Return the session's one Attachments."""
-    if "attachments" not in placed.shared:
-        placed.shared["attachments"] = Attachments(placed, objects)
-    return cast("Attachments", placed.shared["attachments"])
 
 
 NAME = "NodeVolumeLimits"
@@ -229,7 +222,7 @@ class VolumeLimits:
         """
         if not uses_claims(task.template):
             return None
-        attached = attachments(self._placed, session.objects)
+        attached = self._placed.reader(Attachments, session.objects)
         try:
             wanted = attachables(attached.storage, task)
         except UnreadableVolumesError as error:

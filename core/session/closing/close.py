@@ -181,7 +181,7 @@ def let_go(session: Session) -> None:
             session.jobs.written(),
         )
     if session.kube.placed is not None:
-        session.kube.placed.shared.clear()
+        session.kube.placed.readers.clear()
     vars(session.nodes).clear()
     vars(session).clear()
 

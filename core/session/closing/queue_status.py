@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pumice.core.errors import QuantityError
 from pumice.core.kube.devices import COUNT, DevicesByClaim
 from pumice.core.life.task import IS_ALLOCATED
 from pumice.core.messages.decisions import QueueStatus
+from pumice.core.objects.metadata import Object
 from pumice.core.quantity import format_bytes, format_milli, format_whole, parse_quantity
 from pumice.core.session.demand import OF_ALLOCATED
 from pumice.core.state.derived import memory
@@ -201,7 +202,7 @@ def _texts(dimensions: list[str], amounts: list[float], named: frozenset[str], d
     return texts
 
 
-def _same(said: dict[str, Any], allocated: dict[str, str]) -> bool:
+def _same(said: Object, allocated: dict[str, str]) -> bool:
     """Return whether the written texts and the allocated are the same quantities."""
     if said.keys() != allocated.keys():
         return False

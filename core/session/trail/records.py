@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +135,7 @@ class Election:
     tier: int = 0
     opinions: list[Opinion] = field(default_factory=list[Opinion])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Object:
         """Return plain data, sorted."""
         return {**asdict(self), "opinions": [{**asdict(each), "gave": sorted(each.gave)} for each in self.opinions]}
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import anyio
 from msgspec.structs import asdict
@@ -21,6 +20,7 @@ from pumice.cli.terminal import Terminal
 from pumice.cluster.kernel.fork import Fork
 from pumice.collecting import rarely
 from pumice.config.errors import nearest_keys
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.questions.adviser.waiting_jobs import with_reasons
 from pumice.questions.eta.estimate import Estimate, FutureSampling, estimates_of, lived_s
@@ -109,7 +109,7 @@ class RunScoring:
                 return score(found.moments, found.book, sampling, advance)
 
 
-def _show(console: Console, told: dict[str, Any], half: dict[str, Any]) -> None:
+def _show(console: Console, told: Object, half: Object) -> None:
     table = WholeTable("what", "at all moments", "at the later half")
     for name, value in told.items():
         table.add_row(name, _cell(value), _cell(half[name]))

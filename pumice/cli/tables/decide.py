@@ -30,13 +30,14 @@ QUEUE_COLUMNS: Final = ("allocated", "deserved", "guarantee", "real_capacity", "
 @dataclass(slots=True)
 class GangRow:
     """Outcome of a PodGroup's pods. `bound`, `volumes` (bound after their volumes), `promised`: pods by node; `waits`:
-    pods by reason; `absent`: why there are none.
+    pods by reason; `remarks`: what is said of the first pod with it; `absent`: why there are none.
     """
 
     bound: Counter[str] = field(default_factory=Counter[str])
     volumes: Counter[str] = field(default_factory=Counter[str])
     promised: Counter[str] = field(default_factory=Counter[str])
     waits: Counter[str] = field(default_factory=Counter[str])
+    remarks: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
 
 
@@ -99,7 +100,10 @@ def _gangs(cycle: Cycle, pending: Mapping[str, LeftPending]) -> dict[str, GangRo
         node = cycle.outcome["pipelined"].get(pod) or cycle.outcome["uncommitted"].get(pod)
         if node:
             gang.promised[node] += 1
-        gang.waits[why.message or why.reason] += 1
+        # Pods that wait for the same reason have one line: Volcano's own remarks about them may name each pod.
+        cause = why.message or why.reason if why.wait is None else why.wait.sentence
+        gang.waits[cause] += 1
+        gang.remarks.setdefault(cause, why.message or why.reason)
     return gangs
 
 
@@ -139,7 +143,8 @@ def _reasons(gang: GangRow) -> Iterable[str]:
     """Return each once, the most frequent first."""
     if gang.absent:
         return [gang.absent]
-    return [why if len(gang.waits) == 1 else f"{count}: {why}" for why, count in gang.waits.most_common(NODES_SHOWN)]
+    most, several = gang.waits.most_common(NODES_SHOWN), len(gang.waits) > 1
+    return [f"{count}: {gang.remarks[why]}" if several else gang.remarks[why] for why, count in most]
 
 
 def _show_evictions(console: Console, cycle: Cycle) -> None:

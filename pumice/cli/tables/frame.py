@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
@@ -17,6 +17,7 @@ from pumice.cli.tables.standings import QueueTree
 from pumice.cli.tables.table import WholeTable
 from pumice.config.errors import PumiceError
 from pumice.core.messages.queue_tables import WHOLE, reckoned
+from pumice.core.objects.metadata import Object
 from pumice.questions.adviser.pictures import measures_of
 from pumice.questions.adviser.queues import QueueStanding
 from pumice.questions.explain.server import Server, ask
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console, ConsoleOptions, RenderableType
+
 
 # --- Sparklines
 
@@ -50,7 +52,6 @@ def bar(part: float, width: int) -> str:
     return FULL * filled + EMPTY * (width - filled)
 
 
-Plain = dict[str, Any]
 SHOWN: Final = 8
 """At most so many jobs and so many nodes; JSON has all."""
 MOST: Final = 500
@@ -72,8 +73,8 @@ class TopResult(Result, kw_only=True, tag="top/1"):
     cycle; null: not measured.
     """
 
-    standings: Plain
-    board: Plain
+    standings: Object
+    board: Object
     cycles: list[list[float]]
     cycle_ms: float | None
 
@@ -85,9 +86,9 @@ class Frame:
     for all of it.
     """
 
-    standings: Plain
-    board: Plain
-    course: Plain
+    standings: Object
+    board: Object
+    course: Object
     cycle_ms: float | None = None
     screen: ScreenPart | None = None
 
@@ -176,7 +177,7 @@ def _cut(lines: list[list[Segment]], room: int) -> RenderableType:
     )
 
 
-def _counts(board: Plain) -> Text:
+def _counts(board: Object) -> Text:
     pods, jobs = (", ".join(f"{count} {state}" for state, count in board[what].items()) for what in ("pods", "jobs"))
     going = f"{board['binding']} binding, {board['evicting']} evicting"
     return Text(f"pods: {pods or 'none'}; jobs: {jobs or 'none'}; {going}")
@@ -191,7 +192,7 @@ def _cycles(cycles: list[list[float]], took_ms: float | None) -> Text:
     return Text(f"cycles: {between}{took}\ndecisions: {sum(decided):g} in the last {len(decided)} {sparkline(decided)}")
 
 
-def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> WholeTable:
+def _jobs(waiting: list[Object], shown: int, *, whole: bool) -> WholeTable:
     """Return the jobs' lines. `whole`: a reason takes as many lines as it needs, else its beginning is shown."""
     title = _title("jobs that wait", len(waiting), shown)
     table = WholeTable("#", "job", "queue", "placed", "reason", "waits for", title=title, sentences=whole)
@@ -205,7 +206,7 @@ def _jobs(waiting: list[Plain], shown: int, *, whole: bool) -> WholeTable:
     return table
 
 
-def _nodes(board: Plain, shown: int, width: int) -> Iterator[WholeTable]:
+def _nodes(board: Object, shown: int, width: int) -> Iterator[WholeTable]:
     """Yield the use of each resource on all nodes together, then the fullest nodes."""
     if not board["nodes"]:
         return
@@ -222,7 +223,7 @@ def _nodes(board: Plain, shown: int, width: int) -> Iterator[WholeTable]:
     yield table
 
 
-def _use(resource: str, board: Plain, at: int, rows: Iterable[int], width: int) -> str:
+def _use(resource: str, board: Object, at: int, rows: Iterable[int], width: int) -> str:
     used, there = (sum(board[what][at][row] for row in rows) for what in ("used", "allocatable"))
     if not there:
         return ""
@@ -230,7 +231,7 @@ def _use(resource: str, board: Plain, at: int, rows: Iterable[int], width: int) 
     return f"{bar(used / there, width)} {' of '.join(told)}".strip()
 
 
-def _fullness(board: Plain, row: int) -> float:
+def _fullness(board: Object, row: int) -> float:
     """Return the largest part of any resource but pods."""
     parts = [
         used[row] / there[row]
@@ -261,7 +262,7 @@ def held_lately(db: Path | None, server: Server | None, until: float) -> dict[st
         return {}
 
 
-def drawn(measures: dict[str, Any], until: float) -> dict[str, str]:
+def drawn(measures: Object, until: float) -> dict[str, str]:
     """Return the sparklines of `held_lately`, from measures that are already computed."""
     count = sum(1 for start in measures["starts_s"] if measures["began"] + start <= until)
     series = {(one["what"], one["queue"], one["resource"]): one["values"][:count] for one in measures["series"]}

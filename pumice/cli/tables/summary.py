@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pumice.actors.metrics.summary import RunSummary
     from pumice.core.messages.events import ShadowTold
+    from pumice.core.objects.metadata import Object
     from pumice.questions.replay.agreement import Agreement
     from pumice.runtime.summary import BrokenInvariant, MirrorResult, RunResult
 
@@ -40,7 +41,7 @@ def show_agreement(console: Console, agreement: Agreement) -> None:
         console.print(line)
 
 
-def said(decision: dict[str, Any] | None) -> str:
+def said(decision: Object | None) -> str:
     """Return a decision in words; None without one."""
     if decision is None:
         return "left alone"

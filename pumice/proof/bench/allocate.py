@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.config.schema import SchedulerConfig
 from pumice.core.cycle import let_go, open_session
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.search.node_search import ErrorCache, NodeSearch
 from pumice.core.state.view import View
@@ -75,7 +76,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
 
 
 def run_on_fresh_views(
-    objects: Sequence[dict[str, Any]], config: SchedulerConfig, runs: int, samples: Samples, advance: Advance
+    objects: Sequence[Object], config: SchedulerConfig, runs: int, samples: Samples, advance: Advance
 ) -> None:
     """Run one cycle on a view that has seen nothing but the objects, so many times."""
     for _ in range(runs):

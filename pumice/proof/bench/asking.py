@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.proof.bench import cluster
 from pumice.proof.bench.cycle import stock_config
@@ -43,7 +44,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     assert len(answers) == 1
 
 
-def _waiting(first: int, parameters: Parameters) -> Iterator[dict[str, Any]]:
+def _waiting(first: int, parameters: Parameters) -> Iterator[Object]:
     for place, obj in enumerate(cluster.pending_jobs(first, max(parameters.pods, parameters.gang), parameters.gang)):
         if obj["kind"] == "Pod":
             requests = obj["spec"]["containers"][0]["resources"]["requests"]

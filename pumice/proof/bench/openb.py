@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.openb import PREFIX, QUEUE, pod_group_of, read_openb
 from pumice.proof.bench.allocate import run_on_fresh_views
@@ -19,7 +20,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     """Measure runs: each fills a fresh view with the trace and runs one cycle."""
     if parameters.trace == UNNAMED:
         raise InputError(f"name the trace's files with -f {UNNAMED}", path="openb")
-    objects: list[dict[str, Any]] = [QUEUE]
+    objects: list[Object] = [QUEUE]
     for obj in read_openb(parameters.trace):
         if obj["kind"] == "Pod":
             objects += with_group(obj)
@@ -28,7 +29,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     run_on_fresh_views(objects, stock_config(), parameters.runs, samples, advance)
 
 
-def with_group(pod: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def with_group(pod: Object) -> tuple[Object, Object]:
     """Return a plain pod with a uid, and the PodGroup that the controller would have made for it."""
     grouped, group = pod_group_of(pod)
     grouped["metadata"]["uid"] = f"openb-{grouped['metadata']['name']}"

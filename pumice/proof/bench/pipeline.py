@@ -6,7 +6,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -14,6 +14,7 @@ from pumice.actors.runtime.clock import RealClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from pumice.proof.bench import cluster
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
 from pumice.storage.sqlite import SqliteJournal
@@ -58,7 +59,7 @@ async def _run(parameters: Parameters, samples: Samples, db: Path) -> None:
         samples.add("cycles", await system.cycles(), "cycles")
 
 
-async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
+async def _submit(system: System, objects: list[Object]) -> None:
     """Submit the objects without keeping accepted ones: their memory would be measured as the system's."""
     objects.reverse()
     while objects:
@@ -68,7 +69,7 @@ async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
                 raise RuntimeError(answer.message)
 
 
-def _endless(obj: dict[str, Any]) -> dict[str, Any]:
+def _endless(obj: Object) -> Object:
     if obj["kind"] == "Pod":
         obj["metadata"]["annotations"]["pumice.dev/duration"] = "0"
     return obj

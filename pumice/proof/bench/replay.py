@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -21,6 +21,7 @@ from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
 from pumice.cluster.api.store import Store
 from pumice.collecting import rarely
+from pumice.core.objects.metadata import Object
 from pumice.executors import cores
 from pumice.proof.bench import cluster
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
@@ -70,7 +71,7 @@ async def _live(parameters: Parameters, settings: SystemSettings) -> MemoryJourn
     journal = MemoryJournal()
     async with System(settings, journal, VirtualClock()).running() as system:
         await _submit(system, [*cluster.queues(), *cluster.nodes(parameters.nodes)])
-        wave: list[dict[str, Any]] = []
+        wave: list[Object] = []
         for obj in cluster.pending_jobs(0, parameters.pods, parameters.gang):
             if obj["kind"] == "Pod":
                 obj["metadata"]["annotations"]["pumice.dev/duration"] = DURATION
@@ -82,7 +83,7 @@ async def _live(parameters: Parameters, settings: SystemSettings) -> MemoryJourn
     return journal
 
 
-async def _submit(system: System, objects: list[dict[str, Any]]) -> None:
+async def _submit(system: System, objects: list[Object]) -> None:
     for first in range(0, len(objects), PIECE):
         await system.submit(objects[first : first + PIECE])
     await system.until_idle()

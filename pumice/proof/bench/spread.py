@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
+from pumice.core.objects.metadata import Object
 from pumice.proof.bench import cluster
 from pumice.proof.bench.allocate import run_on_fresh_views
 from pumice.proof.bench.cycle import stock_config
@@ -30,7 +31,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     run_on_fresh_views(objects, replace(config, configurations=without_cache), parameters.runs, samples, advance)
 
 
-def spread(obj: dict[str, Any]) -> dict[str, Any]:
+def spread(obj: Object) -> Object:
     """Return a pod with a zone spread of skew 1 and anti-affinity to its own job per node; other objects as
     they are.
     """
@@ -38,7 +39,7 @@ def spread(obj: dict[str, Any]) -> dict[str, Any]:
         return obj
     job = obj["metadata"]["annotations"][GROUP]
     selector = {"matchLabels": {"job": job}}
-    constraints: dict[str, Any] = {
+    constraints: Object = {
         "topologySpreadConstraints": [
             {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
         ],

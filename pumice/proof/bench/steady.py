@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
@@ -15,6 +15,7 @@ from pumice.actors.system.system import System
 from pumice.core.cycle import open_session
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.replies import Refused
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 from pumice.proof.bench import cluster
@@ -61,7 +62,7 @@ async def _fill(system: System, parameters: Parameters) -> None:
             raise RuntimeError(answer.message)
 
 
-def _endless(obj: dict[str, Any]) -> dict[str, Any]:
+def _endless(obj: Object) -> Object:
     if obj["kind"] == "Pod":
         obj["metadata"]["annotations"]["pumice.dev/duration"] = "0"
     return obj
@@ -137,7 +138,7 @@ def change(view: View, parameters: Parameters, number: int) -> None:
         view.apply("MODIFIED", obj)
 
 
-def _changed(parameters: Parameters, number: int) -> Iterator[dict[str, Any]]:
+def _changed(parameters: Parameters, number: int) -> Iterator[Object]:
     count = int(parameters.running * CHANGED_SHARE)
     jobs = cluster.jobs_of(parameters.running, parameters.gang)
     for step in range(count):

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from pumice.core.configuration import parse_scheduler_config
+from pumice.core.objects.metadata import Object
 from pumice.proof.bench import cluster
 from pumice.proof.bench.allocate import run_on_fresh_views
 from pumice.proof.bench.figures import Advance, Parameters, Samples
@@ -42,7 +43,7 @@ def measure(parameters: Parameters, samples: Samples, advance: Advance) -> None:
     run_on_fresh_views(objects, config, parameters.runs, samples, advance)
 
 
-def hyper_nodes(nodes: int) -> Iterator[dict[str, Any]]:
+def hyper_nodes(nodes: int) -> Iterator[Object]:
     """Return racks of 25 nodes (tier 1) and spines of 10 racks (tier 2)."""
     names = [f"n{i:05d}" for i in range(nodes)]
     racks = [names[i : i + NODES_A_RACK] for i in range(0, nodes, NODES_A_RACK)]
@@ -53,7 +54,7 @@ def hyper_nodes(nodes: int) -> Iterator[dict[str, Any]]:
         yield _hyper_node(f"spine-{number:04d}", 2, "HyperNode", [f"rack-{rack:04d}" for rack in inside])
 
 
-def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str, Any]:
+def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> Object:
     return {
         "apiVersion": "topology.volcano.sh/v1alpha1",
         "kind": "HyperNode",
@@ -65,7 +66,7 @@ def _hyper_node(name: str, tier: int, kind: str, members: list[str]) -> dict[str
     }
 
 
-def hard(obj: dict[str, Any]) -> dict[str, Any]:
+def hard(obj: Object) -> Object:
     """Return a PodGroup that requests at most one spine; other objects as they are."""
     if obj["kind"] != "PodGroup":
         return obj

@@ -6,10 +6,11 @@ wait for room, and the others have ended.
 from __future__ import annotations
 
 import random
-from typing import Any, Final
+from typing import Final
 
 from pumice.cluster.kernel.fork import Fork
 from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import Object
 from pumice.proof.bench import cluster
 from pumice.proof.bench.cycle import stock_config
 from pumice.proof.bench.figures import Advance, Parameters, Samples, settled
@@ -49,7 +50,7 @@ def full(parameters: Parameters) -> Fork:
     first = cluster.jobs_of(running, parameters.gang)
     second = first + cluster.jobs_of(waiting, parameters.gang)
     ended = parameters.pods - running - waiting
-    objects: list[dict[str, Any]] = [*cluster.queues(), *cluster.nodes(parameters.nodes)]
+    objects: list[Object] = [*cluster.queues(), *cluster.nodes(parameters.nodes)]
     jobs = [
         *cluster.running_jobs(running, parameters.gang, parameters.nodes),
         *cluster.pending_jobs(first, waiting, parameters.gang),
@@ -64,7 +65,7 @@ def full(parameters: Parameters) -> Fork:
     return Fork((*objects, *jobs), cluster.NOW, stock_config(), told)
 
 
-def _lasting(pod: dict[str, Any], chance: random.Random) -> None:
+def _lasting(pod: Object, chance: random.Random) -> None:
     lasts_s = chance.randint(SHORTEST_S, LONGEST_S)
     pod["metadata"]["annotations"]["pumice.dev/duration"] = f"{lasts_s}s"
     if "startTime" in pod["status"]:
@@ -73,6 +74,6 @@ def _lasting(pod: dict[str, Any], chance: random.Random) -> None:
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = CPU[job % len(CPU)]
 
 
-def _ended(obj: dict[str, Any]) -> dict[str, Any]:
+def _ended(obj: Object) -> Object:
     phase = "Succeeded" if obj["kind"] == "Pod" else "Completed"
     return {**obj, "status": {**obj["status"], "phase": phase}}

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError, NotBuiltError
 from pumice.config.input_file import read_bytes
 from pumice.config.known import KNOWN_ACTIONS
@@ -21,27 +20,28 @@ from pumice.config.schema import SchedulerConfig
 from pumice.config.yaml_tree import Document
 from pumice.core.actions import ACTIONS
 from pumice.core.configuration import from_parsed, parse_or_built_in
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.session.carry import SessionOptions
 from pumice.questions.oneshot.cycles import Setup, run_cycles
 from pumice.units import DEFAULT_NOW, parse_moment
 
 # --- The shape of a case
 
-Outcomes = list[dict[str, Any]]
-Objects = list[dict[str, Any]]
+Outcomes = list[Object]
+Objects = list[Object]
 
 
 class _Expect(Struct):
     cycles: Outcomes | None = None
     anyOf: Annotated[list[Outcomes], Meta(min_length=1)] | None = None  # noqa: N815 - as the files have it
-    atOpen: dict[str, Any] | None = None  # noqa: N815
+    atOpen: Object | None = None  # noqa: N815
 
 
 class _Documented(Struct):
     name: str
     objects: Objects
-    documentedOrder: dict[str, Any]  # noqa: N815
-    expect: dict[str, Any]
+    documentedOrder: Object  # noqa: N815
+    expect: Object
 
 
 class _Story(Struct):
@@ -88,7 +88,7 @@ def _counted(story: _Story) -> str:
 # later ones that do not name it. A recorded case does not say what its process had run before, so these
 # arguments are passed apart from its configuration.
 
-ActionArguments = dict[str, dict[str, Any]]
+ActionArguments = dict[str, Object]
 """Action -> argument -> value."""
 
 
@@ -100,8 +100,6 @@ def inherited(config: SchedulerConfig) -> ActionArguments:
 
 
 RESOURCES_SUITE = "resources"
-
-Raw = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +128,10 @@ def find_suites(paths: Iterable[Path]) -> list[SuiteFile]:
     return list(found.values())
 
 
-def read_raw(path: Path) -> Raw:
+def read_raw(path: Path) -> Object:
     """Return the decoded file. ConfigError when it is not a JSON object."""
     try:
-        return msgspec.json.decode(read_bytes(path), type=dict[str, Any])
+        return msgspec.json.decode(read_bytes(path), type=Object)
     except msgspec.DecodeError as error:
         raise ConfigError(f"not a case file: {error}", source=str(path)) from error
     except OSError as error:
@@ -141,13 +139,13 @@ def read_raw(path: Path) -> Raw:
 
 
 @lru_cache(maxsize=2)
-def read_cases(path: Path) -> tuple[Raw, ...]:
+def read_cases(path: Path) -> tuple[Object, ...]:
     """Return the cases of one suite, in order. The newest files stay decoded, since a worker takes several slices of
     one."""
     return tuple(read_raw(path)["cases"])
 
 
-def setup_of(case: Raw, *, close_hooks: bool, lenient: bool = False) -> Setup:
+def setup_of(case: Object, *, close_hooks: bool, lenient: bool = False) -> Setup:
     """Return the set-up that one-shot cycles need to run this case. Raises ConfigError when its configuration is
     refused; `lenient`: not for names that do not exist.
     """
@@ -160,7 +158,7 @@ def setup_of(case: Raw, *, close_hooks: bool, lenient: bool = False) -> Setup:
     )
 
 
-def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
+def config_of(case: Object, *, lenient: bool = False) -> SchedulerConfig:
     """Return the case's scheduler configuration: text that goes through the loader, or tiers that are taken as they
     are."""
     if "confYaml" in case:
@@ -170,20 +168,20 @@ def config_of(case: Raw, *, lenient: bool = False) -> SchedulerConfig:
     return from_parsed(conf, bool(case.get("flagsDefaultOn")))
 
 
-def without_unregistered(conf: Raw) -> Raw:
+def without_unregistered(conf: Object) -> Object:
     """Return parsed tiers without the plugins that Volcano's own test did not register.
 
     Its tests of preempt and reclaim list both plugins that divide the cluster among queues, and register proportion;
     what was registered does not stand in the case.
     """
-    tiers: list[Raw] = []
+    tiers: list[Object] = []
     for tier in conf["tiers"]:
         both = {"proportion", "capacity"} <= {plugin["name"] for plugin in tier["plugins"]}
         tiers.append({"plugins": [p for p in tier["plugins"] if not (both and p["name"] == "capacity")]})
     return {**conf, "tiers": tiers}
 
 
-def refuse_unbuilt(conf: Raw) -> None:
+def refuse_unbuilt(conf: Object) -> None:
     """Refuse parsed tiers with a Volcano action that does not exist here, since doing nothing proves nothing. Raises
     NotBuiltError.
 
@@ -195,11 +193,11 @@ def refuse_unbuilt(conf: Raw) -> None:
             raise NotBuiltError(f"the action {action!r} is not built", source="conf")
 
 
-def options_of(case: Raw) -> SessionOptions:
+def options_of(case: Object) -> SessionOptions:
     """Return the session options of a case. Absent options mean Volcano's adaptive search."""
-    options: Raw = case.get("options") or {}
-    shard: Raw | None = case.get("shard")
-    at_open: Raw = case["expect"].get("atOpen") or {}
+    options: Object = case.get("options") or {}
+    shard: Object | None = case.get("shard")
+    at_open: Object = case["expect"].get("atOpen") or {}
     return SessionOptions(
         percentage_of_nodes=int(options.get("percentageOfNodesToFind", 0)),
         minimum_feasible_nodes=options.get("minimumFeasibleNodes"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
 
-from pumice.cluster.api.fields import is_list, is_mapping
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
 Group = Literal["decisions", "numbers", "words"]
 
@@ -106,7 +106,6 @@ def _condition(condition: Mapping[str, Any]) -> str:
 
 # --- Volcano's table tests
 
-Raw = dict[str, Any]
 
 EXPECTED: Final = (
     "binds",
@@ -120,9 +119,9 @@ EXPECTED: Final = (
 """Keys that `expect` of an upstream case may have."""
 
 
-def compare_expect(case: Raw, outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:
+def compare_expect(case: Object, outcome: Object, job_of: Mapping[str, str]) -> list[Difference]:
     """Return differences from `expect` of an upstream case. `job_of`: "ns/pod" -> "ns/podgroup"."""
-    expect: Raw = case["expect"]
+    expect: Object = case["expect"]
     differences: list[Difference] = []
     for key, wanted in expect.items():
         if key == "pipelined":
@@ -133,7 +132,7 @@ def compare_expect(case: Raw, outcome: Raw, job_of: Mapping[str, str]) -> list[D
     return differences
 
 
-def _found(key: str, case: Raw, outcome: Raw, wanted: Any) -> Any:
+def _found(key: str, case: Object, outcome: Object, wanted: Any) -> Any:
     if key == "bindCount":
         return len(outcome["binds"])
     if key == "bindsPerHyperNode":
@@ -147,7 +146,7 @@ def _normal(key: str, wanted: Any) -> Any:
     return sorted(wanted) if key in ("evictions", "bindsPerHyperNode") else wanted
 
 
-def _compare_pipelined(wanted: Mapping[str, list[str]], outcome: Raw, job_of: Mapping[str, str]) -> list[Difference]:
+def _compare_pipelined(wanted: Mapping[str, list[str]], outcome: Object, job_of: Mapping[str, str]) -> list[Difference]:
     """Compare pipelined tasks: at least one of each named job, and each on one of the named nodes; other jobs are not
     checked.
     """
@@ -161,13 +160,13 @@ def _compare_pipelined(wanted: Mapping[str, list[str]], outcome: Raw, job_of: Ma
     ]
 
 
-def binds_per_hyper_node(case: Raw, binds: Mapping[str, str]) -> Counter[str]:
+def binds_per_hyper_node(case: Object, binds: Mapping[str, str]) -> Counter[str]:
     """Return binds counted by the lowest-tier hypernode of their node."""
     lowest = _lowest_hyper_nodes(case["objects"])
     return Counter(lowest[node] for node in binds.values() if node in lowest)
 
 
-def _lowest_hyper_nodes(objects: Iterable[Raw]) -> dict[str, str]:
+def _lowest_hyper_nodes(objects: Iterable[Object]) -> dict[str, str]:
     listed = list(objects)
     nodes: list[str] = [obj["metadata"]["name"] for obj in listed if obj["kind"] == "Node"]
     hyper_nodes = [obj for obj in listed if obj["kind"] == "HyperNode"]
@@ -180,10 +179,10 @@ def _lowest_hyper_nodes(objects: Iterable[Raw]) -> dict[str, str]:
     return lowest
 
 
-def _selected(selector: Raw, nodes: Iterable[str]) -> list[str]:
+def _selected(selector: Object, nodes: Iterable[str]) -> list[str]:
     if exact := selector.get("exactMatch"):
         return [exact["name"]]
-    regex: Raw = selector.get("regexMatch") or {}
+    regex: Object = selector.get("regexMatch") or {}
     if pattern := regex.get("pattern"):
         return [node for node in nodes if re.fullmatch(pattern, node)]
     return []

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pumice.config.errors import PumiceError
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry
-from pumice.proof.conformance.case import ActionArguments, Raw, misshapen, name_of, setup_of
+from pumice.proof.conformance.case import ActionArguments, misshapen, name_of, setup_of
 from pumice.proof.conformance.compare import (
     EXPECTED,
     GROUP_OF,
@@ -43,7 +44,7 @@ class Verdict:
     differences: tuple[Difference, ...] = ()
     reason: str = ""
     trace: str = ""
-    outcomes: tuple[Raw, ...] = ()
+    outcomes: tuple[Object, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -60,7 +61,7 @@ class Verdict:
 
 
 def judge(
-    suite: str, case: Raw, kept: ActionArguments | None = None, number: int = 1, *, lenient: bool = False
+    suite: str, case: Object, kept: ActionArguments | None = None, number: int = 1, *, lenient: bool = False
 ) -> Verdict:
     """Run one case. It never raises: a case that cannot be run fails, with the reason.
 
@@ -84,9 +85,9 @@ def judge(
     return Verdict(suite, case["name"], checked, tuple(differences), outcomes=outcomes)
 
 
-def checked_groups(case: Raw) -> frozenset[Group]:
+def checked_groups(case: Object) -> frozenset[Group]:
     """Return the groups that a case checks anything of."""
-    expect: Raw = case["expect"]
+    expect: Object = case["expect"]
     groups: set[Group] = {GROUP_OF[key] for _, outcome in _outcomes_of(case) for key in outcome if key in GROUP_OF}
     if "documentedOrder" in case and expect:
         groups.add("decisions")
@@ -95,13 +96,13 @@ def checked_groups(case: Raw) -> frozenset[Group]:
     return frozenset(groups)
 
 
-def unknown_keys(case: Raw) -> list[str]:
+def unknown_keys(case: Object) -> list[str]:
     """Return the expectations of a case that cannot be compared, each with its place and the known keys there.
 
     Without these a case would pass although a part of it was not compared.
     """
-    expect: Raw = case["expect"]
-    looked_at: list[tuple[str, Raw, Collection[str]]] = [("expect", expect, _expectable(case))]
+    expect: Object = case["expect"]
+    looked_at: list[tuple[str, Object, Collection[str]]] = [("expect", expect, _expectable(case))]
     looked_at.append(("expect.atOpen", expect.get("atOpen") or {}, AT_OPEN))
     looked_at += [(where, outcome, GROUP_OF) for where, outcome in _outcomes_of(case)]
     return [
@@ -112,29 +113,29 @@ def unknown_keys(case: Raw) -> list[str]:
     ]
 
 
-def _expectable(case: Raw) -> Collection[str]:
+def _expectable(case: Object) -> Collection[str]:
     return EXPECTED if "documentedOrder" in case else STORIES
 
 
-def _outcomes_of(case: Raw) -> Iterator[tuple[str, Raw]]:
+def _outcomes_of(case: Object) -> Iterator[tuple[str, Object]]:
     """Yield every OUTCOME that a case has, with its place."""
-    expect: Raw = case["expect"]
+    expect: Object = case["expect"]
     if "documentedOrder" in case:
         yield "documentedOrder", case["documentedOrder"]
-    stories: list[tuple[str, list[Raw]]] = [("expect.cycles", expect.get("cycles") or [])]
+    stories: list[tuple[str, list[Object]]] = [("expect.cycles", expect.get("cycles") or [])]
     stories += [(f"expect.anyOf[{number}]", story) for number, story in enumerate(expect.get("anyOf") or [])]
     for where, story in stories:
         for number, outcome in enumerate(story):
             yield f"{where}[{number}]", outcome
 
 
-def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Difference], list[Cycle]]:
+def _run(case: Object, kept: ActionArguments, *, lenient: bool) -> tuple[list[Difference], list[Cycle]]:
     upstream = "documentedOrder" in case
     read = setup_of(case, close_hooks=not upstream, lenient=lenient)
     setup = replace(read, carry=Carry(actions=deepcopy(dict(kept))))
     cycles = list(run_cycles(setup, case.get("cycles", 1)))
-    outcomes: list[Raw] = [{**cycle.outcome} for cycle in cycles]
-    expect: Raw = case["expect"]
+    outcomes: list[Object] = [{**cycle.outcome} for cycle in cycles]
+    expect: Object = case["expect"]
     if upstream:
         differences = compare_expect(case, outcomes[0], _jobs_of_pods(case["objects"]))
         differences += compare_outcome(case["documentedOrder"], outcomes[0], "documentedOrder.")
@@ -147,7 +148,7 @@ def _run(case: Raw, kept: ActionArguments, *, lenient: bool) -> tuple[list[Diffe
     return differences, cycles
 
 
-def compare_cycles(expected: Sequence[Raw], found: Sequence[Raw]) -> list[Difference]:
+def compare_cycles(expected: Sequence[Object], found: Sequence[Object]) -> list[Difference]:
     """Return differences of a whole story, cycle by cycle (numbered from 1 when there is more than one)."""
     differences: list[Difference] = []
     for number, (wanted, outcome) in enumerate(zip(expected, found, strict=True), start=1):
@@ -156,28 +157,28 @@ def compare_cycles(expected: Sequence[Raw], found: Sequence[Raw]) -> list[Differ
     return differences
 
 
-def _compare_any(alternatives: Iterable[Sequence[Raw]], found: Sequence[Raw]) -> list[Difference]:
+def _compare_any(alternatives: Iterable[Sequence[Object]], found: Sequence[Object]) -> list[Difference]:
     """Return no difference when one alternative fits; otherwise those of the nearest one."""
     return min((compare_cycles(one, found) for one in alternatives), key=len)
 
 
-def _compare_at_open(expected: Raw, first: Cycle) -> list[Difference]:
+def _compare_at_open(expected: Object, first: Cycle) -> list[Difference]:
     seen = at_open(first.result.report)
     differences: list[Difference] = []
     if "queues" in expected:
         differences += compare_value("numbers", expected["queues"], seen["queues"], "atOpen.queues")
-    tasks: Raw = expected.get("tasks") or {}
+    tasks: Object = expected.get("tasks") or {}
     for name, wanted in tasks.items():
         differences += compare_value("numbers", wanted, seen["tasks"].get(name), f"atOpen.tasks.{name}")
     return differences
 
 
-def _jobs_of_pods(objects: Iterable[Raw]) -> dict[str, str]:
+def _jobs_of_pods(objects: Iterable[Object]) -> dict[str, str]:
     jobs: dict[str, str] = {}
     for obj in objects:
         if obj["kind"] == "Pod":
-            metadata: Raw = obj["metadata"]
-            annotations: Raw = metadata.get("annotations") or {}
+            metadata: Object = obj["metadata"]
+            annotations: Object = metadata.get("annotations") or {}
             group = annotations.get("scheduling.k8s.io/group-name", "")
             namespace = metadata.get("namespace", "")
             jobs[f"{namespace}/{metadata['name']}"] = f"{namespace}/{group}"

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from pumice.core.errors import QuantityError
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 from pumice.core.quantity import parse_quantity
 from pumice.core.resources import INFINITY, LARGEST, ZERO, Resource, exceeded_part, intersection
 from pumice.executors import Executors, as_ended
@@ -113,14 +114,14 @@ class CaseResult(NamedTuple):
     diff: str
 
 
-def run_resource_cases(data: dict[str, Any]) -> list[CaseResult]:
+def run_resource_cases(data: Object) -> list[CaseResult]:
     """Return all rows of ``resources.json``: the quantities, then the operations."""
     results = [_quantity_case(row) for row in data.get("quantities") or ()]
     results += [_operation_case(index, row) for index, row in enumerate(data.get("operations") or ())]
     return results
 
 
-def _quantity_case(row: dict[str, Any]) -> CaseResult:
+def _quantity_case(row: Object) -> CaseResult:
     text: str = row["text"]
     wanted = {key: value for key, value in row.items() if key != "text"}
     return _result(f"quantity {text!r}", wanted, {key: _quantity_answer(text, key) for key in wanted})
@@ -141,7 +142,7 @@ def _quantity_answer(text: str, key: str) -> Json:
     return answers.get(key)
 
 
-def _operation_case(index: int, row: dict[str, Any]) -> CaseResult:
+def _operation_case(index: int, row: Object) -> CaseResult:
     operands = [from_json(row[key]) for key in ("a", "b", "req")]
     wanted = {key: value for key, value in row.items() if key not in ("a", "b", "req")}
     got: dict[str, Json] = {}
@@ -165,16 +166,14 @@ def _same(wanted: Json, got: Json) -> bool:
         return wanted is got
     if isinstance(wanted, float) or isinstance(got, float):
         return isinstance(got, int | float) and isinstance(wanted, int | float) and float(wanted) == float(got)
-    if isinstance(wanted, list) and isinstance(got, list):
-        left, right = cast("list[object]", wanted), cast("list[object]", got)
-        return len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(wanted, dict) and isinstance(got, dict):
-        expected, actual = cast("dict[str, Json]", wanted), cast("dict[str, Json]", got)
-        return expected.keys() == actual.keys() and all(_same(value, actual[key]) for key, value in expected.items())
+    if is_list(wanted) and is_list(got):
+        return len(wanted) == len(got) and all(map(_same, wanted, got))
+    if is_mapping(wanted) and is_mapping(got):
+        return wanted.keys() == got.keys() and all(_same(value, got[key]) for key, value in wanted.items())
     return bool(wanted == got)
 
 
-def from_json(row: dict[str, Any]) -> Resource:
+def from_json(row: Object) -> Resource:
     """Return a resource of the case file: no ``scalars`` key is Go's nil map, ``"max"`` the largest float."""
     scalars: dict[str, Json] | None = row.get("scalars")
     return Resource(
@@ -206,8 +205,8 @@ def _plain(answer: Json) -> Json:
         return to_json(answer)
     if isinstance(answer, tuple):
         return [_plain(part) for part in cast("tuple[object, ...]", answer)]
-    if isinstance(answer, list):
-        return sorted(cast("list[str]", answer))
+    if is_list(answer):
+        return sorted(answer)
     return answer
 
 
@@ -270,7 +269,7 @@ class Slice:
     first: int
     last: int
     wanted: str
-    kept: ActionArguments = field(default_factory=dict[str, "dict[str, Any]"])
+    kept: ActionArguments = field(default_factory=dict[str, "Object"])
     lenient: bool = False
 
     @property

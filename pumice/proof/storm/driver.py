@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import msgspec
@@ -376,5 +376,5 @@ class Driver:
             await anyio.sleep(AGAIN_S)
 
 
-def _spec(patch: dict[str, Any]) -> bytes:
+def _spec(patch: Object) -> bytes:
     return codec.pack({"spec": patch})

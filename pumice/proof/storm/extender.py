@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from pumice.actors.outside.over_http import LATE, ExtenderRequest
 from pumice.core.messages.questions import OutsideAnswer
+from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,8 +41,8 @@ class StormExtender:
 
     async def _one(self, request: ExtenderRequest) -> OutsideAnswer:
         verb = request.url.rpartition("/")[2]
-        asked: dict[str, Any] = json.loads(request.content)
-        task: dict[str, Any] = asked.get("task") or {}
+        asked: Object = json.loads(request.content)
+        task: Object = asked.get("task") or {}
         pod = f"{task.get('Namespace', '')}/{task.get('Name', '')}"
         fault = self._faults.strike_outside(f"{verb} {pod}")
         match fault.what if fault is not None else "":

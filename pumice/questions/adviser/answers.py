@@ -24,6 +24,7 @@ from pumice.core.configuration import parsed
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.events import ConfigLoaded
+from pumice.core.objects.metadata import Object
 from pumice.core.state.volumes import volume_rules
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
@@ -71,13 +72,13 @@ class WhatIf(msgspec.Struct, forbid_unknown_fields=True):
     `config` with the text of a configuration. `cycle`: fork there, not at the end of the journal.
     """
 
-    changes: list[dict[str, Any]]
+    changes: list[Object]
     horizon: str = "1h"
     seed: int = 0
     cycle: int | None = None
 
 
-def difference_of(db: Path, body: bytes) -> Plain:
+def difference_of(db: Path, body: bytes) -> Object:
     """Return the differences that the changes would make. Raises InputError, ConfigError."""
     try:
         asked = msgspec.json.decode(body, type=WhatIf)
@@ -90,7 +91,7 @@ def difference_of(db: Path, body: bytes) -> Plain:
     return what_if(fork, made, horizon_of(asked.horizon), seed=asked.seed).result().plain()
 
 
-def _change(number: int, said: Plain) -> ForkChange:
+def _change(number: int, said: Object) -> ForkChange:
     where = f"changes[{number}]"
     if len(said) != 1:
         raise InputError(f"{where}: expected one key, found {len(said)}")
@@ -121,7 +122,7 @@ def _submit(where: str, objects: Any) -> ForkChange:
     return changes.submit(loaded.objects, where)
 
 
-def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) -> Plain:
+def estimates(db: Path, asked: frozenset[str] | None, query: Mapping[str, str]) -> Object:
     """Estimate when waiting jobs start. Raises InputError, ConfigError."""
     samples = _whole(query.get("samples", "20"), "samples", 1, MOST_SAMPLES)
     sampling = FutureSampling(
@@ -154,7 +155,7 @@ def _whole(text: str, what: str, least: int, most: int = 2**62) -> int:
 # --- One decided cycle as data
 
 
-def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Plain:
+def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time.perf_counter) -> Object:
     """Return the cycle with the turns and endings of all jobs; of `task` ("namespace/name") also every look at the
     nodes, with the answer of each filter and scorer (if no action looked, a look at the end, of action ""), and its
     choices of victims. `took`: seconds of this decision, since a record keeps none. Raises NotFoundError.
@@ -187,7 +188,7 @@ def _flat(times: Times) -> dict[str, float]:
     return {f"{point} {plugin}": seconds for point, each in times.items() for plugin, seconds in each.items()}
 
 
-def _decided(scene: Scene, result: CycleResult) -> Plain:
+def _decided(scene: Scene, result: CycleResult) -> Object:
     return {
         "cycle": result.cycle,
         "now": scene.clock.now,
@@ -199,24 +200,24 @@ def _decided(scene: Scene, result: CycleResult) -> Plain:
     }
 
 
-def _followed(trail: Trail) -> Plain:
+def _followed(trail: Trail) -> Object:
     endings = {job: [_ending(asdict(each)) for each in ended] for job, ended in sorted(trail.endings.items())}
     votes = {job: [list(vote) for vote in one.votes] for job, one in sorted(trail.admissions.items())}
     return {"turns": [asdict(turn) for turn in trail.turns], "endings": endings, "admissions": votes}
 
 
-def _ending(plain: Plain) -> Plain:
+def _ending(plain: Object) -> Object:
     """Return the mapping without its empty values."""
     return {name: value for name, value in plain.items() if value}
 
 
-def _about(trail: Trail, task: str) -> Plain:
+def _about(trail: Trail, task: str) -> Object:
     looks = [_look(look) for look in trail.looks.get(task, ())]
     elections = [each.to_dict() for each in trail.elections.held if task in (each.preemptor, *each.candidates)]
     return {"task": task, "looks": looks, "elections": elections}
 
 
-def _look(look: Look) -> Plain:
+def _look(look: Look) -> Object:
     """Return by node the refusing filters with their words, or each plugin's part of its score."""
     refused = look.refused()
     nodes = {
@@ -229,7 +230,6 @@ def _look(look: Look) -> Plain:
     return {"action": look.action, "chosen": look.chosen, "nominated": look.nominated, "nodes": nodes}
 
 
-Plain = dict[str, Any]
 NEWEST: Final = "newest"
 MOST_BUDGET_S: Final = 60.0
 ASKED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
@@ -331,22 +331,22 @@ def _unsaid(sentence: str) -> None:
 # --- Questions
 
 
-def _standings(sources: Sources, question: AdviserQuestion) -> Plain:
+def _standings(sources: Sources, question: AdviserQuestion) -> Object:
     waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
     return (waiting_jobs.within(question.name) if question.name else waiting_jobs).standings().plain()
 
 
-def _classes(sources: Sources, question: AdviserQuestion) -> Plain:
+def _classes(sources: Sources, question: AdviserQuestion) -> Object:
     waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
     classes, counts = waiting_jobs.classes(), waiting_jobs.counts()
     return {"cycle": waiting_jobs.cycle, "classes": classes, "counts": counts, "supposed": waiting_jobs.supposed}
 
 
-def _cycle(sources: Sources, question: AdviserQuestion) -> Plain:
+def _cycle(sources: Sources, question: AdviserQuestion) -> Object:
     return trail_of(sources.cycle(question.name), dict(question.query).get("task", ""))
 
 
-def _explanation(sources: Sources, question: AdviserQuestion) -> Plain:
+def _explanation(sources: Sources, question: AdviserQuestion) -> Object:
     query = dict(question.query)
     kind, budget = query.get("of", "job"), _seconds(query.get("budget", "0"))
     if kind not in EXPLAINED:
@@ -386,7 +386,7 @@ def _seconds(text: str) -> float:
     return found
 
 
-def _estimates(sources: Sources, question: AdviserQuestion) -> Plain:
+def _estimates(sources: Sources, question: AdviserQuestion) -> Object:
     name = f"{question.namespace}/{question.name}" if question.name else ""
     sources.load_plugins()
     found = estimates(sources.db, frozenset([name]) if name else None, dict(question.query))
@@ -395,34 +395,34 @@ def _estimates(sources: Sources, question: AdviserQuestion) -> Plain:
     return found
 
 
-def _board(sources: Sources, question: AdviserQuestion) -> Plain:
+def _board(sources: Sources, question: AdviserQuestion) -> Object:
     return board_of(sources.cycle(question.name), dict(question.query).get("node", ""))
 
 
-def _configuration(sources: Sources, _question: AdviserQuestion) -> Plain:
+def _configuration(sources: Sources, _question: AdviserQuestion) -> Object:
     told = anyio.run(in_force, sources.db)
     return {"source": told.source, "text": told.text, "plugins": told.plugins}
 
 
-def _course(sources: Sources, _question: AdviserQuestion) -> Plain:
+def _course(sources: Sources, _question: AdviserQuestion) -> Object:
     files = (sources.db, sources.db.with_name(f"{sources.db.name}-wal"))
     return {**anyio.run(course_of, sources.db), "bytes": sum(each.stat().st_size for each in files if each.exists())}
 
 
-def _measures(sources: Sources, _question: AdviserQuestion) -> Plain:
+def _measures(sources: Sources, _question: AdviserQuestion) -> Object:
     return anyio.run(measures_of, sources.db)
 
 
-def _story(sources: Sources, question: AdviserQuestion) -> Plain:
+def _story(sources: Sources, question: AdviserQuestion) -> Object:
     return anyio.run(story_as_data, sources.db, f"{question.namespace}/{question.name}")
 
 
-def _what_if(sources: Sources, question: AdviserQuestion) -> Plain:
+def _what_if(sources: Sources, question: AdviserQuestion) -> Object:
     sources.load_plugins()
     return difference_of(sources.db, question.body)
 
 
-_ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Plain]]] = {
+_ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Object]]] = {
     "boards": _board,
     "configurations": _configuration,
     "courses": _course,

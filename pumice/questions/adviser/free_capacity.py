@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from pumice.belonging import owner_of
 from pumice.core.kube.taints import HARD_EFFECTS, tolerated
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins import BUILT_IN, OF_DEVICES
 from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.points.nodes import Volatility
@@ -282,7 +283,7 @@ def _names_taints(session: Session, code: int, *, beside_room: bool = False) -> 
     return bool(reasons) and all(each.plugin == TAINTS or (beside_room and _is_room(each)) for each in reasons)
 
 
-def _taint_text(taint: dict[str, Any]) -> str:
+def _taint_text(taint: Object) -> str:
     """Return `key=value:Effect`, as kubectl writes a taint."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key')}{value}:{taint.get('effect')}"

@@ -15,6 +15,7 @@ from pumice.core.board import BoardReader, residents_of
 from pumice.core.cycle import cards_later, open_session
 from pumice.core.messages.events import ActorCrashed, ActorEvent, CycleRecord, Outcome
 from pumice.core.messages.queue_tables import CardTable
+from pumice.core.objects.metadata import Object
 from pumice.core.plugins import OF_DEVICES
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.account import NotFoundError
@@ -102,7 +103,7 @@ class RecordsNaming:
         return self._number
 
 
-async def story_as_data(db: Path, name: str) -> Plain:
+async def story_as_data(db: Path, name: str) -> Object:
     """Return a job's story. `events`: every entry with the newest cycle before it; `pods`: each attempt with its
     moments (seconds since the epoch, None before); `tries`: the scheduler's words about the gang, and about `pods` of
     it that got no node, whenever they changed. Raises NotFoundError.
@@ -113,7 +114,7 @@ async def story_as_data(db: Path, name: str) -> Plain:
         told = await story_of(name, reading.entries())
     if not told:
         raise NotFoundError(f"the journal tells nothing of {name!r}")
-    events: list[Plain] = [{"at": each.at, "cycle": reading.moments[each.sequence], **_plain(each)} for each in told]
+    events: list[Object] = [{"at": each.at, "cycle": reading.moments[each.sequence], **_plain(each)} for each in told]
     pods = [asdict(pod) for pod in list(gang.attempts.values())[:MOST_PODS]]
     group = gang.group_now
     return {
@@ -130,11 +131,11 @@ async def story_as_data(db: Path, name: str) -> Plain:
     }
 
 
-def tries_of(events: Sequence[Plain]) -> list[Plain]:
+def tries_of(events: Sequence[Object]) -> list[Object]:
     """Return the answers among the events: each with what was `said`, and for which `pods` (none: for the gang). One
     cycle's words about several pods are one answer; words that only point to another pod's are none.
     """
-    of_gang, found = "", dict[tuple[Any, str], Plain]()
+    of_gang, found = "", dict[tuple[Any, str], Object]()
     for each in events:
         (kind, _, name), said = each["object"].partition(" "), each["said"]
         if kind == "PodGroup" and said and said != of_gang:
@@ -145,18 +146,17 @@ def tries_of(events: Sequence[Plain]) -> list[Plain]:
     return sorted(found.values(), key=lambda each: each["cycle"])
 
 
-def _plain(entry: StoryEntry) -> Plain:
+def _plain(entry: StoryEntry) -> Object:
     _, _, said = str(entry.data.get("state", "")).partition(", ")
     return {"kind": entry.kind, "text": entry.text, "object": str(entry.data.get("object", "")), "said": said}
 
 
-Plain = dict[str, Any]
 MOST_EVENTS: Final = 300
 """Number of the newest starts, crashes and configurations that are listed."""
 KINDS: Final = (CYCLE, OUTCOME, ACTOR, CONFIG)
 
 
-def board_of(scene: Scene, node: str = "") -> Plain:
+def board_of(scene: Scene, node: str = "") -> Object:
     """Return the board as the cycle opened; of `node` the pods on it. Raises NotFoundError."""
     head = {"cycle": scene.clock.cycle, "now": scene.clock.now}
     if node:
@@ -178,7 +178,7 @@ def _cards(scene: Scene) -> CardTable:
     return cards_later(session)()
 
 
-async def course_of(db: Path) -> Plain:
+async def course_of(db: Path) -> Object:
     """Return every cycle (number, moment, decisions), how decisions ended, which actors crashed how often, events of
     actors and configurations, and when the journal `ended` (seconds since the epoch).
     """
@@ -216,11 +216,11 @@ def _crashed(stored: Stored) -> list[str]:
     return [event.actor] if isinstance(event, ActorCrashed) else []
 
 
-async def measures_of(db: Path) -> Plain:
+async def measures_of(db: Path) -> Object:
     """Return the measures of the run so far and over time, and its jobs, the newest first."""
     rows: list[JobRow] = []
     async with await SqliteJournal.open(db, read_only=True) as journal:
         found = await measure(journal, rows.append, shares=False)  # a page asks again every few seconds
-    plain: Plain = msgspec.to_builtins(found)
+    plain: Object = msgspec.to_builtins(found)
     rows.sort(key=lambda row: (-row.submitted, row.job))
     return {**plain, "jobs": [{"job": row.job, "queue": row.queue, "state": row.state} for row in rows]}

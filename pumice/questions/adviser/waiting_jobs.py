@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from pumice.core.life.pod_group import LABELS as PHASES
 from pumice.core.life.pod_group import PodGroupPhase
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.queue_tables import WHOLE, told
-from pumice.core.objects.metadata import key_of
+from pumice.core.objects.metadata import Object, key_of
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.core.plugins import record_of
 from pumice.core.plugins.plugin import OrderNumber
@@ -545,5 +545,5 @@ def waits_at_the_end(db: Path, plugins_dir: str | None = None) -> list[WaitRow]:
     from pumice.questions.adviser.answers import answer  # noqa: PLC0415 - half a second, which a run without waits does not need
 
     told = answer(str(db), plugins_dir, AdviserQuestion("standings"))
-    waiting: list[dict[str, Any]] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
+    waiting: list[Object] = msgspec.json.decode(told.body)["waiting"] if told.code == OK else []
     return [WaitRow(each["made_for"], each["queue"], msgspec.convert(each["wait"], WaitReason)) for each in waiting]

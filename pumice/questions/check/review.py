@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.config.arguments import argument_named
 from pumice.config.known import ACTION_ARGUMENTS, FLAGS, Arguments
 from pumice.config.schema import PluginOption, SchedulerConfig
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 from pumice.core.plugins import BUILT_IN
 from pumice.core.plugins.capacity.limits import ROOT
 from pumice.questions.check import words
@@ -119,7 +118,6 @@ def _roots_capability(config: SchedulerConfig, objects: Sequence[Object]) -> lis
     return [f"{why} placed; add {named} to spec.capability of queue {ROOT}, or drop the capability"]
 
 
-Plain = dict[str, Any]
 USERS = "a plugin of one's own"
 
 
@@ -129,7 +127,7 @@ class ActionTold:
 
     name: str
     does: str
-    arguments: Plain
+    arguments: Object
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class PluginTold:
     name: str
     does: str
     flags: tuple[FlagTold, ...]
-    arguments: Plain
+    arguments: Object
 
 
 class Review(Result, tag="check/1"):
@@ -160,7 +158,7 @@ class Review(Result, tag="check/1"):
     warnings: tuple[str, ...]
 
 
-def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:
+def review(config: SchedulerConfig, objects: Sequence[Object] = ()) -> Review:
     """Tell it. `objects`: the queues, PodGroups, Jobs and JobFlows that it meets, where they are known."""
     actions = tuple(
         ActionTold(
@@ -177,7 +175,7 @@ def review(config: SchedulerConfig, objects: Sequence[Plain] = ()) -> Review:
     return Review(actions, plugins, (*config.warnings, *without_effect(config), *met))
 
 
-def _of_plugin(option: PluginOption) -> Plain:
+def _of_plugin(option: PluginOption) -> Object:
     plugin = BUILT_IN.get(option.name)
     return _heeded(option.arguments, None if plugin is None else plugin.arguments)
 
@@ -188,7 +186,7 @@ def _flags(option: PluginOption) -> tuple[FlagTold, ...]:
     return tuple(FlagTold(flag.key, does, option.is_enabled(flag.point)) for flag, does in told)
 
 
-def _heeded(arguments: Plain, known: Arguments | None) -> Plain:
+def _heeded(arguments: Object, known: Arguments | None) -> Object:
     """Return the arguments in force: known ones whose value is read. `known` None: of a plugin that only its author
     knows.
     """

@@ -16,10 +16,9 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError
 from pumice.core.configuration import parse_scheduler_config
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
 from pumice.executors import Executors, in_threads, local
 from pumice.questions.evaluation.kept import KeptResults, run_missing

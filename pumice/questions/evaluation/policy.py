@@ -12,9 +12,9 @@ import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.source import read_text
@@ -31,7 +31,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     config: str = ""
     actions: str = ""
-    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Object = field(default_factory=Object)
     modules: dict[str, str] = field(default_factory=dict[str, str])
     name: str = ""
 

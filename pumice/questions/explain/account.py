@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import msgspec
 from msgspec import field
@@ -14,6 +14,7 @@ from pumice.config.errors import RequestError
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import Task
 from pumice.core.plugins import given_cards
 from pumice.core.session.fit import UNSCHEDULABLE
@@ -70,7 +71,6 @@ def evicted(pod: str, evict: Evict) -> str:
     return f"{pod} was evicted from {evict.node} by {evict.action or 'the scheduler'}{room}: {evict.reason}{score}"
 
 
-Plain = dict[str, Any]
 NOTHING_CHANGED: Final = "which changed nothing about it"
 PLACED: Final = "Placed"
 BEST: Final = 3
@@ -168,8 +168,8 @@ class DifferenceTold(TypedDict, total=False):
 
     cycle: int
     task: str
-    recorded: Plain | None
-    decided: Plain | None
+    recorded: Object | None
+    decided: Object | None
 
 
 def difference_told(found: CycleDifference) -> DifferenceTold:
@@ -205,7 +205,7 @@ class Account(Result, tag="explain/1"):
     reason: str = ""
     message: str = ""
     nodes: dict[str, int] = field(default_factory=dict[str, int])
-    plugins: dict[str, Plain] = field(default_factory=dict[str, Plain])
+    plugins: dict[str, Object] = field(default_factory=dict[str, Object])
     unblock: list[str] = field(default_factory=list[str])
     tried: Tried = field(default_factory=Tried)
     tasks: dict[str, str] = field(default_factory=dict[str, str])

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.questions.history.entries import NameFilter, StoryEntry, entries
 from pumice.questions.history.objects import cause_of, state_of
 from pumice.questions.oneshot.identity import stored_as
@@ -38,7 +38,7 @@ def end_of(name: str, story: Iterable[StoryEntry]) -> JobEnd | None:
     """Return state, reason and message of the Job "namespace/name" at the end of the story: when it has ended, or its
     pods cannot be made; None otherwise, or when it is gone.
     """
-    last: dict[str, Any] = {}
+    last: Object = {}
     for entry in story:
         if entry.data.get("object") == f"Job {name}":
             last = entry.data
@@ -47,7 +47,7 @@ def end_of(name: str, story: Iterable[StoryEntry]) -> JobEnd | None:
     return _end(str(last["state"]), str(last.get("reason") or ""), str(last.get("message") or ""))
 
 
-def end_among(name: str, objects: Iterable[dict[str, Any]]) -> JobEnd | None:
+def end_among(name: str, objects: Iterable[Object]) -> JobEnd | None:
     """Return the same as `end_of`, from the objects of a cluster as they are now."""
     namespace, _, bare = name.partition("/")
     for obj in objects:

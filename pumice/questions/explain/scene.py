@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pumice.belonging import owner_of
 from pumice.cluster.controllers.deployments import TEMPLATE_HASH
@@ -14,6 +14,7 @@ from pumice.cluster.controllers.groups import OWNERS
 from pumice.config.errors import RequestError, nearest_keys
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.decisions import Bind, Evict
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod import stranger_of
 from pumice.core.outside import Ask, Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
@@ -42,7 +43,7 @@ class Scene:
     carry: Carry
     recorded: RecordedCycle | None = None
     options: SessionOptions | None = None
-    objects: Callable[[], list[dict[str, Any]]] = list
+    objects: Callable[[], list[Object]] = list
     in_flight: tuple[Bind | Evict, ...] = ()
     ask: Callable[[], Ask] = Supposing
     scheduler: str = ""
@@ -70,7 +71,7 @@ def scene_of(past: Rewound) -> Scene:
 
 
 def present(
-    objects: Sequence[dict[str, Any]],
+    objects: Sequence[Object],
     settings: SchedulerConfig,
     now: float,
     warn: Callable[[str], None],
@@ -79,7 +80,7 @@ def present(
     """Return the input of the next cycle, which has that number, as far as a server or a dump shows it: operations in
     flight are unknown. Objects that cannot be read are left out with a warning.
     """
-    view, taken = View(), list[dict[str, Any]]()
+    view, taken = View(), list[Object]()
     for obj in objects:
         try:
             view.apply("ADDED", obj)

@@ -8,13 +8,13 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pumice.cluster.api.kinds import KINDS, Kind
 from pumice.config.errors import ConfigError, WorldError
 from pumice.config.input_file import demand_file
 from pumice.core.messages.events import ConfigLoaded
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, mapping, section
 from pumice.core.objects.parts import WATCHED
 
 if TYPE_CHECKING:
@@ -209,7 +209,6 @@ def _refusal(answer: httpx.Response) -> str:
 def _json(answer: httpx.Response) -> Object:
     """Return the object in an answer, an empty one without any."""
     try:
-        found = answer.json()
+        return mapping(answer.json())
     except ValueError:
         return {}
-    return cast("Object", found) if isinstance(found, dict) else {}

@@ -89,7 +89,7 @@ class CaseJob(Struct, forbid_unknown_fields=True):
     min: int | None = None
     namespace: str = "default"
     labels: dict[str, str] = field(default_factory=dict[str, str])
-    policies: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    policies: list[Object] = field(default_factory=list[Object])
 
     def object(self) -> Object:
         """Return the job."""
@@ -116,7 +116,7 @@ class CaseJob(Struct, forbid_unknown_fields=True):
 class CaseObject(Struct, forbid_unknown_fields=True):
     """Contains one manifest."""
 
-    object: dict[str, Any]
+    object: Object
 
 
 class CaseManifests(Struct, forbid_unknown_fields=True):
@@ -139,8 +139,8 @@ class WrittenCase(Struct, forbid_unknown_fields=True):
 
     then: list[WrittenExpectation]
     name: str = ""
-    given: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    when: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    given: list[Object] = field(default_factory=list[Object])
+    when: list[Object] = field(default_factory=list[Object])
     until: str = IDLE
     start: str = ""
     default_duration: str = "5s"
@@ -210,7 +210,7 @@ def case_text(name: str, objects: Sequence[Object], expect: Sequence[Expectation
     for obj in objects:
         (there if obj["kind"] not in ("Job", "Pod", "PodGroup") else coming).append(obj)
     then = list(map(written_out, expect))
-    content: dict[str, Any] = {
+    content: Object = {
         "name": name,
         "given": _short_nodes(there),
         "when": [_short(obj) for obj in sorted(coming, key=lambda obj: arrival_s(obj) or 0.0)],
@@ -221,7 +221,7 @@ def case_text(name: str, objects: Sequence[Object], expect: Sequence[Expectation
     return dump_yaml(content)
 
 
-def written_out(expectation: Expectation) -> dict[str, Any]:
+def written_out(expectation: Expectation) -> Object:
     """Return an expectation as a file has it."""
     content = {
         "name": expectation.name,

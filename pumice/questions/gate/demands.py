@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pumice.belonging import DEFAULT_QUEUE
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section, text_map
 from pumice.core.objects.pod import GROUP_NAME, QUEUE_NAME, TASK_SPEC
 from pumice.questions.measures.amounts import request_of
 
@@ -85,7 +84,7 @@ def _demands(obj: Object, grouped: Mapping[str, Sequence[Object]]) -> Iterator[D
     elif obj["kind"] == "Pod":
         yield Demand(name, _queue(_annotated(obj)), priority, (_role(_role_of(obj), 1, obj),), 1, {})
     elif template := section(spec, "template"):
-        count = int(spec.get("replicas", spec.get("parallelism", 1)))
+        count = int(spec["replicas"] if "replicas" in spec else spec.get("parallelism", 1))
         queue = _annotated(template) or _annotated(obj)
         priority = str(section(template, "spec").get("priorityClassName") or "")
         yield Demand(name, _queue(queue), priority, (_role("", count, template),), 1, {})

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
+from pumice.core.objects.metadata import Object
 from pumice.questions.gate.cases import written_out
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.gate import base_task
@@ -41,7 +42,7 @@ def first_policy(inputs: Sequence[str], folder: str, side: Side, trial: Trial, r
     sides = PolicySides(side, side)
     records = runner.records([base_task(trial, sides, policy, draw) for draw in range(DRAWS)])
     chosen = list(_chosen(records, side))
-    content: dict[str, Any] = {
+    content: Object = {
         "policy": folder,
         "workloads": [_written(trial.workload, inputs)],
         "expect": [written_out(each) for each, _ in chosen],
@@ -51,8 +52,8 @@ def first_policy(inputs: Sequence[str], folder: str, side: Side, trial: Trial, r
     return text, [f"{each.text}: {why}" for each, why in chosen]
 
 
-def _written(workload: Workload, inputs: Sequence[str]) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": workload.name, "input": list(inputs)}
+def _written(workload: Workload, inputs: Sequence[str]) -> Object:
+    written: Object = {"name": workload.name, "input": list(inputs)}
     if workload.until_s is not None:
         written["until"] = f"{workload.until_s:g}s"
     if workload.start:

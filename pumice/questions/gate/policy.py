@@ -20,16 +20,15 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 
-from pumice.cluster.api.fields import is_list
 from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
 from pumice.config.scalars import resolve_true_false
-from pumice.core.objects.metadata import parse_time
+from pumice.core.objects.metadata import Object, is_list, parse_time
 from pumice.load.source import read_text
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.scopes import MeasureError
@@ -199,7 +198,7 @@ def read_policy(path: Path) -> GatePolicy:
     )
 
 
-def _document(path: Path) -> tuple[ValuePlace, dict[str, Any]]:
+def _document(path: Path) -> tuple[ValuePlace, Object]:
     place, said = read_yaml(read_text(path), str(path), resolve_true_false)
     return place, {key: found for key, found in mapping(place, said).items() if found is not None}
 

@@ -16,14 +16,13 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from pumice.cluster.api.fields import is_mapping
 from pumice.cluster.api.kinds import KINDS, MAKERS
 from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
 from pumice.config.schema import SchedulerConfig
 from pumice.config.yaml_values import bounded_events
 from pumice.core.configuration import parse_or_built_in, parse_scheduler_config
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_mapping, section
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.load.source import SUFFIXES, read_text

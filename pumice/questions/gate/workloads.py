@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.durations import duration_s
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section, text_map
 from pumice.core.objects.pod import GROUP_NAME, QUEUE_NAME
 from pumice.errors import InputError
 from pumice.lab.builders import gang, nodes

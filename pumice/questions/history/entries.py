@@ -28,8 +28,9 @@ from pumice.core.messages.events import (
     ShadowCompared,
 )
 from pumice.core.messages.questions import OutsideAnswers
+from pumice.core.objects.metadata import Object
 from pumice.questions.history.objects import belongs_to, cause_of, state_of
-from pumice.results import Laid, Plain
+from pumice.results import Laid
 from pumice.storage import codec
 from pumice.storage.journal import (
     ACTOR,
@@ -75,14 +76,14 @@ class EntryTold(TypedDict, total=False):
     decisions: int
     digest: str
     config: str
-    decision: Plain
-    outcome: Plain
-    event: Plain
-    fault: Plain
+    decision: Object
+    outcome: Object
+    event: Object
+    fault: Object
     source: str
     error: str
     same: int
-    differences: list[Plain]
+    differences: list[Object]
     through: int
 
 
@@ -103,7 +104,7 @@ class StoryEntry:
     cause: int = 0
     about: frozenset[str] = frozenset()
     parts_of: frozenset[str] = frozenset()
-    data: Plain = field(default_factory=dict[str, Any])
+    data: Object = field(default_factory=Object)
 
     def told(self) -> EntryTold:
         """Return it as it is printed."""
@@ -182,7 +183,7 @@ def _shadow(entry: StoryEntry, found: ShadowCompared) -> None:
 
 def _mutation(entry: StoryEntry, mutation: Mutation) -> None:
     key = _key(mutation.namespace, mutation.name)
-    obj: dict[str, Any] = codec.unpack(mutation.blob) if mutation.blob else {}
+    obj: Object = codec.unpack(mutation.blob) if mutation.blob else {}
     verb = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}.get(mutation.type, mutation.type)
     state = state_of(obj) if mutation.type != "DELETED" else ""
     entry.text = f"{mutation.kind} {key} {verb}" + (f": {state}" if state else "")
@@ -279,7 +280,7 @@ def _checkpoint(entry: StoryEntry, taken: CheckpointTaken) -> None:
 
 def _fault(entry: StoryEntry, event: FaultsBegan | FaultStruck) -> None:
     if isinstance(event, FaultsBegan):
-        rules: list[Plain] = msgspec.json.decode(event.rules)
+        rules: list[Object] = msgspec.json.decode(event.rules)
         names = ", ".join(str(each.get("rule")) for each in rules) or "none"
         entry.text = f"faults in force from here on, by seed {event.seed}: {names}"
         entry.data = {"fault": {"seed": event.seed, "rules": rules}}

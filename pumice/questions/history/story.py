@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from msgspec import UNSET, UnsetType
 
+from pumice.core.objects.metadata import Object
 from pumice.questions.history.entries import EntryTold, NameFilter, StoryEntry
-from pumice.results import Plain, Result
+from pumice.results import Result
 from pumice.storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
 
 LAST_CYCLES = 10
@@ -53,8 +54,8 @@ class JournalCycle(Result, kw_only=True, tag="journal/1"):
     revision: int
     digest: str
     config: str
-    decisions: list[Plain]
-    outcomes: list[Plain]
+    decisions: list[Object]
+    outcomes: list[Object]
     shadow: list[EntryTold] | UnsetType = UNSET
 
 

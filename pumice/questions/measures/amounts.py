@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from pumice.core.objects.metadata import Object
 from pumice.core.objects.pod_template import pod_request
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.core.resources.resource import Resource
@@ -60,12 +60,12 @@ def cluster_figures(requested: Amount, allocated: Amount, capacity: Amount) -> d
     }
 
 
-def request_of(pod_spec: dict[str, Any]) -> Amount:
+def request_of(pod_spec: Object) -> Amount:
     """Return the amounts that a pod takes."""
     return _amount(pod_request(pod_spec))
 
 
-def allocatable_of(node_status: dict[str, Any]) -> Amount:
+def allocatable_of(node_status: Object) -> Amount:
     """Return the amounts that a node gives away."""
     return _amount(Resource.from_list(node_status.get("allocatable")))
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.belonging import queue_of
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.questions.measures.fairness import bounded_slowdown
 from pumice.questions.measures.lives import Listener, PodLife
 
@@ -134,7 +134,7 @@ class Jobs(Listener):
             life.owners.discard(f"{group.namespace}/{group.name}")
             self._maybe_finish(life)
 
-    def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
+    def job(self, name: str, job: Object | None, at: float) -> None:
         """Note a Volcano Job as it is now; None for a deleted one."""
         if job is None:
             if (gone := self.lives.get(name)) is not None:

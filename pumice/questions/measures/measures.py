@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from pumice.config.load import default_text
 from pumice.core.configuration import parse_scheduler_config
@@ -14,7 +14,7 @@ from pumice.core.cycle import let_go, open_session, tables_later
 from pumice.core.fold.shown import Shown
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
 from pumice.core.messages.queue_tables import gauged, readable
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import WATCHED
 from pumice.core.outside import Supposing
 from pumice.core.session.carry import Carry, CycleClock
@@ -296,7 +296,7 @@ class Measuring(Listener):
         """Return the listeners that receive the lives."""
         return (self.jobs, self.usage, self)
 
-    def queue(self, name: str, queue: dict[str, Any] | None, at: float) -> None:
+    def queue(self, name: str, queue: Object | None, at: float) -> None:
         """Note a queue; its weight is kept after its deletion."""
         if queue is not None:
             self._weights[name] = int(section(queue, "spec").get("weight") or 1)
@@ -309,7 +309,7 @@ class Measuring(Listener):
         """Note a PodGroup: a job may have no pods for long."""
         self._begin_work(group.created)
 
-    def job(self, name: str, job: dict[str, Any] | None, at: float) -> None:
+    def job(self, name: str, job: Object | None, at: float) -> None:
         """Note a Volcano Job, which exists before its PodGroup."""
         self._begin_work(at)
 

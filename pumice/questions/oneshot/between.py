@@ -9,7 +9,7 @@ and pods that were being deleted are gone; pod and PodGroup status and annotatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from pumice.cluster.kernel.pre_bind import Place, PreBindError, claim_place, writes_of
 from pumice.core.kube.storage import class_name, is_fully_bound
@@ -115,7 +115,7 @@ def condition_dict(condition: PodGroupCondition) -> ToldCondition:
 def _pod_after(pod: Object, bind: Bind | None, update: PodCondition | None, now: float) -> Object:
     if bind is None and update is None:
         return pod
-    status: dict[str, Any] = dict(pod.get("status") or {})
+    status: Object = dict(pod.get("status") or {})
     after = {**pod, "status": status}
     if update is not None:
         if update.reason or update.message:
@@ -125,14 +125,14 @@ def _pod_after(pod: Object, bind: Bind | None, update: PodCondition | None, now:
     if bind is not None:
         after["spec"] = {**(pod.get("spec") or {}), "nodeName": bind.node}
         if bind.annotations:
-            metadata: dict[str, Any] = pod.get("metadata") or {}
+            metadata: Object = pod.get("metadata") or {}
             after["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **bind.annotations}}
         status["phase"] = "Running"
         status.pop("startTime", None)
     return after
 
 
-def _with_unscheduled(conditions: list[dict[str, Any]], update: PodCondition, now: float) -> list[dict[str, Any]]:
+def _with_unscheduled(conditions: list[Object], update: PodCondition, now: float) -> list[Object]:
     written = {
         "type": "PodScheduled",
         "status": "False",
@@ -146,10 +146,10 @@ def _with_unscheduled(conditions: list[dict[str, Any]], update: PodCondition, no
 
 def pod_group_after(group: Object, written: PodGroupStatus, now: float) -> Object:
     """Return the PodGroup with what the scheduler wrote: status and annotations."""
-    metadata: dict[str, Any] = dict(group.get("metadata") or {})
+    metadata: Object = dict(group.get("metadata") or {})
     if written.annotations:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **written.annotations}
-    status: dict[str, Any] = {
+    status: Object = {
         **(group.get("status") or {}),
         "phase": written.phase,
         "conditions": [{**condition_dict(one), "lastTransitionTime": format_moment(now)} for one in written.conditions],

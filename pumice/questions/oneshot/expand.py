@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pumice.belonging import group_of
 from pumice.cluster.api.admission.quotas import KIND as QUOTA
@@ -208,7 +208,7 @@ class NotingApi:
         """Return the object with a name where it requests one, and a time: now, or when its owner came if that is
         known.
         """
-        meta: dict[str, Any] = dict(obj["metadata"])
+        meta: Object = dict(obj["metadata"])
         if not meta.get("name"):
             prefix, number = str(meta.pop("generateName")), 0
             while (obj["kind"], meta["namespace"], f"{prefix}{number}") in self._objects:
@@ -217,7 +217,7 @@ class NotingApi:
         meta["creationTimestamp"] = self._created(meta)
         return {**obj, "metadata": meta}
 
-    def _created(self, meta: dict[str, Any]) -> str:
+    def _created(self, meta: Object) -> str:
         for owner in meta.get("ownerReferences") or ():
             known = self._objects.get((stored_as(owner), meta["namespace"], owner["name"]))
             if known is not None and known["metadata"].get("creationTimestamp"):

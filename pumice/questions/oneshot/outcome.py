@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 
 from pumice.core.messages.decisions import Bind, CycleReport, CycleResult, TaskAtOpen
 from pumice.core.objects.metadata import Object, section
@@ -29,7 +29,7 @@ def standings_of(objects: Iterable[Object]) -> dict[str, Standing]:
     return {key: standing for key, standing in found.items() if standing != Standing()}
 
 
-def _standing(status: dict[str, Any]) -> Standing:
+def _standing(status: Object) -> Standing:
     nominated = str(status.get("nominatedNodeName") or "")
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
@@ -64,7 +64,7 @@ class Outcome(TypedDict):
     podConditions: dict[str, ToldReason]
     podAnnotations: dict[str, dict[str, str]]
     numaAllocatable: dict[str, dict[str, str]]
-    queueAllocated: dict[str, dict[str, Any]]
+    queueAllocated: dict[str, Object]
 
 
 NOTHING: Final = Standing()
@@ -98,7 +98,7 @@ def _lasting(annotations: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in annotations.items() if not name.endswith("-time")}
 
 
-def at_open(report: CycleReport) -> dict[str, Any]:
+def at_open(report: CycleReport) -> Object:
     """Return `atOpen` of a case: queue gauges, and the answers of filters and scores before any action."""
     return {
         "queues": report.queues.by_queue(),
@@ -141,8 +141,8 @@ def _pod_conditions(result: CycleResult, before: Mapping[str, Standing]) -> dict
     return after
 
 
-def _task_at_open(task: TaskAtOpen) -> dict[str, Any]:
-    seen: dict[str, Any] = {"rejected": task.rejected, "scores": task.scores}
+def _task_at_open(task: TaskAtOpen) -> Object:
+    seen: Object = {"rejected": task.rejected, "scores": task.scores}
     if task.pre_predicate:
         seen["prePredicate"] = task.pre_predicate
     return seen

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
@@ -31,9 +31,6 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.identity import Identity, identity, stored_as
-
-if TYPE_CHECKING:
-    pass
 
 VALIDATED: Final = ("Pod", "Node", *STATED, *MAKERS)
 """Kinds that are validated when controllers make them; of a PodGroup only its numbers."""
@@ -145,8 +142,8 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
     if is_recorded(given):
         fill_loaded(obj, admission_of(kind), lookup)
         return obj
-    spec: dict[str, Any] = obj.setdefault("spec", {}) if kind in ADMISSION else {}
-    status: dict[str, Any] = obj.setdefault("status", {}) if kind in ADMISSION else {}
+    spec: Object = obj.setdefault("spec", {}) if kind in ADMISSION else {}
+    status: Object = obj.setdefault("status", {}) if kind in ADMISSION else {}
     if kind == "Queue":
         status.setdefault("state", "Open")
         spec.setdefault("weight", 1)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pumice.core.objects.metadata import Object
 from pumice.core.shadow.standing import Deed, DeedDifference, deed_of, differing, ties
-from pumice.questions.replay.compare import CycleDifference, Plain
+from pumice.questions.replay.compare import CycleDifference
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult, Decision
@@ -120,5 +121,5 @@ def _named(cycle: int, found: DeedDifference) -> CycleDifference:
     return CycleDifference(cycle, f"{found.pod.namespace}/{found.pod.name}", _plain(found.there), decided)
 
 
-def _plain(decision: Decision | None) -> Plain | None:
+def _plain(decision: Decision | None) -> Object | None:
     return None if decision is None else msgspec.to_builtins(decision)

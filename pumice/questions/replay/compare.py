@@ -13,6 +13,7 @@ from pumice.core import digest as digests
 from pumice.core.digest import as_row, digest
 from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Bind
+from pumice.core.objects.metadata import Object
 from pumice.core.session.carry import Carry
 from pumice.storage import codec
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from pumice.core.messages.events import CycleRecord
     from pumice.storage.history import RecordedCycle
 
-Plain = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class CycleDifference:
@@ -36,8 +35,8 @@ class CycleDifference:
 
     cycle: int
     task: str
-    recorded: Plain | None
-    decided: Plain | None
+    recorded: Object | None
+    decided: Object | None
 
 
 def compare(cycle: RecordedCycle, result: CycleResult) -> CycleDifference | None:
@@ -75,7 +74,7 @@ def _digest(result: CycleResult, version: int) -> str:
     return digest(result.binds, result.evicts, result.pod_conditions, result.pod_groups, result.queues, version)
 
 
-def _carry(plain: Plain) -> Any:
+def _carry(plain: Object) -> Any:
     """Return the carry in the form that it has today: fields that older ones did not have start fresh."""
     return _plain(Carry.from_dict(plain).to_dict())
 

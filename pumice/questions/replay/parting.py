@@ -17,7 +17,7 @@ from pumice.core import digest as digests
 from pumice.core.messages.commands import WriteStatus
 from pumice.core.messages.decisions import Bind, CycleResult, Decision
 from pumice.core.messages.events import ConfigLoaded, CycleRecord, Mutation
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import Object, section
 from pumice.core.outside import AskedOutside, Supposing
 from pumice.questions.replay.compare import CycleDifference, compare
 from pumice.questions.replay.replayer import ProcessReader, Replayer, start
@@ -27,7 +27,6 @@ from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import API, CONFIG, CYCLE, DECISION, Journal, Record, Stored
 from pumice.storage.records import read_as
 
-Plain = dict[str, Any]
 Advance = Callable[[int], None]
 UNSEEN: Final = "Pending"
 """The phase of a PodGroup that has none yet."""
@@ -80,7 +79,7 @@ class _Follower:
         self._told = told
         self._revisions: list[int] = []
         self._closed = 0
-        self._carry: Plain | None = None
+        self._carry: Object | None = None
         self._wake_at: float | None = None
         self._cycle = 0
         self._lives = ProcessReader()
@@ -192,7 +191,7 @@ def _essence(decision: Decision | None) -> Any:
     return decision and (isinstance(decision, Bind), decision.uid, decision.node)
 
 
-def _plain(decision: Decision | None) -> Plain | None:
+def _plain(decision: Decision | None) -> Object | None:
     return None if decision is None else to_builtins(decision)
 
 

@@ -24,6 +24,7 @@ from pumice.actors.system.system import System
 from pumice.cluster.timers import moment
 from pumice.core.messages.commands import ApiRequest
 from pumice.core.messages.events import ActorEvent, ActorStarted, ConfigLoaded, CycleRecord, Mutation
+from pumice.core.objects.metadata import Object
 from pumice.questions.measures.amounts import ClusterFigures
 from pumice.questions.measures.figures import JobFigures, Measurer, QueueFigures
 from pumice.questions.measures.lives import there_at
@@ -116,7 +117,6 @@ def begin_with(measured: Measurer, state: CheckpointState) -> None:
 
 # --- The comparison
 
-Plain = dict[str, Any]
 Figure = float | int | str | dict[str, str] | None
 """A number, a queue's name, or pods with their nodes."""
 
@@ -184,7 +184,7 @@ class Reconfigured(Result, kw_only=True, tag="replay/1"):
     supposed: list[str]
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any], nothing: object) -> ChangedFigures:
+def _changes(before: Object, after: Object, nothing: object) -> ChangedFigures:
     found = {name: changes(before.get(name, nothing), after.get(name, nothing)) for name in sorted({*before, *after})}
     return {name: changed for name, changed in found.items() if changed}
 
@@ -203,7 +203,7 @@ def changes(before: object, after: object) -> dict[str, FigureSides]:
     return {name: sides for name, sides in found.items() if sides["before"] != sides["after"]}
 
 
-def _flat(figures: Any) -> Plain:
+def _flat(figures: Any) -> Object:
     """Return its fields; those of a resource under the resource's name."""
     plain = asdict(figures)
     for resource, amounts in plain.pop("resources", {}).items():

@@ -7,9 +7,10 @@ Source: https://vega.github.io/vega-lite/docs/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
+from pumice.core.objects.metadata import Object
 from pumice.core.resources.amounts import CPU, MEMORY, PODS
 from pumice.questions.measures.over_time import Grid, Steps
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 # --- Plots
 
-Spec = dict[str, Any]
-Row = dict[str, Any]
+Spec = Object
+Row = Object
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 GREY: Final = "#808790"

@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from pumice.cluster.kube.statuses import timestamp
+from pumice.core.objects.metadata import Object
 from pumice.errors import demand
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ for (const script of document.querySelectorAll('script[type="application/json"]'
 """
 
 
-def page(runs: Sequence[RecordedRun], charts: dict[str, dict[str, Any]]) -> str:
+def page(runs: Sequence[RecordedRun], charts: dict[str, Object]) -> str:
     """Return the whole file. RequestError when there are charts and vl-convert is not installed."""
     title = " and ".join(run.name for run in runs)
     parts = [
@@ -120,10 +121,10 @@ FIGURES: Final = (
 
 def _summary(runs: Sequence[RecordedRun]) -> str:
     """Return a column for each run; with two, the difference of the second one."""
-    figures: list[dict[str, Any]] = [{**run.measures.summary} for run in runs]
+    figures: list[Object] = [{**run.measures.summary} for run in runs]
     rows = [[words, *(each[key] for each in figures)] for key, words in FIGURES]
     for resource in dict.fromkeys(name for run in runs for name in run.measures.summary["resources"]):
-        of: list[dict[str, Any]] = [each["resources"].get(resource, {}) for each in figures]
+        of: list[Object] = [each["resources"].get(resource, {}) for each in figures]
         rows.append([f"{resource}: utilisation", *(one.get("utilisation") for one in of)])
         rows.append([f"{resource}: fragmentation", *(one.get("fragmentation") for one in of)])
     head = ["", *(run.name for run in runs)]
@@ -138,22 +139,22 @@ def _difference(before: Any, after: Any) -> float | None:
     return None if before is None or after is None else round(after - before, 4)
 
 
-def _rows(charts: Mapping[str, dict[str, Any]]) -> list[dict[str, dict[str, Any]]]:
+def _rows(charts: Mapping[str, Object]) -> list[dict[str, Object]]:
     """Group the plots by subject: those of two runs go side by side."""
-    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    rows: dict[str, dict[str, Object]] = {}
     for name, spec in charts.items():
         base, _, number = name.rpartition("-")
         rows.setdefault(base if number.isdecimal() else name, {})[name] = spec
     return list(rows.values())
 
 
-def _charts(row: Mapping[str, dict[str, Any]]) -> str:
+def _charts(row: Mapping[str, Object]) -> str:
     drawn = "".join(_chart(name, spec) for name, spec in row.items())
     wide = len(row) > 1 or "nodes" in row  # pods on nodes are small: they have the whole width
     return f"<div class='charts whole'>{drawn}</div>" if wide else drawn
 
 
-def _chart(name: str, spec: dict[str, Any]) -> str:
+def _chart(name: str, spec: Object) -> str:
     """Return a chart. Its data stands in the page as text that is not run. It is as wide as there is room."""
     fitting = {
         **spec,

@@ -6,12 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.config.durations import parse_duration
 from pumice.config.input_file import read_bytes
 from pumice.config.load import default_text
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.lab.cluster import FAR_S, read
 from pumice.load.source import find_files, read_text
@@ -67,7 +68,7 @@ def placed(said: str, folder: Path) -> str:
     return f"{form}:{','.join(parts)}"
 
 
-def lived(run: Settings, folder: str) -> dict[str, Any]:
+def lived(run: Settings, folder: str) -> Object:
     """Return the figures of one run (`pumice.questions.measures`), flat: resources as `RESOURCE FIGURE`."""
     began = time.perf_counter()
     at, until = Path(folder), str(run.get("until", "idle"))
@@ -87,7 +88,7 @@ def lived(run: Settings, folder: str) -> dict[str, Any]:
     if record.refused:
         raise InputError(record.refused[0])
     assert record.summary is not None
-    figures: dict[str, Any] = {name: value for name, value in record.summary.items() if name != "resources"}
+    figures: Object = {name: value for name, value in record.summary.items() if name != "resources"}
     for resource, of in record.summary["resources"].items():
         figures |= {f"{resource} {name}": value for name, value in of.items()}
     return {**figures, WALL: round(time.perf_counter() - began, 3)}

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError, demand
 from pumice.questions.report.charts import CONFIG, SCHEMA
 
@@ -18,7 +19,7 @@ SCALE: Final = 2
 FORMS: Final = (".svg", ".png")
 
 
-def picture(rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> dict[str, Any]:
+def picture(rows: Sequence[Object], varied: Sequence[str]) -> Object:
     """Return a specification in Vega-Lite. The first column that varied is the bar's name, the others its colour;
     panels are waits, slowdown, evictions, and the use of every used resource.
     """
@@ -36,7 +37,7 @@ def picture(rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> dict[str, 
         for figure in figures
     ]
     order = list(dict.fromkeys(bar["run"] for bar in bars))
-    encoding: dict[str, Any] = {
+    encoding: Object = {
         "y": {"field": "run", "type": "nominal", "title": None, "sort": order},
         "x": {"field": "value", "type": "quantitative", "title": None},
     }
@@ -69,7 +70,7 @@ def checked(path: Path) -> Path:
     return path
 
 
-def draw(spec: dict[str, Any], path: Path) -> None:
+def draw(spec: Object, path: Path) -> None:
     """Draw the plot as SVG or PNG, by the name of the file. RequestError without the extra `report`."""
     convert = demand("vl_convert", "report", "Plots")
     if path.suffix == ".png":

@@ -26,16 +26,16 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
 
-from pumice.cluster.api.fields import is_list
 from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
 from pumice.config.yaml_tree import Document
 from pumice.config.yaml_tree import Path as YamlPath
+from pumice.core.objects.metadata import Object, is_list
 from pumice.load.source import read_text
 
 ARGUMENTS: Final = "arguments."
-Settings = dict[str, Any]
+Settings = Object
 Varied = Annotated[list[Any], Meta(min_length=1, description="a list of at least one value")]
 
 

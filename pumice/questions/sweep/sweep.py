@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from pumice.core.objects.metadata import Object
 from pumice.errors import InputError, demand
 from pumice.executors import Executors
 from pumice.plugins.loader import install_plugins
@@ -18,7 +19,7 @@ from pumice.questions.evaluation.kept import KeptResults, run_missing
 from pumice.questions.sweep.one_run import WALL, key_of, lived
 from pumice.questions.sweep.spec import Settings, SweepSpec
 
-Work = Callable[[Settings, str], dict[str, Any]]
+Work = Callable[[Settings, str], Object]
 PARQUET: Final = ".parquet"
 
 
@@ -46,7 +47,7 @@ class Swept:
     of the rest have no result yet, and so no rows.
     """
 
-    rows: list[dict[str, Any]]
+    rows: list[Object]
     fresh: int
     missing: int = 0
 
@@ -65,7 +66,7 @@ def sweep(
     """
     install_plugins()
     keys = [key_of(run, spec.folder) for run in spec.runs]
-    kept = KeptResults(results, dict[str, Any], strict=True)
+    kept = KeptResults(results, Object, strict=True)
     results.mkdir(parents=True, exist_ok=True)
     mine = dict([*zip(keys, spec.runs, strict=True)][part.number :: part.of])
     before = {key for key in mine if kept.get(key) is not None}
@@ -83,7 +84,7 @@ def _plain(value: object) -> Any:
     return value if value is None or isinstance(value, str | int | float) else msgspec.json.encode(value).decode()
 
 
-def write(rows: list[dict[str, Any]], path: Path) -> None:
+def write(rows: list[Object], path: Path) -> None:
     """Write the rows as CSV, or Parquet by the name of the file; varied settings first, the duration last."""
     names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != WALL]
     names.append(WALL)

@@ -13,14 +13,13 @@ import yaml
 
 from pumice.belonging import is_of_daemon_set, owner_of
 from pumice.cluster.api import schema
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS, kind_of
 from pumice.cluster.api.origin import as_new
 from pumice.cluster.kernel.fork import Fork
 from pumice.config.errors import nearest_name
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Delete, RequestEviction
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, section
 from pumice.errors import InputError
 from pumice.questions.oneshot.identity import identity
 from pumice.questions.whatif.naming import found, identity_named

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.cluster.api.fields import is_list, is_mapping
 from pumice.cluster.api.kinds import KINDS
 from pumice.cluster.api.schema import is_described, shape_of_kind, unknown_fields
 from pumice.cluster.api.schema.field_types import key_problems
 from pumice.cluster.api.store import Store
 from pumice.core.messages.commands import Create, Patch
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 from pumice.storage.codec import pack
 from tests.actors.cluster import START
 from tests.kit.definitions import definition, widget

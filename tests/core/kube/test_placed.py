@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.core.kube.placed import placed_pods
-from pumice.core.kube.pod_index import pod_index
+from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.selectors import label_selector
 from pumice.core.state.view import View
 from tests.core.kube.sessions import session_over
@@ -53,7 +53,7 @@ def test_a_session_has_one_placed_and_the_next_another() -> None:
 
 def counts(view: View, app: str) -> list[int]:
     session = session_over(view)
-    index = pod_index(placed_pods(session))
+    index = placed_pods(session).reader(PodIndex)
     session.derived.give_back()
     selector = label_selector({"matchLabels": {"app": app}})
     found = index.matching(frozenset(("default",)), selector, terminating=True).counts()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.core.kube.placed import placed_pods
-from pumice.core.plugins.predicates.ports import ports_in_use
+from pumice.core.plugins.predicates.ports import PortsInUse
 from tests.core.kube.sessions import opened, put, take, task_named
 from tests.kit import node, pod
 
@@ -30,7 +30,7 @@ def using(name: str, address: str, protocol: str, port: int, **where: Any) -> di
 )
 def test_when_ports_clash(used: tuple[str, str, int], wanted: tuple[str, str, int], clash: bool) -> None:
     session = opened(node("n0"), node("n1"), using("r", *used, node="n0"), using("p", *wanted))
-    ports, waiting = ports_in_use(placed_pods(session)), task_named(session, "default/p")
+    ports, waiting = placed_pods(session).reader(PortsInUse), task_named(session, "default/p")
     (port,) = waiting.template.host_ports
     assert ports.rivals(port).tolist() == [int(clash), 0]
 
@@ -38,8 +38,8 @@ def test_when_ports_clash(used: tuple[str, str, int], wanted: tuple[str, str, in
 def test_ports_come_and_go_with_pods() -> None:
     session = opened(node("n0"), using("p", "", "TCP", 80))
     placed, waiting = placed_pods(session), task_named(session, "default/p")
-    ports = ports_in_use(placed)
-    assert ports is ports_in_use(placed_pods(session))
+    ports = placed.reader(PortsInUse)
+    assert ports is placed_pods(session).reader(PortsInUse)
     (port,) = waiting.template.host_ports
     early = ports.rivals(port)
     put(session, waiting, 0)

@@ -135,7 +135,7 @@ def test_what_readers_of_placements_know_is_gone_too() -> None:
     run_action(session, "allocate")
     placed = session.kube.placed
     assert placed is not None
-    assert placed.shared, "somebody has asked"
+    assert placed.readers, "somebody has asked"
     alive = weakref.ref(placed)
     del placed
     gc.disable()

@@ -114,7 +114,7 @@ def _said_of(task: Task) -> tuple[Any, ...]:
     return (*astuple(task)[1:], task.status, home, bool(task.job))
 
 
-def _named(known: tuple[Any, ...]) -> dict[str, Any]:
+def _named(known: tuple[Any, ...]) -> Object:
     named = dict(zip(KNOWN, known, strict=True))
     return named | {"counted as": TaskStatus(named["counted as"])}
 
@@ -137,7 +137,7 @@ def _by_name(view: View, amounts: Iterable[tuple[int, float]]) -> dict[str, floa
     return {view.dimensions.names[dimension]: amount for dimension, amount in amounts if amount}
 
 
-def _differences(what: str, ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+def _differences(what: str, ours: Object, theirs: Object) -> Iterator[str]:
     if ours != theirs:
         for name, mine in ours.items():
             if mine != theirs[name]:
@@ -170,7 +170,7 @@ def miscounted(store: Store, monitor: Monitor) -> list[str]:
     problems: list[str] = []
     for name, book in monitor.budgets.by_name.items():
         record = store.tables.get((BUDGET, *name))
-        status: dict[str, Any] = {} if record is None else store.tables.seen(record).get("status") or {}
+        status: Object = {} if record is None else store.tables.seen(record).get("status") or {}
         said = (status.get("currentHealthy"), status.get("disruptionsAllowed"))
         if said != (book.healthy, max(book.spare, 0)):
             problems.append(f"budget {name[1]} says (healthy, allowed) {said}, it has {book.healthy}: {book.spare}")
@@ -218,8 +218,8 @@ def _group_says_why(store: Store, job: str) -> bool:
     record = store.tables.get(("PodGroup", namespace, name))
     if record is None:
         return True  # a pod of another scheduler's, or of a group that has gone: no scheduler was asked to place it
-    status: dict[str, Any] = store.tables.seen(record).get("status") or {}
-    conditions: list[dict[str, Any]] = status.get("conditions") or []
+    status: Object = store.tables.seen(record).get("status") or {}
+    conditions: list[Object] = status.get("conditions") or []
     return any(
         each.get("type") == "Unschedulable" and each.get("status") == "True" and each.get("message")
         for each in conditions

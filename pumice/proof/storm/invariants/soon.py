@@ -10,7 +10,7 @@ then its room counts as taken, as in Volcano. Which ones these are the journal s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
@@ -162,7 +162,7 @@ async def _answer_of(system: System) -> ViewChecked | None:
 
     None: one of them crashed over it.
     """
-    cache = cast("CachePort", system.switchboard.mailboxes["cache"])
+    cache: CachePort = system.switchboard.mailboxes["cache"]
     try:
         await system.api.ask(Get("Namespace", "", "default"))
         return expected(await cache.ask(CheckView()), ViewChecked)

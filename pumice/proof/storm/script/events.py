@@ -8,7 +8,7 @@ An event either comes at a time (`at`, virtual seconds) and does something to th
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -17,6 +17,7 @@ from pumice.config.errors import ConfigError
 from pumice.config.input_file import demand_output, read_bytes, unreadable
 from pumice.config.read import ValuePlace, sequence, shaped
 from pumice.config.yaml_tree import Document
+from pumice.core.objects.metadata import Object, is_mapping
 from pumice.proof.storm.script.checking import NotNegative, Share, check_script
 
 VERSION: Final = 1
@@ -34,7 +35,7 @@ class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     on: str = ""
     target: str = ""
     amount: float = 0.0
-    details: dict[str, Any] = field(default_factory=dict[str, Any])
+    details: Object = field(default_factory=Object)
 
 
 class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -75,12 +76,11 @@ def read_script(path: Path) -> Script:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"not JSON: {error}", source=source) from error
     place = ValuePlace(Document(source, None))
-    if not isinstance(found, dict):
+    if not is_mapping(found):
         raise place.wrong("a storm: a mapping with seed and events", found)
-    parts = cast("dict[str, Any]", found)
-    _check_version(place.at("version"), parts.get("version", VERSION))
-    script = shaped(place, {**parts, "events": ()}, Script)
-    each = enumerate(sequence(place.at("events"), parts.get("events")))
+    _check_version(place.at("version"), found.get("version", VERSION))
+    script = shaped(place, {**found, "events": ()}, Script)
+    each = enumerate(sequence(place.at("events"), found.get("events")))
     events = tuple(shaped(place.at("events").at(index), event, Event) for index, event in each)
     script = msgspec.structs.replace(script, events=events)
     check_script(script, place)

@@ -14,11 +14,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from pumice import reduction
+from pumice.core.objects.metadata import Object
 from pumice.proof.storm.script.checking import JOBS, OWNERS
 from pumice.proof.storm.script.events import Event, Script
 from pumice.proof.storm.simulation import StormOutcome, simulate
@@ -184,7 +185,7 @@ def simpler_events(event: Event) -> Iterator[Event]:
     if "pods" in details and event.what in OWNERS:
         for pods in (1, 2, int(details["pods"]) // 2):
             if 0 < pods < int(details["pods"]):
-                smaller: dict[str, Any] = {**details, "pods": pods}
+                smaller: Object = {**details, "pods": pods}
                 if event.what in JOBS:
                     smaller["min"] = min(int(details.get("min", pods)), pods)
                 yield msgspec.structs.replace(event, details=smaller)

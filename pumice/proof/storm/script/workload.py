@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
+from pumice.core.objects.metadata import Object
 from pumice.proof.storm.script.claims import LOCAL, MADE, MOST_DEVICES, MOST_SHARING
 from pumice.proof.storm.script.events import Event
 
@@ -62,7 +63,7 @@ def inputs(seed: int, size: Size, disturbances: dict[str, float]) -> list[Event]
 
 
 def _node(random: Random, number: int) -> Event:
-    details: dict[str, Any] = {"cpu": random.choice((8, 8, 16)), "memory": random.choice(("16Gi", "32Gi"))}
+    details: Object = {"cpu": random.choice((8, 8, 16)), "memory": random.choice(("16Gi", "32Gi"))}
     if random.random() < 0.2:
         details["gpus"] = 4
     if random.random() < 0.1:
@@ -82,7 +83,7 @@ def _jobs(random: Random, pods: int) -> list[Event]:
 
 def _job(random: Random, number: int, gang: int) -> Event:
     cpu, memory = random.choice(SHAPES)
-    details: dict[str, Any] = {"pods": gang, "cpu": cpu, "memory": memory}
+    details: Object = {"pods": gang, "cpu": cpu, "memory": memory}
     details["seconds"] = random.choice((0, 3, 5, 8))
     if gang > 2 and random.random() < 0.3:
         details["min"] = gang - 1
@@ -107,19 +108,19 @@ def _crowd(random: Random, at: float) -> list[Event]:
     return [job, Event("budget", at, target=name, amount=random.choice((2, 6, 12)))]
 
 
-def _rush(random: Random) -> dict[str, Any]:
+def _rush(random: Random) -> Object:
     """Return a gang that may take others' room."""
-    details: dict[str, Any] = {"pods": random.choice((2, 4)), "cpu": "3", "memory": "2Gi", "seconds": 5}
+    details: Object = {"pods": random.choice((2, 4)), "cpu": "3", "memory": "2Gi", "seconds": 5}
     return details | {"priority": "high", "queue": random.choice(("default", "wide"))}
 
 
-def _loose(random: Random) -> dict[str, Any]:
+def _loose(random: Random) -> Object:
     """Return pods without a group of their own; every other time they request nothing, and are left to backfill."""
-    details: dict[str, Any] = {"pods": random.choice((1, 2, 3)), "seconds": random.choice((0, 3, 8))}
+    details: Object = {"pods": random.choice((1, 2, 3)), "seconds": random.choice((0, 3, 8))}
     return details | random.choice(({}, {"cpu": "1", "memory": "1Gi"}))
 
 
-def _plain(random: Random) -> dict[str, Any]:
+def _plain(random: Random) -> Object:
     """Return pods of Kubernetes' own scheduler; one time in three they may preempt."""
     details = _loose(random) | {"scheduler": DEFAULT_SCHEDULER}
     return details | random.choice(({}, {"cpu": "2", "memory": "1Gi"}, {"cpu": "3", "priority": "high"}))
@@ -178,7 +179,7 @@ def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Ev
     random = Random(f"claims {seed}")
     yield Event("claims")
     for event in events:
-        more: dict[str, Any] = {}
+        more: Object = {}
         if event.what == "node" and random.random() < 0.5:
             more = {"devices": 4, "volumes": 3}
         elif event.what in ("job", "vcjob") and random.random() < share:
@@ -186,9 +187,9 @@ def with_claims(seed: int, events: Iterable[Event], share: float) -> Iterator[Ev
         yield msgspec.structs.replace(event, details=event.details | more) if more else event
 
 
-def _wish(random: Random, job: Event) -> dict[str, Any]:
+def _wish(random: Random, job: Event) -> Object:
     """Return the claims of each pod of a job. Small jobs may share one claim, and with it a node."""
-    wishes: list[dict[str, Any]] = [{"devices": 1}, {"devices": MOST_DEVICES}, {"storage": LOCAL}, {"storage": MADE}]
+    wishes: list[Object] = [{"devices": 1}, {"devices": MOST_DEVICES}, {"storage": LOCAL}, {"storage": MADE}]
     if int(job.details["pods"]) <= MOST_SHARING:
         wishes.append({"shared": f"{job.target}-gpus"})
     return random.choice(wishes)

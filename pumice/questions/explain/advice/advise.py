@@ -259,7 +259,7 @@ def _can_be_tried(bench: Bench, changes: Sequence[Change]) -> bool:
 
 # --- Network topology
 
-Place = Callable[[Object], dict[str, Any]]
+Place = Callable[[Object], Object]
 """Finds what is asked for in a PodGroup."""
 ALLOWED: Final = "highestTierAllowed"
 BY_NAME: Final = "highestTierName"

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _tolerating(toleration: dict[str, str]) -> Callable[[Object], None]:
 
 def _without_taint(key: str, value: str, effect: str) -> Callable[[Object], None]:
     def change(node: Object) -> None:
-        def is_it(taint: dict[str, Any]) -> bool:
+        def is_it(taint: Object) -> bool:
             return (taint.get("key"), str(taint.get("value") or ""), taint.get("effect")) == (key, value, effect)
 
         node["spec"]["taints"] = [taint for taint in node["spec"].get("taints") or () if not is_it(taint)]
@@ -162,12 +162,12 @@ def _labelled(names: Sequence[str], labels: dict[str, str]) -> ChangeFamily:
     return _on_nodes(1, names, lambda chosen: f"label {in_brief(chosen)} with {text}", label)
 
 
-def _asked_of_nodes(affinity: dict[str, Any]) -> dict[str, str]:
+def _asked_of_nodes(affinity: Object) -> dict[str, str]:
     """Return labels that the first term of a required node affinity requests, where it contains only In and Exists."""
     required = section(section(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
-    terms: list[dict[str, Any]] = required.get("nodeSelectorTerms") or [{}]
+    terms: list[Object] = required.get("nodeSelectorTerms") or [{}]
     term = terms[0]
-    asked: list[dict[str, Any]] = term.get("matchExpressions") or []
+    asked: list[Object] = term.get("matchExpressions") or []
     if term.get("matchFields") or any(each.get("operator") not in ("In", "Exists") for each in asked):
         return {}
     return {str(each["key"]): str(next(iter(each.get("values") or ("",)))) for each in asked}

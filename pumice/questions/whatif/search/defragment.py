@@ -350,7 +350,7 @@ def _pinned(node: str) -> Any:
     return pinned
 
 
-def _replaced(fork: Fork, made: dict[str, Any]) -> Fork:
+def _replaced(fork: Fork, made: Object) -> Fork:
     objects = (made[_name(obj)](obj) if obj["kind"] == "Pod" and _name(obj) in made else obj for obj in fork.objects)
     return replace(fork, objects=tuple(objects))
 

@@ -26,7 +26,7 @@ def table(
     now: float,
     include: Include = "Metadata",
     headers: bool = True,
-    columns: Sequence[Mapping[str, Any]] | None = None,
+    columns: Sequence[dict[str, Any]] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A whole Table, as the gateway puts it together."""

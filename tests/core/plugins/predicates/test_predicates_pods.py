@@ -54,7 +54,7 @@ class Story:
     def forget_questions(self) -> "Placed":
         """What is placed, as one finds it who asks for the first time."""
         placed = placed_pods(self.session)
-        placed.shared.clear()
+        placed.readers.clear()
         return placed
 
     def move(self, puts: bool, which: int, where: int) -> None:
