@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pumice.lab.builders import gang, nodes, priority_class, queue, trace
     from pumice.lab.cluster import Cluster, DecidedCycle, read
     from pumice.lab.lived import LivedRun, measures_of
+    from pumice.questions.evaluation.bounds import makespan_bound, packing_bound
     from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, evaluate
     from pumice.questions.evaluation.policy import Policy
     from pumice.questions.evaluation.sandbox import Sandbox
@@ -27,8 +28,10 @@ __all__ = [
     "changes",
     "evaluate",
     "gang",
+    "makespan_bound",
     "measures_of",
     "nodes",
+    "packing_bound",
     "priority_class",
     "queue",
     "read",
@@ -49,8 +52,10 @@ _LAB: Final = {
     "changes": "pumice.questions.whatif.changes:",
     "evaluate": "pumice.questions.evaluation.evaluate",
     "gang": "pumice.lab.builders",
+    "makespan_bound": "pumice.questions.evaluation.bounds",
     "measures_of": "pumice.lab.lived",
     "nodes": "pumice.lab.builders",
+    "packing_bound": "pumice.questions.evaluation.bounds",
     "priority_class": "pumice.lab.builders",
     "queue": "pumice.lab.builders",
     "read": "pumice.lab.cluster",
