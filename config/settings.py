@@ -40,6 +40,12 @@ Moment = Annotated[
 ]
 Duration = Annotated[str, Meta(title="a duration such as 90s or 1h30m, 0 for ever")]
 Keep = Annotated[str, Meta(pattern=r"^([0-9]+d|[0-9]+)$", title="a number of days such as 7d, or a number of cycles")]
+Segment = Annotated[
+    str, Meta(pattern=r"^0*[1-9][0-9]*d?$", title="a number of records, or a number of days such as 1d")
+]
+Bytes = Annotated[
+    str, Meta(pattern=r"^0*[1-9][0-9]*([kMGTP]|[KMGTP]i)?$", title="a number of bytes such as 500M or 10Gi")
+]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1, title="an integer of at least 1")]
 Amount = Annotated[float, Meta(ge=0, title="a number of at least 0")]
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1, title="an integer of at least 0")]
@@ -147,6 +153,13 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep: Annotated[Keep | None, Meta(description="How much of the journal to keep; without it, all.")] = None
     keep_events: Annotated[
         Count | None, Meta(description="Number of records of the journal to keep; without it, all.")
+    ] = None
+    segments: Annotated[
+        Segment | None,
+        Meta(description="How much goes into one segment, a file beside the journal; without it, there are none."),
+    ] = None
+    keep_bytes: Annotated[
+        Bytes | None, Meta(description="Bytes that the journal and its segments may take together; without it, any.")
     ] = None
     event_ttl: Annotated[Duration, Meta(description="How long an Event object is kept.")] = "1h"
     plugins_dir: Annotated[

@@ -32,6 +32,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "journal": (
         "pumice.questions.history.story:JournalOverview",
         "pumice.cli.journal:JournalCheck",
+        "pumice.questions.history.parts:JournalParts",
         "pumice.questions.history.story:JournalCycle",
         "pumice.cli.journal:JournalStory",
     ),

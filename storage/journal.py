@@ -35,6 +35,8 @@ from pumice.core.messages.events import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from pumice.storage.retention import Retention
+
 API: Final = "api"
 CYCLE: Final = "cycle"
 DECISION: Final = "decision"
@@ -170,6 +172,10 @@ class Journal(Protocol):
         """Forget the records up to `through`, at most to the oldest kept checkpoint, and return the last forgotten
         one.
         """
+        ...
+
+    async def trim(self, retention: Retention, now: float) -> None:
+        """Forget the records that no rule of the retention keeps at that moment (seconds since the epoch)."""
         ...
 
     async def confirm(self) -> None:

@@ -15,11 +15,13 @@ from pumice.storage.chain import check, link
 from pumice.storage.errors import ClosedError
 from pumice.storage.journal import Checkpoint, Head, Stored
 from pumice.storage.records import is_vouched, voucher
+from pumice.storage.retention import trim
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from pumice.storage.journal import ChainReport, Record
+    from pumice.storage.retention import Retention
 
 KEPT_CHECKPOINTS = 2
 
@@ -118,6 +120,10 @@ class MemoryJournal:
         del self._records[: len(gone)]
         self._head = Head(head.sequence, head.hash, through, gone[-1].hash, head.written)
         return through
+
+    async def trim(self, retention: Retention, now: float) -> None:
+        """Forget the records that no rule keeps."""
+        await trim(self, retention, now)
 
     async def confirm(self) -> None:
         """Do nothing: the journal is always in its place."""

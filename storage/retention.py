@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -19,26 +19,59 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 
 
+class Rotation(Struct, frozen=True):
+    """When records leave the journal's file: once there are so many `records` for a segment, or once they span so many
+    `seconds`. None: never for that.
+    """
+
+    records: int | None = None
+    seconds: float | None = None
+
+
 class Retention(Struct, frozen=True):
     """Lower limits on what is kept: the last `seconds`, the last `cycles`, the last `events` (records). None: no limit.
 
-    A record stays as long as any rule keeps it; with no rule at all everything stays.
+    A record stays as long as any rule keeps it; with no rule at all everything stays. `rotation`: records leave the
+    file for segments; then `bytes` limits the file and its segments together, whatever the rules keep.
     """
 
     seconds: float | None = None
     cycles: int | None = None
     events: int | None = None
+    rotation: Rotation | None = None
+    bytes: int | None = None
 
 
-def parse_keep(keep: str | None, events: int | None) -> Retention:
-    """Read a limit: `7d` is days, a bare number is cycles; `events` is a number of records. Raises ValueError for
-    another text.
+KEEP_ALL: Final = Retention()
+
+
+def parse_keep(
+    keep: str | None, events: int | None = None, segments: str | None = None, most: int | None = None
+) -> Retention:
+    """Read limits: `keep` is days (`7d`) or cycles, `events` a number of records; `segments` is records, or days, and
+    `most` bytes. Raises ValueError for another text.
     """
-    if keep is None:
-        return Retention(events=events)
-    if keep.endswith("d"):
-        return Retention(seconds=float(keep[:-1]) * DAY_S, events=events)
-    return Retention(cycles=int(keep), events=events)
+    days = keep is not None and keep.endswith("d")
+    return Retention(
+        seconds=float(keep[:-1]) * DAY_S if keep is not None and days else None,
+        cycles=int(keep) if keep is not None and not days else None,
+        events=events,
+        rotation=None if segments is None else _rotation(segments),
+        bytes=most,
+    )
+
+
+def _rotation(segments: str) -> Rotation:
+    if segments.endswith("d"):
+        return Rotation(seconds=float(segments[:-1]) * DAY_S)
+    return Rotation(records=int(segments))
+
+
+async def trim(journal: Journal, retention: Retention, now: float) -> None:
+    """Forget the records that no rule keeps, except those that recovery needs."""
+    through = await cut_point(journal, retention, now)
+    if through:
+        await journal.cut(through)
 
 
 async def cut_point(journal: Journal, retention: Retention, now: float) -> int:

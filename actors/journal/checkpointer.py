@@ -26,7 +26,6 @@ from pumice.core.messages.replies import Done
 from pumice.storage.checkpoint import CheckpointState
 from pumice.storage.errors import StorageError
 from pumice.storage.recovery import newest_state
-from pumice.storage.retention import cut_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -113,9 +112,7 @@ class Checkpointer(Actor[Poke, Done]):
             return
         self._taken = kept.last
         # After the checkpoint is durable: cut before, a crash in between would leave neither records nor state.
-        through = await cut_point(self._journal, self._retention, self.clock.now())
-        if through:
-            await self._journal.cut(through)
+        await self._journal.trim(self._retention, self.clock.now())
 
     async def _caught_up(self) -> CheckpointState:
         """Return the state at the newest record after which no cycle is half written."""

@@ -21,10 +21,11 @@ from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.explain.ended import JobEnd, end_of
 from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_waits
 from pumice.questions.history.entries import EntryTold, JournalRecord, NameFilter, StoryEntry, entries
+from pumice.questions.history.parts import JournalPart, JournalParts, parts_of
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.results import Result
 from pumice.storage.journal import API, CYCLE, DECISION, FAULT, OUTCOME, SHADOW, ChainReport, FirstBad, Journal
-from pumice.storage.sqlite import SqliteJournal, back_up
+from pumice.storage.sqlite import back_up, open_history
 from pumice.units import counted
 
 FOLLOW_PERIOD_S: Final = 0.3
@@ -63,6 +64,9 @@ def journal(
     about: Annotated[
         str | None, typer.Option("--about", metavar="NS/NAME", help="Print the story of a job or pod (NS/NAME).")
     ] = None,
+    segments: Annotated[
+        bool, typer.Option("--segments", help="List the files that the journal consists of, and what each has.")
+    ] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Print records as they are written.")] = False,
     backup: Annotated[
         Path | None,
@@ -72,8 +76,8 @@ def journal(
     terminal: Terminal,
 ) -> int:
     """Read the journal; with --check and --backup, the exit code is 1 when it is damaged."""
-    if sum((check, cycle is not None, about is not None, follow, backup is not None)) > 1:
-        raise UsageError("--check, --cycle, --about, --follow and --backup exclude each other")
+    if sum((check, cycle is not None, about is not None, segments, follow, backup is not None)) > 1:
+        raise UsageError("--check, --cycle, --about, --segments, --follow and --backup exclude each other")
     if check:
         report = anyio.run(_check, file)
         found = JournalCheck(whole=report.whole, records=report.records, first_bad=report.first_bad)
@@ -85,6 +89,8 @@ def journal(
         return show_backup(terminal, backup, anyio.run(back_up, file, backup))
     if cycle is not None:
         return show_cycle(terminal, cycle, anyio.run(_cycle, file, cycle))
+    if segments:
+        return show_segments(terminal, anyio.run(parts_of, file))
     if about is not None:
         return show_story(terminal, about, *anyio.run(_story, file, about))
     if follow:
@@ -95,18 +101,18 @@ def journal(
 
 
 async def _check(file: Path) -> ChainReport:
-    async with await SqliteJournal.open(file, read_only=True) as opened:
+    async with open_history(file) as opened:
         return await opened.check()
 
 
 async def _cycle(file: Path, number: int) -> CycleStory:
-    async with await SqliteJournal.open(file, read_only=True) as opened:
+    async with open_history(file, cycle=number) as opened:
         return await cycle_of(number, entries(opened, kinds=(CYCLE, DECISION, OUTCOME, SHADOW)))
 
 
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
     """Return the story of an object, and why it waits if it does."""
-    async with await SqliteJournal.open(file, read_only=True) as opened:
+    async with open_history(file) as opened:
         named = NameFilter(name)
         read = entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW, FAULT), named=named)
         told = await story_of(name, read, named)
@@ -115,12 +121,12 @@ async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | No
 
 
 async def _overview(file: Path) -> Overview:
-    async with await SqliteJournal.open(file, read_only=True) as opened:
+    async with open_history(file) as opened:
         return await overview_of(entries(opened))
 
 
 async def _follow(file: Path, terminal: Terminal) -> None:
-    async with await SqliteJournal.open(file, read_only=True) as opened:
+    async with open_history(file) as opened:
         after = 0
         while True:
             after = await _print_new(opened, after, terminal)
@@ -167,6 +173,23 @@ def show_check(terminal: Terminal, found: JournalCheck, before: str = "") -> int
 
     terminal.emit(found, words)
     return Exit.DONE if found.whole else Exit.DIFFERS
+
+
+def show_segments(terminal: Terminal, parts: list[JournalPart]) -> int:
+    """Print the files of a journal; the exit code is 1 when some do not join the others."""
+    found = JournalParts(parts=parts, joined=all(part.joined for part in parts))
+
+    def table(console: Console) -> None:
+        shown = WholeTable("file", "records", "cycles", "bytes", "from", "to", "joined")
+        for part in parts:
+            span = [_time(at) if at else "" for at in (part.began, part.ended)]
+            cycles = f"{part.first_cycle}–{part.last_cycle}" if part.last_cycle else ""
+            records = f"{part.first}–{part.last}"
+            shown.add_row(part.file, records, cycles, f"{part.bytes:,}", *span, "yes" if part.joined else "no")
+        console.print(shown)
+
+    terminal.emit(found, table)
+    return Exit.DONE if found.joined else Exit.DIFFERS
 
 
 def show_cycle(terminal: Terminal, number: int, story: CycleStory) -> int:

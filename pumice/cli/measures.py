@@ -31,7 +31,7 @@ from pumice.questions.measures.tables import (
     points,
     queue_resources,
 )
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 from pumice.units import counted, time_span
 
 SHOWN: Final = 20
@@ -111,7 +111,7 @@ def measures(
 
 
 async def _measured(file: Path, each: Callable[[JobRow], None] | None) -> Measures:
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         return await measure(journal, each)
 
 

@@ -29,12 +29,11 @@ from pumice.config.load import read_text
 from pumice.config.schema import SchedulerConfig
 from pumice.config.settings import CHARTS, ProcessSettings, config_map_of, read_process_settings
 from pumice.plugins.loader import identities
-from pumice.runtime.journals import looks_like_journal
+from pumice.runtime.journals import looks_like_journal, retention_of
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.summary import MirrorResult
 from pumice.runtime.waiting import parse_until
-from pumice.storage.retention import parse_keep
 
 SHADOW_LOG: Final = "pumice.actors.real_clusters.mirror.shadow"
 
@@ -81,6 +80,16 @@ Redact = Annotated[
 Keep = Annotated[
     str | None, typer.Option("--keep", metavar="7d", help="How much of the journal to keep at least. Default: all.")
 ]
+Segments = Annotated[
+    str | None,
+    typer.Option(
+        "--segments", metavar="N|1d", help="How much goes into one segment, a file beside the journal. Default: none."
+    ),
+]
+KeepBytes = Annotated[
+    str | None,
+    typer.Option("--keep-bytes", metavar="SIZE", help="Bytes that the journal and its segments may take together."),
+]
 Http = Annotated[
     str | None,
     typer.Option(
@@ -122,6 +131,8 @@ def mirror(
     redact: Redact = False,
     until: UntilWhen = None,
     keep: Keep = None,
+    segments: Segments = None,
+    keep_bytes: KeepBytes = None,
     http: Http = None,
     token_file: TokenFile = None,
     tls_cert: TlsCert = None,
@@ -137,6 +148,7 @@ def mirror(
     """
     flags: dict[str, object] = {
         "db": db, "config": config, "until": until, "keep": keep, "backend": backend, "log_level": log_level,
+        "segments": segments, "keep_bytes": keep_bytes,
         "http": http, "token_file": token_file, "tls_cert": tls_cert, "tls_key": tls_key,
     }  # fmt: skip
     settings = read_process_settings(flags, os.environ)
@@ -189,7 +201,7 @@ def _plan(
     gateway = gateway_settings(settings)  # after all that may be refused: it listens from here on
     copied = SystemSettings(
         config_path=None if shadow else path,
-        retention=parse_keep(settings.keep, None),
+        retention=retention_of(settings),
         user_plugins=identities(),
         gateway=None if gateway is None else replace(gateway, reads_only=True),
     )

@@ -31,7 +31,7 @@ from pumice.questions.replay.rerun import Figure, FigureSides, Other, Reconfigur
 from pumice.questions.replay.verify import ReplayReport, verify
 from pumice.results import Sides
 from pumice.runtime.journals import keep
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 from pumice.units import byte_count, counted
 
 
@@ -106,7 +106,7 @@ def otherwise(terminal: Terminal, file: Path, other: Other, save: Path | None, s
 
 
 async def _records(file: Path) -> int:
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         head = await journal.head()
         return head.sequence - head.cut
 
@@ -202,14 +202,14 @@ def _verify(terminal: Terminal, asked: ReplayRequest) -> tuple[ReplayReport, flo
 async def _measured(asked: ReplayRequest) -> tuple[int, list[CycleRange]]:
     """Return the number of records and the ranges of cycles for each process; a part of a journal is for one
     process."""
-    async with await SqliteJournal.open(asked.file, read_only=True) as journal:
+    async with open_history(asked.file) as journal:
         head = await journal.head()
         whole = asked.first == 1 and asked.last is None
         return head.sequence - head.cut, await shares(journal, asked.workers if whole else 1)
 
 
 async def _verify_here(asked: ReplayRequest, advance: Callable[[int], None]) -> ReplayReport:
-    async with await SqliteJournal.open(asked.file, read_only=True) as journal:
+    async with open_history(asked.file) as journal:
         with rarely():
             return await verify(journal, first=asked.first, last=asked.last, advance=advance)
 

@@ -20,7 +20,7 @@ from pumice.questions.report.cycle_reasons import reasons_by_cycle
 from pumice.questions.report.page import page
 from pumice.questions.report.recorded import RecordedRun, recorded
 from pumice.results import Result
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 SCALE: Final = 2.0
 """Of PNGs, for screens with small dots."""
@@ -78,7 +78,7 @@ def report(
 async def _read(files: list[Path]) -> list[RecordedRun]:
     runs: list[RecordedRun] = []
     for number, file in enumerate(files):
-        async with await SqliteJournal.open(file, read_only=True) as journal:
+        async with open_history(file) as journal:
             name = file.stem if file.stem not in {run.name for run in runs} else f"{file.stem} ({number + 1})"
             runs.append(await recorded(journal, name, await reasons_by_cycle(file)))
     return runs

@@ -38,13 +38,12 @@ from pumice.proof.storm.live import LiveStorm, live_rates, simulated_only
 from pumice.proof.storm.script.profiles import PACKAGED, profile, profiles
 from pumice.questions.adviser.waiting_jobs import WaitRow, waits_at_the_end
 from pumice.runtime.arrivals import arriving, hastened
-from pumice.runtime.journals import looks_like_journal
+from pumice.runtime.journals import looks_like_journal, retention_of
 from pumice.runtime.main_job import RunOutcome, RunPlan, Watching, run_plan
 from pumice.runtime.serving import export_line, gateway_settings, split_faults
 from pumice.runtime.standing import named
 from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import LeftWaiting, parse_until
-from pumice.storage.retention import parse_keep
 
 LIVE_PERIOD_S: Final = 0.5
 EARLIEST_S: Final = 0.0
@@ -68,12 +67,14 @@ METAVARS: Final = {
     "faults": "PROFILE",
     "http": "HOST:PORT",
     "keep": "7d|N",
+    "keep_bytes": "SIZE",
     "keep_events": "N",
     "leader_elect": "true|false",
     "log_level": "LEVEL",
     "plugins_dir": "FOLDER",
     "profiles": "FILE",
     "seed": "N",
+    "segments": "N|1d",
     "speedup": "N",
     "start": "TIME",
     "time": "CLOCK",
@@ -118,6 +119,8 @@ def run(
     seed: Annotated[int | None, _option("seed")] = None,
     keep: Annotated[str | None, _option("keep")] = None,
     keep_events: Annotated[int | None, _option("keep_events")] = None,
+    segments: Annotated[str | None, _option("segments")] = None,
+    keep_bytes: Annotated[str | None, _option("keep_bytes")] = None,
     event_ttl: Annotated[str | None, _option("event_ttl")] = None,
     plugins_dir: Annotated[str | None, _option("plugins_dir")] = None,
     faults: Annotated[str | None, _option("faults", SEVERAL)] = None,
@@ -239,7 +242,7 @@ def plan_of(
     virtual = settings.time == "virtual"
     if virtual and backend == "asyncio":
         raise UsageError("virtual time is trio's clock; leave --backend out or say trio", path="--time")
-    retention = parse_keep(settings.keep, settings.keep_events)
+    retention = retention_of(settings)
     until = parse_until(settings.until)
     if settings.no_scheduler and until.kind == "cycles":
         raise UsageError("needs a scheduler: without one no cycle runs", path="--until")

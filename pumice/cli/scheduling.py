@@ -23,11 +23,11 @@ from pumice.config.errors import ConflictError
 from pumice.config.kubeconfig import ClusterAccess, read_kubeconfig
 from pumice.config.settings import CHARTS, ProcessSettings, config_map_of
 from pumice.plugins.loader import changed_plugins, identities
+from pumice.runtime.journals import retention_of
 from pumice.runtime.mirroring import MirrorPlan, mirror_plan
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.summary import RunResult
 from pumice.runtime.waiting import parse_until
-from pumice.storage.retention import parse_keep
 
 IN_CLUSTER: Final = "in-cluster"
 PLAYED: Final = (
@@ -89,7 +89,7 @@ def _plan(settings: ProcessSettings, access: ClusterAccess, terminal: Terminal) 
         lenient=settings.lenient,
         seed=settings.seed,
         check_view=settings.check_cycles,
-        retention=parse_keep(settings.keep, settings.keep_events),
+        retention=retention_of(settings),
         user_plugins=identities(),
         changed_plugins=changed_plugins,
         gateway=None if gateway is None else replace(gateway, reads_only=True),

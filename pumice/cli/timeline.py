@@ -16,7 +16,7 @@ from pumice.questions.measures.measures import Measures
 from pumice.questions.timeline.perfetto import PerfettoWriter
 from pumice.questions.timeline.timeline import draw
 from pumice.results import Result
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 
 class TimelineResult(Result, kw_only=True, tag="timeline/1"):
@@ -50,6 +50,6 @@ def timeline(
 
 
 async def _draw(file: Path, target: Path) -> Measures:
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         with target.open("wb") as opened:
             return await draw(journal, PerfettoWriter(opened))

@@ -18,7 +18,7 @@ from pumice.questions.measures.measures import Measures, MeasuresSummary, measur
 from pumice.questions.measures.tables import PointRow, QueueResourceRow, columns_of, points, queue_resources, to_arrow
 from pumice.questions.whatif.saving import save
 from pumice.questions.whatif.sources import journaled
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 TableName = Literal["jobs", "queues", "series"]
 ROWS: Final[dict[TableName, type[Any]]] = {"jobs": JobRow, "queues": QueueResourceRow, "series": PointRow}
@@ -98,5 +98,5 @@ def measures_of(file: str | Path) -> LivedRun:
 
 async def _measured(file: Path) -> LivedRun:
     rows: list[JobRow] = []
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         return LivedRun(rows, await measure(journal, rows.append))

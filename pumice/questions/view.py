@@ -17,7 +17,7 @@ from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.config.errors import ConflictError
 from pumice.questions.adviser.answers import answer
 from pumice.storage.errors import StorageError
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ class JournalLook:
     async def look(self) -> None:
         """Verify every record; `warn` is called with the first damaged one."""
         try:
-            async with await SqliteJournal.open(self.db, read_only=True) as journal:
+            async with open_history(self.db) as journal:
                 bad = (await journal.check()).first_bad
                 self._damage = f"record {bad.sequence} is bad ({bad.why})" if bad is not None else ""
         except StorageError as error:

@@ -12,12 +12,16 @@ import anyio
 
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import demand_output, open_input
+from pumice.config.settings import ProcessSettings
 from pumice.core.messages.events import CycleRecord
+from pumice.core.quantity import parse_quantity
 from pumice.storage.journal import CYCLE, Journal, Record, Stored
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.records import read_as
+from pumice.storage.retention import KEEP_ALL, Retention, parse_keep
 from pumice.storage.sqlite import SqliteJournal
 from pumice.storage.sqlite.migrations import APPLICATION_ID
+from pumice.storage.sqlite.segments import SegmentedJournal
 
 BATCH = 10_000
 SQLITE: Final = b"SQLite format 3\0"
@@ -36,12 +40,20 @@ def looks_like_journal(path: Path) -> bool:
     return head.startswith(SQLITE) and head[APPLICATION] in (bytes(4), APPLICATION_ID.to_bytes(4, "big"))
 
 
+def retention_of(settings: ProcessSettings) -> Retention:
+    """Return what the settings say of it. Raises ConfigError where they do not fit together."""
+    most = None if settings.keep_bytes is None else int(parse_quantity(settings.keep_bytes).value())
+    if most is not None and settings.segments is None:
+        raise ConfigError("needs --segments: whole segments are deleted for it", path="--keep-bytes")
+    return parse_keep(settings.keep, settings.keep_events, settings.segments, most)
+
+
 @asynccontextmanager
-async def file_journal(path: Path, *, mirror: bool = False) -> AsyncGenerator[Journal]:
+async def file_journal(path: Path, retention: Retention = KEEP_ALL, *, mirror: bool = False) -> AsyncGenerator[Journal]:
     """Yield the journal in a file, made or continued, by a mirror or by a scheduler. Raises OpenError; ConfigError for
     one of the other sort.
     """
-    journal = await SqliteJournal.open(path)
+    journal = await SegmentedJournal.open_for(path, retention)
     try:
         await _refuse_other(journal, path, mirror=mirror)
         yield journal

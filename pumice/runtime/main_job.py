@@ -147,7 +147,9 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     from pumice.runtime.leaping import leaping  # noqa: PLC0415
 
     # `leaping` makes the clock: its time so far is what `_clock` below adds to the beginning.
-    settings, options = leaping(replace(plan.settings, retention=Retention()))  # cut at the end instead
+    # Segments are made meanwhile, and records are cut at the end.
+    retention = Retention(rotation=plan.settings.retention.rotation)
+    settings, options = leaping(replace(plan.settings, retention=retention))
     whole = replace(plan, settings=settings)
     with file_in_pieces(plan.db, plan.settings.retention) as journal:
         clock = _clock(plan, journal.last_at, options["clock"].current_time)
@@ -167,7 +169,7 @@ def _clock(plan: RunPlan, last: float, elapsed: Callable[[], float]) -> VirtualC
 
 
 async def _run_on_file(plan: RunPlan, watching: Watching) -> RunOutcome:
-    async with file_journal(plan.db) as journal:
+    async with file_journal(plan.db, plan.settings.retention) as journal:
         settings = replace(plan.settings, journal_look_s=LOOK_S)
         return await _run(replace(plan, settings=settings), watching, journal, RealClock())
 

@@ -62,7 +62,7 @@ def mirror_plan(plan: MirrorPlan) -> MirrorOutcome:
 
 
 async def _mirror(plan: MirrorPlan) -> MirrorOutcome:
-    async with file_journal(plan.db, mirror=plan.settings.mirror is not None) as journal:
+    async with file_journal(plan.db, plan.settings.retention, mirror=plan.settings.mirror is not None) as journal:
         system = System(replace(plan.settings, journal_look_s=LOOK_S), journal, RealClock())
         async with system.running():
             interrupted = await _until(plan.until, system)

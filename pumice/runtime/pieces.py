@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from pumice.storage.journal import Head, Record
 from pumice.storage.memory import MemoryJournal
-from pumice.storage.retention import Retention, cut_point
+from pumice.storage.retention import KEEP_ALL, Retention
 from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.segments import SegmentedJournal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Sequence
@@ -119,36 +120,41 @@ class PieceJournal(MemoryJournal):
         self._begin_after_file()
         return cut
 
+    async def trim(self, retention: Retention, now: float) -> None:
+        """Forget the records that no rule keeps, or move older ones into segments."""
+        self._ready()
+        self.settle()
+        self._portal.call(self._file.trim, retention, now)
+        self._begin_after_file()
+
     async def confirm(self) -> None:
         """Check that the file is in its place. Raises GoneError."""
         self._portal.call(self._file.confirm)
 
 
 @contextmanager
-def file_in_pieces(path: Path, retention: Retention | None = None, held: int = HELD) -> Generator[PieceJournal]:
+def file_in_pieces(path: Path, retention: Retention = KEEP_ALL, held: int = HELD) -> Generator[PieceJournal]:
     """Yield the journal in a file, made or continued; at the end all of it is there, except records that are not kept.
 
     Raises OpenError.
     """
     with start_blocking_portal("asyncio", name="pumice journal in pieces") as portal:
-        file = portal.call(SqliteJournal.open, path)
+        file = portal.call(SegmentedJournal.open_for, path, retention)
         try:
             journal = PieceJournal(portal, file, held)
             try:
                 yield journal
             finally:
                 journal.settle()
-            portal.call(_cut, file, retention or Retention())
+            portal.call(_trim, file, retention)
         finally:
             portal.call(file.close)
 
 
-async def _cut(file: SqliteJournal, retention: Retention) -> None:
-    last = await file.read((await file.head()).sequence - 1, limit=1)
+async def _trim(file: SqliteJournal, retention: Retention) -> None:
     # By the time of the newest record: virtual time may be years from today's.
-    through = await cut_point(file, retention, last[0].at) if last else 0
-    if through:
-        await file.cut(through)
+    for last in await file.read((await file.head()).sequence - 1, limit=1):
+        await file.trim(retention, last.at)
 
 
 def _record(stored: Stored) -> Record:

@@ -38,7 +38,7 @@ async def back_up(source: Path, target: Path) -> ChainReport:
     """
     async with await SqliteJournal.open(source, read_only=True) as original:
         head = await original.head()
-        with _becoming(target) as part:
+        with becoming(target) as part:
             await run_sync(_copy, source, part, target)
             report, last = await _checked(part)
     if report.whole and last < head.written:
@@ -67,7 +67,7 @@ async def _checked(copy: Path) -> tuple[ChainReport, int]:
 
 
 @contextmanager
-def _becoming(target: Path) -> Generator[Path]:
+def becoming(target: Path) -> Generator[Path]:
     """Yield a file beside the target that gets its name at the end; after an error nothing is left of it."""
     with failing_to_open(str(target)):
         _demand_free(target)

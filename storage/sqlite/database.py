@@ -188,6 +188,7 @@ class Database:
         self._lock: JournalLock | None = None
         self._presence: FilePresence | None = None
         self._spare: sqlite3.Connection | None = None
+        self.archived = False  # whether records go into segments, which begin with a checkpoint
 
     @classmethod
     async def open(cls, path: Path, name: str, lock: JournalLock | None, migrations: tuple[str, ...]) -> Database:
@@ -425,7 +426,8 @@ class Database:
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
         values = (checkpoint.sequence, checkpoint.at, checkpoint.content)
-        kept = ((queries.SAVE_CHECKPOINT, values), (queries.DROP_CHECKPOINTS, (KEPT_CHECKPOINTS,)))
+        drop = queries.DROP_BUT_OLDEST if self.archived else queries.DROP_CHECKPOINTS
+        kept = ((queries.SAVE_CHECKPOINT, values), (drop, (KEPT_CHECKPOINTS,)))
         async with self._turn:
             known = is_vouched(checkpoint, await self.read(checkpoint.sequence - 1, (CHECKPOINT,), VERIFIED))
             with using():
@@ -438,6 +440,11 @@ class Database:
         if found and self._found.version >= VOUCHED:
             demand_vouched(found, await self.read(max(found[-1].sequence - 1, 0), (CHECKPOINT,), VERIFIED))
         return found
+
+    async def forget_checkpoints(self, before: int) -> None:
+        async with self._turn:
+            with using():
+                await unbroken(self._write((queries.FORGET_CHECKPOINTS, (before,))))
 
     async def drop_edited_checkpoints(self) -> None:
         """Drop edited checkpoints. Raises EditedCheckpointError when the records cannot do without one of them."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pumice.config.input_file import demand_file, note_inputs
 from pumice.storage.chain import check
 from pumice.storage.errors import DamagedError, ForeignFileError, MissingFileError
+from pumice.storage.retention import trim
 from pumice.storage.sqlite.database import Database, Loop, loop_for_journal, unbroken
 from pumice.storage.sqlite.failures import MANGLED, failing_to_open
 from pumice.storage.sqlite.lock import JournalLock
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from pumice.storage.journal import ChainReport, Checkpoint, Head, Record, Stored
+    from pumice.storage.retention import Retention
 
 
 class SqliteJournal:
@@ -38,10 +40,16 @@ class SqliteJournal:
 
     @classmethod
     async def open(
-        cls, path: str | Path, *, read_only: bool = False, migrations: tuple[str, ...] = MIGRATIONS
-    ) -> SqliteJournal:
+        cls,
+        path: str | Path,
+        *,
+        read_only: bool = False,
+        archived: bool = False,
+        migrations: tuple[str, ...] = MIGRATIONS,
+    ) -> Self:
         """Open the journal at `path`, making or migrating it when opened for writing. Raises OpenError.
 
+        `archived`: its older records go into segments (`Archive`), so the oldest checkpoint is kept, too.
         Any number of read-only journals may be open beside the one that writes.
         """
         name, path = str(path), Path(path)
@@ -64,6 +72,7 @@ class SqliteJournal:
             loop = loop_for_journal("pumice journal")
             undo.callback(loop.stop)
             database = await unbroken(loop.call(Database.open, path, name, lock, migrations))
+            database.archived = archived
             undo.pop_all()
             return cls(loop, database, lock)
 
@@ -99,6 +108,10 @@ class SqliteJournal:
         """Return the checkpoints, newest first. Raises DamagedError for one that differs from its record."""
         return await self._loop.call(self._database.checkpoints)
 
+    async def forget_checkpoints(self, before: int) -> None:
+        """Drop the checkpoints that stand for fewer records."""
+        await self._loop.call(self._database.forget_checkpoints, before)
+
     async def drop_edited_checkpoints(self) -> None:
         """Forget checkpoints that are not what their records say. Raises EditedCheckpointError where one is needed."""
         await self._loop.call(self._database.drop_edited_checkpoints)
@@ -106,6 +119,10 @@ class SqliteJournal:
     async def cut(self, through: int) -> int:
         """Forget records up to `through`, at most to the oldest checkpoint kept and where a pack ends."""
         return await self._loop.call(self._database.cut, through)
+
+    async def trim(self, retention: Retention, now: float) -> None:
+        """Forget the records that no rule keeps."""
+        await trim(self, retention, now)
 
     async def confirm(self) -> None:
         """Check that the files are in their place. Raises GoneError."""

@@ -74,6 +74,9 @@ SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
     "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"
 )
+DROP_BUT_OLDEST: Final = f"{DROP_CHECKPOINTS} AND sequence > (SELECT min(sequence) FROM checkpoint)"
+"""The oldest one is what the next segment begins with."""
+FORGET_CHECKPOINTS: Final = "DELETE FROM checkpoint WHERE sequence < ?"
 DROP_CHECKPOINT: Final = "DELETE FROM checkpoint WHERE sequence = ?"
 SAVE_DICTIONARY: Final = "INSERT INTO dictionary VALUES (?, ?)"
 LEAD: Final = "SELECT ifnull(CAST(lead AS INTEGER), 0) FROM journal WHERE sequence = ?"

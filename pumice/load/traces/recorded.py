@@ -29,7 +29,7 @@ from pumice.runtime.arrivals import ARRIVAL, duration_text
 from pumice.storage import codec
 from pumice.storage.journal import API, Stored
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +150,7 @@ def read_recorded(file: Path) -> tuple[Iterator[Object], Left]:
 
 async def _arrived(file: Path) -> Arrived:
     arrived = Arrived()
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         begun = await beginning(journal)
         for mutation in begun.there():
             roots = not section(codec.unpack(mutation.blob), "metadata").get("ownerReferences")

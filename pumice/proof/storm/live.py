@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pumice.actors.system.settings import SystemSettings
     from pumice.actors.system.system import System
     from pumice.storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
+    from pumice.storage.retention import Retention
 
 # --- The watched journal
 
@@ -82,6 +83,10 @@ class WatchedJournal:
     async def cut(self, through: int) -> int:
         """Forget the records up to `through`, and return the last forgotten one."""
         return await self._inner.cut(through)
+
+    async def trim(self, retention: Retention, now: float) -> None:
+        """Forget the records that no rule keeps."""
+        await self._inner.trim(retention, now)
 
     async def confirm(self) -> None:
         """Make the appended records durable."""

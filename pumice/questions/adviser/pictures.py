@@ -27,7 +27,7 @@ from pumice.questions.measures.measures import measure
 from pumice.storage.errors import DamagedError
 from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, DECISION, OUTCOME
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -109,7 +109,7 @@ async def story_as_data(db: Path, name: str) -> Object:
     it that got no node, whenever they changed. Raises NotFoundError.
     """
     gang = GangLives(name)
-    async with await SqliteJournal.open(db, read_only=True) as journal:
+    async with open_history(db) as journal:
         reading = RecordsNaming(journal, name, Lives((gang,)))
         told = await story_of(name, reading.entries())
     if not told:
@@ -184,7 +184,7 @@ async def course_of(db: Path) -> Object:
     """
     cycles, outcomes, crashes = list[list[float]](), Counter[str](), Counter[str]()
     events = deque[StoryEntry](maxlen=MOST_EVENTS)
-    async with await SqliteJournal.open(db, read_only=True) as journal:
+    async with open_history(db) as journal:
         after, ended = 0, 0.0
         head = await journal.head()
         with suppress(DamagedError):  # what comes before the damage is shown; `view_journal` says that there is some
@@ -219,7 +219,7 @@ def _crashed(stored: Stored) -> list[str]:
 async def measures_of(db: Path) -> Object:
     """Return the measures of the run so far and over time, and its jobs, the newest first."""
     rows: list[JobRow] = []
-    async with await SqliteJournal.open(db, read_only=True) as journal:
+    async with open_history(db) as journal:
         found = await measure(journal, rows.append, shares=False)  # a page asks again every few seconds
     plain: Object = msgspec.to_builtins(found)
     rows.sort(key=lambda row: (-row.submitted, row.job))

@@ -18,7 +18,7 @@ from pumice.core.objects.metadata import Object, section, text_map
 from pumice.storage import codec
 from pumice.storage.journal import API
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 TASK: Final = "volcano.sh/task-spec"
 ALIKE: Final = ("image", "command", "args", "resources")
@@ -122,7 +122,7 @@ class RunBook:
 async def runs_in(file: Path, until: float | None = None) -> RunBook:
     """Return all that a journal still holds, up to a moment (seconds since the epoch)."""
     book, after = RunBook(), 0
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         while batch := await journal.read(after, (API,)):
             for stored in batch:
                 if until is not None and stored.at > until:

@@ -13,7 +13,7 @@ from pumice.questions.history.entries import NameFilter, StoryEntry, entries
 from pumice.questions.history.objects import cause_of, state_of
 from pumice.questions.oneshot.identity import stored_as
 from pumice.storage.journal import API
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 ENDS: Final = {
     "Completed": "as many of its tasks as it needs have succeeded",
@@ -71,5 +71,5 @@ def _end(state_and_counts: str, reason: str, why: str) -> JobEnd | None:
 
 async def end_in(file: Path, name: str) -> JobEnd | None:
     """Return the same as `end_of`, from a journal, which is only read."""
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         return end_of(name, [entry async for entry in entries(journal, kinds=(API,), named=NameFilter(name))])

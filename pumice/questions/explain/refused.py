@@ -14,7 +14,7 @@ from pumice.core.objects.metadata import format_time
 from pumice.questions.adviser.reasons import WaitCode, WaitReason, waits_for
 from pumice.storage.journal import OUTCOME
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -134,7 +134,7 @@ async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     """
     last: dict[str, RefusedBind] = {}
     after = 0
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         while batch := await journal.read(after, (OUTCOME,), BATCH):
             for stored in batch:
                 outcome = read_as(stored, Outcome)

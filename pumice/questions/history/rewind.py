@@ -22,7 +22,7 @@ from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.history import RecordedCycle
 from pumice.storage.journal import API, CYCLE, FirstBad, Journal
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 # --- Owners
 
@@ -34,7 +34,7 @@ async def owners_at(db: Path, sequence: int) -> list[Object]:
     arrival."""
 
     found: dict[tuple[str, str, str], bytes] = {}
-    async with await SqliteJournal.open(db, read_only=True) as journal:
+    async with open_history(db) as journal:
         after = 0
         for checkpoint in await journal.checkpoints():
             if after <= checkpoint.sequence < sequence:
@@ -125,7 +125,7 @@ async def _standing(journal: Journal, cycle: int, before: Rewound | None) -> tup
 
 async def rewind_file(db: Path, cycle: int, *, path: str = "--cycle", before: Rewound | None = None) -> Rewound:
     """Rewind from a file, which is only read."""
-    async with await SqliteJournal.open(db, read_only=True) as journal:
+    async with open_history(db, cycle=cycle) as journal:
         return await rewind(journal, cycle, str(db), path=path, before=before)
 
 
@@ -139,7 +139,7 @@ def demand_volcano(past: Rewound, path: str = "--cycle") -> None:
 
 async def newest_cycle(db: Path) -> int:
     """Return the number of the newest cycle of Volcano's. ConfigError when the journal has none."""
-    async with await SqliteJournal.open(db, read_only=True) as journal:
+    async with open_history(db) as journal:
         newest = await journal.last(CYCLE)
     if newest is None:
         raise ConfigError("the journal has no cycle", source=str(db))

@@ -24,7 +24,7 @@ from pumice.questions.replay.verify import ReplayReport, verify
 from pumice.storage.errors import DamagedError
 from pumice.storage.journal import CYCLE, Journal
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 LEAST: Final = 100_000
 """Records that make a process worth its start."""
@@ -106,7 +106,7 @@ def _decide(file: Path, number: int, share: CycleRange) -> ReplayReport | None:
 
 
 async def _verify(file: Path, share: CycleRange, advance: Callable[[int], None]) -> ReplayReport:
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         return await verify(journal, first=share.first, last=share.last, advance=advance)
 
 

@@ -13,7 +13,7 @@ from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError
 from pumice.storage.journal import CONFIG, Journal
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], 
     one that is missing.
     """
     install_plugins(folder)
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         return demand(await recorded_plugins(journal), str(file), warn)
 
 
@@ -75,7 +75,7 @@ def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], 
 async def in_force(file: Path) -> ConfigLoaded:
     """Return the configuration that cycles are decided by at the end of a journal. ConfigError where it tells of
     none."""
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         found = [loaded for loaded in await _configurations(journal) if not loaded.error]
     if not found:
         raise ConfigError("the journal tells of no configuration", source=str(file))

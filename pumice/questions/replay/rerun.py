@@ -40,7 +40,7 @@ from pumice.storage.checkpoint import CheckpointState, read_checkpoint
 from pumice.storage.journal import ACTOR, API, CONFIG, CYCLE, Checkpoint, Head, Journal, Record, Stored
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.records import read_as, voucher
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 # --- The recording
 
@@ -274,7 +274,7 @@ def second_run(file: Path, other: Other, advance: Advance = lambda records: None
 
 async def _common(file: Path, other: Other, advance: Advance) -> _Start:
     told = other.told()
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         common = await shared(journal, told, advance)
         record = await read(journal, common.begun, len(common.records))
         head, before = await _base(journal, common.begun)

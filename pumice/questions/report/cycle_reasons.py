@@ -18,7 +18,7 @@ from pumice.questions.replay.verify import ReplayReport
 from pumice.questions.replay.verify import recorded as cycles_of
 from pumice.storage.journal import CYCLE
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ async def reasons_by_cycle(file: Path) -> list[CycleReasons]:
     """Return the wait reasons of some cycles of a journal, in order; [] where they cannot be decided again."""
     try:
         await demand_plugins(file, None, lambda sentence: None)
-        async with await SqliteJournal.open(file, read_only=True) as journal:
+        async with open_history(file) as journal:
             return await _decided_again(journal)
     except PumiceError:
         return []

@@ -23,7 +23,7 @@ from pumice.storage.chain import verified
 from pumice.storage.checkpoint import Recovered, read_checkpoint
 from pumice.storage.journal import Head, Journal, Stored
 from pumice.storage.records import content
-from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite import open_history
 from pumice.storage.truth import Truth
 
 UNTOLD: Final = frozenset(("Event", "Lease"))
@@ -34,7 +34,7 @@ async def journaled(file: Path, cycle: int | None = None, default_duration_s: fl
     """Return the cluster as that cycle found it (None: at the end of the journal). `default_duration_s` None: as pods
     without a duration ran there. ConfigError when the cycle does not exist; DamagedError, OpenError.
     """
-    async with await SqliteJournal.open(file, read_only=True) as journal:
+    async with open_history(file) as journal:
         found = _Folded()
         await found.follow(journal, cycle)
     if not found.recovered.records and not found.truth.kinds:

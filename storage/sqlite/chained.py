@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A journal together with its segments (`segments.py`): one log, read from its first record that is left."""
+
+from __future__ import annotations
+
+import re
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from pumice.core.messages.events import CycleRecord
+from pumice.storage.chain import check
+from pumice.storage.errors import DamagedError
+from pumice.storage.journal import CYCLE
+from pumice.storage.records import read_as
+from pumice.storage.sqlite.journal import SqliteJournal
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from pumice.storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
+    from pumice.storage.retention import Retention
+
+_NAME: Final = re.compile(r"(\d{12})-(\d{12})\.db")
+OPEN: Final = 4
+"""Segments that are open at a time: a reader goes through them in order."""
+
+
+class Segment(NamedTuple):
+    """A file with the records from `first` to `last`."""
+
+    first: int
+    last: int
+    path: Path
+
+
+def folder_of(journal: Path) -> Path:
+    """Return the folder of a journal's segments."""
+    journal = journal.resolve()
+    return journal.with_name(f"{journal.name}.segments")
+
+
+def segments_of(journal: Path) -> list[Segment]:
+    """Return all segments that lie beside a journal, by number, whether they join or not."""
+    folder = folder_of(journal)
+    found = [(_NAME.fullmatch(file.name), file) for file in (folder.iterdir() if folder.is_dir() else ())]
+    return sorted(Segment(int(match[1]), int(match[2]), file) for match, file in found if match)
+
+
+def joined(segments: list[Segment], cut: int) -> list[Segment]:
+    """Return the segments that lead without a gap to the records after `cut`, oldest first."""
+    found: list[Segment] = []
+    wanted = cut
+    for segment in reversed(segments):
+        # The newest may reach beyond the cut: a journal's file is cut where one of its packs ends.
+        if segment.last != wanted and (found or segment.last < wanted):
+            break
+        found.insert(0, segment)
+        wanted = segment.first - 1
+    return found
+
+
+class ChainedJournal:
+    """A `storage.journal.Journal`: reads go through `segments` (joined, oldest first), then to the `newest` part, which
+    the caller closes. What is written goes to the newest part.
+    """
+
+    def __init__(self, newest: Journal, segments: Sequence[Segment]) -> None:
+        self._newest, self._segments = newest, segments
+        self._open: dict[Segment, SqliteJournal] = {}
+
+    async def _part(self, after: int) -> tuple[Journal, int | None]:
+        """Return the part with the record after that one, and its last record; None for the newest part."""
+        segment = next((one for one in self._segments if after < one.last), None)
+        if segment is None:
+            return self._newest, None
+        if segment not in self._open:
+            while len(self._open) >= OPEN:
+                await self._open.pop(next(iter(self._open))).close()
+            self._open[segment] = await SqliteJournal.open(segment.path, read_only=True)
+        return self._open[segment], segment.last
+
+    async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
+        """Return at most `limit` records (of these kinds) numbered above `after`, oldest first."""
+        found: list[Stored] = []
+        while len(found) < limit:
+            part, last = await self._part(after)
+            try:
+                records = await part.read(after, kinds, limit - len(found))
+            except DamagedError:
+                # A read stops short before a damaged record: asked again, the part names it.
+                if found:
+                    return found
+                raise
+            found += records
+            if last is None:
+                return found
+            after = records[-1].sequence if records else last
+        return found
+
+    async def last(self, kind: str) -> Stored | None:
+        """Return the newest record of a kind."""
+        found = await self._newest.last(kind)
+        for segment in reversed(self._segments):
+            if found is not None:
+                break
+            found = await (await self._part(segment.first - 1))[0].last(kind)
+        return found
+
+    async def head(self) -> Head:
+        """Return both ends."""
+        head = await self._newest.head()
+        if not self._segments:
+            return head
+        oldest = await (await self._part(self._segments[0].first - 1))[0].head()
+        return replace(head, cut=oldest.cut, cut_hash=oldest.cut_hash)
+
+    async def check(self) -> ChainReport:
+        """Verify the chain through all parts."""
+        return await check(self)
+
+    async def checkpoints(self) -> Sequence[Checkpoint]:
+        """Return those of the newest part, and the one that the oldest begins with, newest first."""
+        found = list(await self._newest.checkpoints())
+        if self._segments:
+            oldest = await (await self._part(self._segments[0].first - 1))[0].checkpoints()
+            found += [one for one in oldest if all(one.sequence != other.sequence for other in found)]
+        return found
+
+    async def append(self, records: Sequence[Record]) -> int:
+        """Write to the newest part."""
+        return await self._newest.append(records)
+
+    async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
+        """Keep a checkpoint in the newest part."""
+        return await self._newest.save_checkpoint(checkpoint)
+
+    async def cut(self, through: int) -> int:
+        """Forget records of the newest part."""
+        return await self._newest.cut(through)
+
+    async def trim(self, retention: Retention, now: float) -> None:
+        """Forget records of the newest part."""
+        await self._newest.trim(retention, now)
+
+    async def confirm(self) -> None:
+        """Check the files of the newest part."""
+        await self._newest.confirm()
+
+    async def close(self) -> None:
+        """Close the segments that are open."""
+        while self._open:
+            await self._open.popitem()[1].close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+@asynccontextmanager
+async def open_history(path: str | Path, *, cycle: int | None = None) -> AsyncGenerator[Journal]:
+    """Yield the journal at `path` with its segments, read-only. Raises OpenError.
+
+    `cycle`: only the part with that cycle, where there is one: it begins with a checkpoint not far before.
+    """
+    async with await SqliteJournal.open(path, read_only=True) as newest:
+        segments = joined(segments_of(Path(path)), (await newest.head()).cut)
+        part = None if cycle is None else await _part_with(cycle, newest, segments)
+        if part is not None:
+            async with await SqliteJournal.open(part.path, read_only=True) as alone:
+                yield alone
+        elif segments and cycle is None:
+            async with ChainedJournal(newest, segments) as together:
+                yield together
+        else:
+            yield newest
+
+
+async def _part_with(cycle: int, newest: Journal, segments: Sequence[Segment]) -> Segment | None:
+    """Return the segment with the record of that cycle; None where it is in the newest part, or nowhere."""
+    low, high = 0, len(segments)
+    while low < high:
+        middle = (low + high) // 2
+        async with await SqliteJournal.open(segments[middle].path, read_only=True) as segment:
+            last = await segment.last(CYCLE)
+        # A segment without a cycle tells nothing; then the one after it is looked at.
+        if last is None or read_as(last, CycleRecord).cycle < cycle:
+            low = middle + 1
+        else:
+            high = middle
+    return segments[low] if low < len(segments) else None

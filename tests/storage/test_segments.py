@@ -1,0 +1,185 @@
+"""Segments of a journal: read alone and together, made once, deleted by age and bytes, moved away at any time."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.storage.errors import DamagedError, OpenError
+from pumice.storage.journal import CHECKPOINT, Checkpoint, Record, Stored
+from pumice.storage.retention import Retention, Rotation
+from pumice.storage.sqlite import SqliteJournal, open_history
+from pumice.storage.sqlite.chained import segments_of
+from pumice.storage.sqlite.segments import Archive
+from tests.storage.examples import everything, records
+
+pytestmark = pytest.mark.anyio
+EVERY = 10
+ROTATION = Rotation(records=15)
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+async def written(path: Path, count: int, rotation: Rotation = ROTATION, *, size: int = 80) -> list[Stored]:
+    """A journal of so many records more, with a checkpoint after every ten. Returns these records."""
+    seen: list[Stored] = []
+    async with await SqliteJournal.open(path, archived=True) as journal:
+        archive = Archive(journal, path, rotation)
+        for first in range(1, count + 1, EVERY):
+            before = (await journal.head()).sequence
+            last = await journal.append(records(min(EVERY, count + 1 - first), before + 1))
+            await journal.save_checkpoint(Checkpoint(last, float(last), b"state of %d" % last))
+            seen += await journal.read(before)
+            await archive.rotate()
+    return seen
+
+
+async def together(path: Path) -> list[Stored]:
+    async with open_history(path) as journal:
+        assert (await journal.check()).whole
+        return await everything(journal)
+
+
+async def test_all_records_are_read_together(path: Path) -> None:
+    seen = await written(path, 100)
+    assert len(segments_of(path)) > 3
+    assert await together(path) == seen
+    seen += await written(path, 60)
+    assert await together(path) == seen
+
+
+async def test_each_segment_is_a_journal_with_the_state_before_it(path: Path) -> None:
+    await written(path, 100)
+    for segment in segments_of(path):
+        async with await SqliteJournal.open(segment.path, read_only=True) as journal:
+            head = await journal.head()
+            assert (head.cut + 1, head.sequence) == (segment.first, segment.last)
+            assert (await journal.check()).whole
+            states = [(each.sequence, each.content) for each in await journal.checkpoints()]
+            assert states == ([(head.cut, b"state of %d" % head.cut)] if head.cut else [])
+
+
+async def test_journal_in_its_file_stays_short_and_restarts(path: Path) -> None:
+    await written(path, 300)
+    async with await SqliteJournal.open(path) as journal:
+        head, checkpoints = await journal.head(), await journal.checkpoints()
+        assert head.sequence - head.cut < 80
+        assert all(each.sequence >= head.cut for each in checkpoints)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    limits=st.lists(st.integers(1, 40), min_size=1, max_size=4), kinds=st.sampled_from([None, ("api",), (CHECKPOINT,)])
+)
+def test_reads_do_not_show_where_a_segment_ends(
+    limits: list[int], kinds: tuple[str, ...] | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("segments") / "pumice.db"
+
+    async def compare() -> None:
+        seen = [each for each in await written(path, 70) if kinds is None or each.kind in kinds]
+        found: list[Stored] = []
+        async with open_history(path) as journal:
+            while batch := await journal.read(
+                found[-1].sequence if found else 0, kinds, limits[len(found) % len(limits)]
+            ):
+                found += batch
+        assert found == seen
+
+    anyio.run(compare)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_a_kill_after_the_segment_was_made_is_made_good(
+    path: Path, forgets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def killed(*arguments: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteJournal, "cut" if forgets else "forget_checkpoints", killed)
+        with pytest.raises(KilledError):
+            await written(path, 100)
+    assert len(segments_of(path)) == 1
+    before = await together(path)
+    seen = before + await written(path, 50)
+    assert await together(path) == seen
+    assert len({segment.first for segment in segments_of(path)}) == len(segments_of(path)) > 1
+
+
+async def test_segments_that_were_moved_away_are_not_missed(path: Path) -> None:
+    seen = await written(path, 100)
+    first, second, *_ = segments_of(path)
+    first.path.rename(path.with_name("moved.db"))
+    assert await together(path) == seen[first.last :]
+    second.path.rename(path.with_name("second.db"))
+    assert await together(path) == seen[second.last :]
+
+
+async def test_segment_that_lacks_leaves_what_is_before_it_apart(path: Path) -> None:
+    seen = await written(path, 100)
+    lost = segments_of(path)[1]
+    lost.path.unlink()
+    assert await together(path) == seen[lost.last :]
+
+
+async def test_damage_in_a_segment_is_named(path: Path) -> None:
+    await written(path, 100)
+    segment = segments_of(path)[1]
+    with closing(sqlite3.connect(segment.path)) as database:
+        database.execute("UPDATE journal SET at = at + 1 WHERE sequence = ?", (segment.first + 3,))
+        database.commit()
+    async with open_history(path) as journal:
+        report = await journal.check()
+    assert report.first_bad is not None
+    assert report.first_bad.sequence == segment.first + 3
+
+
+async def test_segments_of_another_journal_are_refused(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    await written(other, 100, size=10)
+    async with await SqliteJournal.open(path, archived=True) as journal:
+        await journal.append([Record("api", b"another", 0, 1.0)] * 40)
+        await journal.save_checkpoint(Checkpoint(30, 1.0, b"one"))
+        await journal.save_checkpoint(Checkpoint(40, 2.0, b"two"))
+        segments_of(other)[0].path.parent.rename(tmp_path / "pumice.db.segments")
+        with pytest.raises(OpenError, match="not one of"):
+            await Archive(journal, path, ROTATION).rotate()
+
+
+@pytest.mark.parametrize(("retention", "left"), [(Retention(events=60), 45), (Retention(bytes=1), 0)])
+async def test_old_segments_are_deleted(path: Path, retention: Retention, left: int) -> None:
+    seen = await written(path, 100)
+    async with await SqliteJournal.open(path, archived=True) as journal:
+        gone = await Archive(journal, path, ROTATION).retire(retention, 1e9)
+    assert gone
+    found = await together(path)
+    assert found == seen[len(seen) - len(found) :]
+    assert len(found) >= left
+    assert bool(segments_of(path)) is (retention.bytes is None)
+
+
+async def test_age_rotates_where_records_are_few(path: Path) -> None:
+    await written(path, 100, Rotation(seconds=40.0))
+    spans = [segment.last - segment.first for segment in segments_of(path)]
+    assert spans
+    assert all(40 <= span <= 60 for span in spans)
+
+
+async def test_lost_record_is_not_archived(path: Path) -> None:
+    async with await SqliteJournal.open(path, archived=True) as journal:
+        await journal.append(records(40))
+        await journal.save_checkpoint(Checkpoint(30, 1.0, b"one"))
+        await journal.save_checkpoint(Checkpoint(40, 2.0, b"two"))
+        await journal._loop.call(journal._database._write, ("DELETE FROM journal WHERE sequence = 9", ()))
+        with pytest.raises(DamagedError):
+            await Archive(journal, path, ROTATION).rotate()
+    assert segments_of(path) == []
