@@ -26,6 +26,7 @@ from pumice.questions.history.story import CycleStory, Overview, cycle_of, overv
 from pumice.results import Result
 from pumice.storage.journal import API, CYCLE, DECISION, FAULT, OUTCOME, SHADOW, ChainReport, FirstBad, Journal
 from pumice.storage.sqlite import back_up, open_history
+from pumice.storage.sqlite.chained import folder_of
 from pumice.units import counted
 
 FOLLOW_PERIOD_S: Final = 0.3
@@ -180,13 +181,13 @@ def show_segments(terminal: Terminal, parts: list[JournalPart]) -> int:
     found = JournalParts(parts=parts, joined=all(part.joined for part in parts))
 
     def table(console: Console) -> None:
-        shown = WholeTable("file", "records", "cycles", "bytes", "from", "to", "joined")
+        shown = WholeTable("file", "cycles", "bytes", "from", "joined")
         for part in parts:
-            span = [_time(at) if at else "" for at in (part.began, part.ended)]
             cycles = f"{part.first_cycle}–{part.last_cycle}" if part.last_cycle else ""
-            records = f"{part.first}–{part.last}"
-            shown.add_row(part.file, records, cycles, f"{part.bytes:,}", *span, "yes" if part.joined else "no")
+            began = _time(part.began)[:-7] if part.began else ""
+            shown.add_row(Path(part.file).name, cycles, f"{part.bytes:,}", began, "yes" if part.joined else "no")
         console.print(shown)
+        console.print(f"Segments are named after their records, and lie in {folder_of(Path(parts[-1].file))}.")
 
     terminal.emit(found, table)
     return Exit.DONE if found.joined else Exit.DIFFERS

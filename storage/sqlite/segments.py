@@ -11,7 +11,11 @@ forgets its records: a process that is killed in between finds both, and goes on
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
+
+from anyio.to_thread import run_sync
 
 from pumice.storage.errors import DamagedError, OpenError
 from pumice.storage.journal import Checkpoint, Record
@@ -108,6 +112,7 @@ class Archive:
                     raise DamagedError(after, "changed: the chain does not lead to it")
                 if checkpoint is not None:
                     await file.save_checkpoint(checkpoint)
+            await run_sync(_seal, part)
 
     async def retire(self, retention: Retention, now: float) -> list[Segment]:
         """Delete the oldest segments: those of which no rule keeps a record, and those with which the journal has too
@@ -145,6 +150,12 @@ class SegmentedJournal(SqliteJournal):
         """Move older records into segments, and delete segments that nothing keeps."""
         await self.archive.rotate()
         await self.archive.retire(retention, now)
+
+
+def _seal(file: Path) -> None:
+    """Make it a file that is read without others beside it: no more is written to it."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
 
 
 def _record(stored: Stored) -> Record:

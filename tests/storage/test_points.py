@@ -20,8 +20,11 @@ import pytest
 
 from pumice.storage import rows
 from pumice.storage.errors import ForeignFileError, MissingFileError
-from pumice.storage.journal import Checkpoint, Record
-from pumice.storage.sqlite import SqliteJournal, back_up, database, queries
+from pumice.storage.journal import Checkpoint, Journal, Record
+from pumice.storage.retention import Rotation
+from pumice.storage.sqlite import SqliteJournal, back_up, chained, database, open_history, queries, segments
+from pumice.storage.sqlite.chained import segments_of
+from pumice.storage.sqlite.segments import Archive
 from tests.kit.disk import Disk, Files, Link, Said, Step, Sync, SyncFolder, lay_out, library, recording
 from tests.storage.test_kill import assert_batches_are_whole
 
@@ -75,6 +78,16 @@ async def a_copy(path: Path, say: Callable[[object], None]) -> None:
         say(await journal.append(batch(40)))
         await back_up(path, path.with_name("copy.db"))
         say(await journal.append(batch(3)))
+
+
+async def a_rotation(path: Path, say: Callable[[object], None]) -> None:
+    """Its older records go into segments, twice."""
+    for size in (60, 90):
+        async with await SqliteJournal.open(path, archived=True) as journal:
+            for stands in (3, 2):
+                last = await journal.append(batch(size + stands))
+                say(await journal.save_checkpoint(Checkpoint(last, float(last), random.Random(last).randbytes(900))))
+            await Archive(journal, path, Rotation(records=1)).rotate()
 
 
 async def an_old_one(path: Path, say: Callable[[object], None]) -> None:
@@ -143,7 +156,7 @@ async def examine(path: Path, acknowledged: int) -> None:
         assert await demand(journal, acknowledged) == last + 1
 
 
-async def demand(journal: SqliteJournal, acknowledged: int) -> int:
+async def demand(journal: Journal, acknowledged: int) -> int:
     report, head = await journal.check(), await journal.head()
     assert report.whole, report
     assert head.written == head.sequence >= acknowledged
@@ -151,12 +164,30 @@ async def demand(journal: SqliteJournal, acknowledged: int) -> int:
     return head.sequence
 
 
-def try_all(states: list[State], folder: Path, copies: bool = False) -> None:
+async def examine_segments(path: Path, acknowledged: int) -> None:
+    """All records since the first are read together, and what was begun is made good by the next rotation."""
+    if acknowledged < 0:
+        return
+    for _ in range(2):
+        async with open_history(path) as journal:
+            assert await demand(journal, acknowledged) >= acknowledged
+            assert (await journal.head()).cut == 0
+        async with await SqliteJournal.open(path, archived=True) as written:
+            await Archive(written, path, Rotation(records=1)).rotate()
+    for segment in segments_of(path):
+        async with await SqliteJournal.open(segment.path, read_only=True) as alone:
+            assert (await alone.check()).whole
+
+
+def try_all(states: list[State], folder: Path, copies: bool = False, segmented: bool = False) -> None:
     async def each() -> None:
         for what, acknowledged, files in states:
             lay_out(files, folder)
             try:
                 await examine(folder / "pumice.db", acknowledged)
+                if segmented:
+                    lay_out(files, folder)
+                    await examine_segments(folder / "pumice.db", acknowledged)
                 if copies and (folder / "copy.db").exists():
                     await examine(folder / "copy.db", 40)
             except Exception as problem:
@@ -169,8 +200,10 @@ def try_all(states: list[State], folder: Path, copies: bool = False) -> None:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """In memory where that can be had: thousands of journals are opened there."""
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """In memory where that can be had: thousands of journals are opened there. Segments lie there, too."""
+    for module in (chained, segments):
+        monkeypatch.setattr(module, "folder_of", lambda path: path.parent)
     memory = Path("/dev/shm")
     made = Path(mkdtemp(dir=memory if memory.is_dir() else None))
     yield made
@@ -199,6 +232,7 @@ def old(folder: Path) -> Files:
 SCENES: Final[dict[str, tuple[Scene, Callable[[Path], Files]]]] = {
     "a life": (a_life, lambda folder: {}),
     "after a kill": (lambda path, say: appended(path, say, (2, 50)), killed_half_way),
+    "segments": (a_rotation, lambda folder: {}),
     "a copy": (a_copy, lambda folder: {}),
     "an old one": (an_old_one, old),
 }
@@ -212,4 +246,9 @@ def test_a_stop_between_two_steps_loses_nothing(name: str, crash: str, folder: P
     before = prepare(folder)
     states = left(recorded(scene, folder, before), before, crash)
     assert len(states) > QUICK_TRIES
-    try_all(states[:: 1 if ALL else len(states) // QUICK_TRIES], folder, copies=name == "a copy")
+    try_all(
+        states[:: 1 if ALL else len(states) // QUICK_TRIES],
+        folder,
+        copies=name == "a copy",
+        segmented=name == "segments",
+    )
