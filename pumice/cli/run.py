@@ -105,6 +105,11 @@ def _switch(name: str) -> Any:
     return typer.Option(setting.flag, help=f"{setting.description} [{setting.variable}]", show_default=False)
 
 
+OneWorker = Annotated[
+    int, typer.Option("--workers", metavar="N", min=1, max=1, help="Number of processes: a run is one.")
+]
+
+
 @guarded
 def run(
     manifests: Manifests = None,
@@ -139,9 +144,7 @@ def run(
     no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,
     no_agents: Annotated[bool | None, _switch("no_agents")] = None,
     check_cycles: Annotated[bool | None, _switch("check_cycles")] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, max=1, help="Number of processes: a run is one.")
-    ] = 1,
+    workers: OneWorker = 1,
     output: Output = None,
     quiet: Quiet = False,
     log_level: Annotated[str | None, _option("log_level")] = None,
