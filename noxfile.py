@@ -189,8 +189,9 @@ def tidy(session: nox.Session) -> None:
 
 @nox.session
 def documents(session: nox.Session) -> None:
-    """Draw the picture of the actors, and write the lists of settings, fixes, actions, plugins and kinds again."""
+    """Draw the actors and a storm, and write the lists of settings, fixes, actions, plugins and kinds again."""
     _run(session, "python", "-m", "docs.making.draw_actors")
+    _run(session, "python", "-m", "docs.making.draw_storm")
     _run(session, "python", "-m", "docs.making.write_settings")
     _run(session, "python", "-m", "docs.making.write_fixes")
     _run(session, "python", "-m", "docs.making.write_cel")

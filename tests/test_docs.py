@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from docs.making import build_site, list_built, try_commands, write_reference, write_settings
+from docs.making import build_site, draw_storm, list_built, try_commands, write_reference, write_settings
 from docs.making import draw_actors as drawing
 from pumice import plugins
 from pumice.actors.api_server.faults.strikes import KINDS as FAULTS
@@ -199,7 +199,8 @@ def is_defined(name: str) -> bool:
 
 
 def test_the_picture_is_what_the_script_draws() -> None:
-    assert drawing.PICTURE.read_text("utf-8") == drawing.draw(), "run `nox -s documents`"
+    for each in (drawing, draw_storm):
+        assert each.PICTURE.read_text("utf-8") == each.draw(), "run `nox -s documents`"
 
 
 def actors() -> set[str]:

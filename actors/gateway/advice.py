@@ -11,7 +11,7 @@ import os
 import pickle  # nosec B403
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from subprocess import DEVNULL
 from typing import Any, Final, NamedTuple, TypeVar
@@ -216,11 +216,17 @@ KINDS: Final = {
 
 class AdviceDesk:
     """Takes questions, `limit` at a time, each for at most `patience_s`. A question whose asker is cancelled counts
-    until its process has ended, or has answered after all.
+    until its process has ended, or has answered after all. `find`: as in `GatewaySettings`.
     """
 
-    def __init__(self, adviser: Adviser | None, limit: int, patience_s: float) -> None:
-        self._adviser, self._limit, self._patience_s = adviser, limit, patience_s
+    def __init__(
+        self,
+        adviser: Adviser | None,
+        limit: int,
+        patience_s: float,
+        find: Callable[[], Awaitable[Adviser]] | None = None,
+    ) -> None:
+        self._adviser, self._limit, self._patience_s, self._find = adviser, limit, patience_s, find
         self._asked = 0
 
     @functools.cached_property
@@ -241,10 +247,11 @@ class AdviceDesk:
 
     async def look(self, question: AdviserQuestion) -> AdviserAnswer:
         """Ask without the limit, for the desk's own question."""
-        if self._adviser is None:
+        adviser = self._adviser if self._find is None else await self._find()
+        if adviser is None:
             raise unavailable("this server has no adviser that answers such questions")
         try:
-            return await self.workers.run(self._adviser, question)
+            return await self.workers.run(adviser, question)
         except TimeoutError:
             raise unavailable(f"no answer within {self._patience_s:g} s") from None
         except AnswererDiedError as error:

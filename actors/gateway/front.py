@@ -117,7 +117,8 @@ class Front:
     @cached_property
     def desk(self) -> AdviceDesk:
         """Return the desk for questions that take long."""
-        return AdviceDesk(self.settings.adviser, self.settings.question_limit, self.settings.question_s)
+        settings = self.settings
+        return AdviceDesk(settings.adviser, settings.question_limit, settings.question_s, settings.find_adviser)
 
     @cached_property
     def authenticator(self) -> Authenticator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,9 @@ class GatewaySettings:
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
     at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
-    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `reads_only`: no client
-    may write. `faults`: the profile that is in force from the beginning.
+    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `find_adviser` is asked
+    for one before each question, where the journal is not a file. `reads_only`: no client may write. `faults`: the
+    profile that is in force from the beginning.
 
     `authorization`: "rbac", or "none" where all may do everything. `users` by token, besides the holder of `token`, who
     may do everything; `client_authority` (a PEM file) signs client certificates. `account_key` signs tokens of
@@ -47,6 +48,7 @@ class GatewaySettings:
     ring_events: int = 8_192
     grace_s: float = 2.0
     adviser: Adviser | None = None
+    find_adviser: Callable[[], Awaitable[Adviser]] | None = None
     question_limit: int = 2
     question_s: float = 120.0
     reads_only: bool = False

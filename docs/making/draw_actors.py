@@ -3,6 +3,7 @@
 A test draws it again and compares.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape  # nosec B406
@@ -216,20 +217,25 @@ def draw_arrow(arrow: Arrow) -> str:
     return f'{line}\n<text class="label" x="{x}" y="{y}">{escape(arrow.label)}</text>'
 
 
-def draw() -> str:
-    """Return the whole picture as SVG text."""
-    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+def picture(title: str, width: int, height: int, boxes: Iterable[Box], arrows: Iterable[Arrow]) -> str:
+    """Return a whole picture as SVG text."""
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="The actors of Pumice">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}">',
             f"<style>{STYLE}</style>",
             f"<defs>{HEAD}</defs>",
-            f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="10"/>',
-            *(draw_box(box) for box in BOXES),
-            *(draw_arrow(arrow) for arrow in ARROWS),
+            f'<rect class="paper" width="{width}" height="{height}" rx="10"/>',
+            *(draw_box(box) for box in boxes),
+            *(draw_arrow(arrow) for arrow in arrows),
             "</svg>\n",
         ]
     )
+
+
+def draw() -> str:
+    """Return the picture of the actors."""
+    return picture("The actors of Pumice", WIDTH, HEIGHT, BOXES, ARROWS)
 
 
 if __name__ == "__main__":

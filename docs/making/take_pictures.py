@@ -43,7 +43,18 @@ DAY: Final = (
 
 
 CARDS: Final = "pumice run -q -f cards.yaml --config cards.conf --time virtual --until 60s --db cards.db"
-CARDS_OF_A_NODE: Final = [(10, 80_000, "NVIDIA-A100")] * 8
+SHARERS, CARD_MIB, CORES = 10, 81_920, 100
+CARDS_OF_A_NODE: Final = [(SHARERS, CARD_MIB, "NVIDIA-A100-SXM4-80GB")] * 8
+SIZES: Final = {"number": 8 * SHARERS, "memory": 8 * CARD_MIB, "cores": 8 * CORES}
+JOBS: Final = (
+    *((f"train-{number}", 16, CARD_MIB, CORES, 12) for number in range(5)),
+    *((f"tune-{number}", 8, CARD_MIB // 2, 50, 6) for number in range(4)),
+    *((f"eval-{number}", 6, 3 * CARD_MIB // 5, 60, 4) for number in range(3)),
+    ("serve", 36, CARD_MIB // 4, 25, 3),
+    ("notebooks", 22, CARD_MIB // 10, 10, 2),
+    ("pretrain", 48, CARD_MIB, CORES, 12),
+)
+"""Name, pods, and what each asks for: MiB and hundredths of a card, and cpu."""
 SHARED: Final = """\
 actions: "enqueue, allocate"
 tiers:
@@ -70,7 +81,7 @@ class Picture(NamedTuple):
 
 
 TAKEN: Final = (
-    Picture("page.png", "cards.db", "#cluster/r1-n3", tile="volcano.sh/vgpu-memory"),
+    Picture("page.png", "cards.db", "#cluster/r0-n0", tile="volcano.sh/vgpu-memory"),
     Picture("cluster.png", "day.db", "#cluster/gpu-00", tile="nvidia.com/gpu"),
     Picture("queues.png", "day.db", "#queues"),
     Picture("job.png", "day.db", "#job/production%2Fserve"),
@@ -108,18 +119,30 @@ def write_journals(folder: Path) -> None:
 
 
 def shared_cards() -> list[Object]:
-    """Return five racks of four nodes, whose eight cards pods share, and jobs that fill most of them."""
-    racks = [(rack, number) for rack in range(5) for number in range(4)]
-    nodes = [vgpu_node(f"r{rack}-n{number}", CARDS_OF_A_NODE) for rack, number in racks]
-    for node, (rack, _) in zip(nodes, racks, strict=True):
-        node["metadata"].setdefault("labels", {})["rack"] = f"rack-{rack}"
-    wanted = {"train": (60, 80_000), "tune": (90, 30_000), "serve": (40, 20_000), "eval": (24, 50_000)}
+    """Return five racks of four nodes, whose eight cards pods share, and jobs that fill most of them; one job waits."""
+    nodes = [card_node(rack, number) for rack in range(5) for number in range(4)]
     gangs = [
         each
-        for name, (pods, memory) in wanted.items()
-        for each in asks(gang(name, pods=pods, duration="0"), vgpu_number=1, vgpu_memory=memory)
+        for name, pods, memory, cores, cpu in JOBS
+        for each in asks(
+            gang(name, pods=pods, cpu=str(cpu), memory=f"{8 * cpu}Gi", duration="0"),
+            vgpu_number=1,
+            vgpu_memory=memory,
+            vgpu_cores=cores,
+        )
     ]
     return [*nodes, *gangs]
+
+
+def card_node(rack: int, number: int) -> Object:
+    """Return a node whose amounts are those of its cards, as its device plugin tells them; the last is cordoned."""
+    node = vgpu_node(f"r{rack}-n{number}", CARDS_OF_A_NODE)
+    node["metadata"].setdefault("labels", {})["rack"] = f"rack-{rack}"
+    amounts = {"cpu": "128", "memory": "1Ti", "pods": "110"}
+    amounts |= {f"volcano.sh/vgpu-{name}": str(amount) for name, amount in SIZES.items()}
+    node["status"] |= {"allocatable": amounts, "capacity": dict(amounts)}
+    node["spec"]["unschedulable"] = (rack, number) == (4, 3)
+    return node
 
 
 def environment() -> dict[str, str]:

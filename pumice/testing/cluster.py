@@ -279,7 +279,7 @@ def served_cluster(options: ClusterOptions | None = None, **given: Any) -> Gener
     InputError.
     """
     chosen = options or options_of(given)
-    with TemporaryDirectory(prefix="pumice-") as folder, Host(chosen) as host:
+    with TemporaryDirectory(prefix="pumice-") as folder, Host(chosen, Path(folder)) as host:
         cluster = ServedCluster(host, Path(folder))
         try:
             yield cluster

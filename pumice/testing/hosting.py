@@ -9,9 +9,10 @@ without asyncio, a breakpoint, `time.sleep`) would stop the server that it asks,
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from anyio import lowlevel
+from anyio import Lock, lowlevel
 from anyio.from_thread import start_blocking_portal
 
 from pumice.actors.gateway.hub import TOLD
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from pumice.actors.gateway.advice import Adviser, AdviserAnswer, AdviserQuestion
     from pumice.core.messages.commands import Reflect
     from pumice.core.objects.metadata import Object
     from pumice.testing.options import ClusterOptions
@@ -52,10 +54,12 @@ class UnrestfulError(Exception):
 
 
 class Host:
-    """One system, from `start` to `close`. All methods are for the test's thread."""
+    """One system, from `start` to `close`. All methods are for the test's thread. `folder`: for journals that questions
+    are answered from.
+    """
 
-    def __init__(self, options: ClusterOptions) -> None:
-        self.options = options
+    def __init__(self, options: ClusterOptions, folder: Path) -> None:
+        self.options, self._folder = options, folder
         self.listener = listen("127.0.0.1", 0)
         self.bells = Bells()
         self.journal = MemoryJournal()
@@ -96,7 +100,8 @@ class Host:
     async def _make(self) -> None:
         """In the event loop, which the parts of a system belong to."""
         alarm: Callable[[], Alarm] = (lambda: HeldAlarm(self.bells)) if self.is_virtual else Alarm
-        self.system = System(self.options.settings(self.listener, alarm), self.journal, self.clock)
+        self._writing = Lock()
+        self.system = System(self.options.settings(self.listener, alarm, self._adviser), self.journal, self.clock)
 
     async def _furnish(self, objects: list[Object]) -> None:
         for obj, answer in zip(objects, await self.system.submit(objects), strict=True):
@@ -164,6 +169,15 @@ class Host:
             raise InputError("exists already: a journal is written to a new file", source=str(path))
         self._portal.call(keep_as, self.journal, path)
 
+    async def _adviser(self) -> Adviser:
+        """Return who answers questions from a file of the journal as it is now; questions in a row share one."""
+        async with self._writing:
+            head = await self.journal.head()
+            path = self._folder / f"asked-{head.sequence}.db"
+            if not path.exists():
+                await keep_as(self.journal, path)
+        return partial(_advise, str(path))
+
     # --- reset
 
     def reset(self) -> None:
@@ -183,3 +197,10 @@ class Host:
                 await self._settle(())
         names = ", ".join(sorted({f"{each.kind} {each.namespace}/{each.name}" for each in requests}))
         raise UnrestfulError(f"the cluster does not come to rest; these keep changing: {names}")
+
+
+def _advise(journal: str, question: AdviserQuestion) -> AdviserAnswer:
+    """Answer in the process that the question is given to: the module takes a second to load."""
+    from pumice.questions.adviser.answers import answer  # noqa: PLC0415 - as above
+
+    return answer(journal, None, question)

@@ -21,8 +21,9 @@ from pumice.storage.retention import Retention
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
+    from pumice.actors.gateway.advice import Adviser
     from pumice.actors.runtime.clock import Alarm
 
 Manifests = str | Path | Object | Sequence["Manifests"]
@@ -74,8 +75,12 @@ class ClusterOptions:
         nodes = builtin_nodes(self.nodes) if isinstance(self.nodes, int) else read_manifests(self.nodes)
         return [*read_manifests(self.crds), *in_order([*nodes, *read_manifests(self.manifests)])]
 
-    def settings(self, listener: socket.socket, alarm: Callable[[], Alarm]) -> SystemSettings:
-        """Return the settings of the system that serves on the listener and sleeps by the alarms."""
+    def settings(
+        self, listener: socket.socket, alarm: Callable[[], Alarm], find_adviser: Callable[[], Awaitable[Adviser]]
+    ) -> SystemSettings:
+        """Return the settings of the system that serves on the listener, sleeps by the alarms, and has questions
+        answered by what `find_adviser` returns.
+        """
         text, path = _config(self.config)
         return SystemSettings(
             config_text=text,
@@ -83,7 +88,7 @@ class ClusterOptions:
             lenient=self.lenient,
             seed=self.seed,
             default_duration_s=_duration_s(self.default_duration),
-            gateway=GatewaySettings(listener, token=self.token),
+            gateway=GatewaySettings(listener, token=self.token, find_adviser=find_adviser),
             scheduler=self.scheduler,
             default_scheduler=self.default_scheduler,
             controllers=self.controllers,

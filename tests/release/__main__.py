@@ -50,8 +50,8 @@ def release(folder: Path) -> None:
         one = trial(wheel, version, python, folder / version)
         how = "pip, no cache" if version == FIRST else "uv"
         print(
-            f"Python {version}: installed in {one.install_s:.1f} s ({how}), {one.size_mb:.0f} MB; "
-            f"a gang runs after {one.placed_s:.1f} s; the README's command and program do"
+            f"Python {version}: installed in {one.install_s:.1f} s ({how}; {one.worked_s:.1f} s of work), "
+            f"{one.size_mb:.0f} MB; a gang runs after {one.placed_s:.1f} s; the README's command and program do"
         )
         if version == FIRST:
             compare_licences(folder / version / "environment" / "bin" / "python")

@@ -193,3 +193,16 @@ async def test_a_controller_may_run_in_the_event_loop_of_the_test(cluster: Serve
         await anyio.to_thread.run_sync(cluster.apply, POD)
         wait = partial(cluster.wait_for, "pod", "web", "jsonpath={.metadata.labels.seen}=yes")
         await anyio.to_thread.run_sync(wait)
+
+
+def test_questions_about_it_are_answered(cluster: ServedCluster) -> None:
+    """From a journal that is in memory: each question sees what has happened by then."""
+    standings = "/apis/pumice.dev/v1/standings"
+    cluster.wait_for("queue", "default")
+    before = cluster.client.get(standings)
+    assert before.status_code == 200, before.text
+    cluster.apply(pumice.gang("giant", pods=2, cpu=100))
+    cluster.wait_for("vcjob", "giant", lambda _: bool(cluster.list("podgroups")))
+    cluster.host.settle()
+    assert "default/giant" not in before.text
+    assert "default/giant" in cluster.client.get(standings).text
