@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-from pumice.core.actions import ACTIONS, IDLE, PLACING
+from pumice.core.actions import ACTIONS, ANSWERING, IDLE, PLACING
 from pumice.core.default_scheduler import cycle as kubernetes
 from pumice.core.default_scheduler.profile import NAME as DEFAULT_SCHEDULER
 from pumice.core.life.pod_group import OUTSIDE
@@ -121,11 +121,12 @@ def _whole(
 
 
 def _spared(session: Session) -> frozenset[str]:
-    """Return the plugins that no action asks. When all acting actions only place: no plugin that only ranks nodes while
-    no task waits, and none at all while no job waits for admission.
+    """Return the plugins that no action asks. When all acting actions only answer to tasks that wait: no plugin that
+    only ranks nodes while no task waits, and none at all while no job waits for admission.
     """
     columns, jobs = session.snapshot.jobs, session.jobs
-    if session.trail.listens or not may_skip_no_op(session.config) or jobs.holds_for_any(columns.counts[_PENDING] > 0):
+    is_asked = not _is_ours(session.config, ANSWERING) or jobs.holds_for_any(columns.counts[_PENDING] > 0)
+    if session.trail.listens or is_asked:
         return frozenset()
     return PLACERS if jobs.holds_for_any(columns.phase <= OUTSIDE) else SILENT
 
@@ -135,8 +136,13 @@ def may_skip_no_op(config: SchedulerConfig) -> bool:
     session except its own writes: every action only places, and neither chance, an outside process nor a user's plugin
     takes part.
     """
+    return _is_ours(config, PLACING)
+
+
+def _is_ours(config: SchedulerConfig, actions: frozenset[str]) -> bool:
+    """Return whether these are all actions, and neither chance, an outside process nor a user's plugin takes part."""
     ours = of_ours_alone(config) and not asks_outside(config)
-    return ours and PLACING.issuperset(config.actions) and config.pumice.ties != "hash"
+    return ours and actions.issuperset(config.actions) and config.pumice.ties != "hash"
 
 
 def is_idle(session: Session, name: str) -> bool:

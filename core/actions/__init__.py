@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.actions import allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle
+from pumice.core.actions.victims import starving
 
 if TYPE_CHECKING:
     from pumice.core.actions.dry_runs import Steps
@@ -28,10 +29,14 @@ PLACING: Final = frozenset(("enqueue", "allocate", "backfill"))
 before does not matter.
 """
 
+ANSWERING: Final = PLACING | {"preempt", "reclaim", "gangpreempt", "gangreclaim"}
+"""The actions that do nothing where no task waits."""
+
 IDLE: dict[str, Callable[[Session], bool]] = {
     "enqueue": enqueue.is_idle,
     "allocate": allocate.is_idle,
     "backfill": backfill.is_idle,
+    **dict.fromkeys(("preempt", "reclaim", "gangpreempt", "gangreclaim"), starving.is_idle),
 }
 """How those that have nothing to do in most sessions tell so beforehand, without changing anything."""
 

@@ -64,6 +64,7 @@ class Gang(BuiltInPlugin):
         points.job_pipelined.add(self.name, self.job_pipelined)
         points.sub_job_pipelined.add(self.name, self.sub_job_pipelined)
         points.job_starving.add(self.name, self._jobs.is_starving)
+        points.job_starving.add_column(self.name, self._jobs.starving)
 
     def _order_broken_first(self, session: Session) -> None:
         """Compare jobs: those that run with fewer pods than they need come before jobs that have not started (fix).

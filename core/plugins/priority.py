@@ -47,6 +47,7 @@ class Priority(BuiltInPlugin):
         points.preemptable.add(self.name, Mask(self.preemptable))
         points.unified_evictable.add(self.name, Mask(self.evictable))
         points.job_starving.add(self.name, self.job_starving)
+        points.job_starving.add_column(self.name, session.jobs.short)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

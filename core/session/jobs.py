@@ -387,6 +387,24 @@ class SessionJobs:
         """
         return bool(self.waiting_count(job) + self.ready_count(job) < self.min_member[job.row])
 
+    def starving(self) -> npt.NDArray[np.bool_]:
+        """Return `is_starving` of every row, bool [J]."""
+        found: npt.NDArray[np.bool_] = self._placed() < self.columns.min_member
+        return found
+
+    def short(self) -> npt.NDArray[np.bool_]:
+        """Return the rows of jobs with a task that is neither ready nor pipelined, bool [J]."""
+        found: npt.NDArray[np.bool_] = self._placed() < np.add.reduce(self.columns.counts)
+        return found
+
+    def _placed(self) -> npt.NDArray[np.int32]:
+        placed: npt.NDArray[np.int32] = self.ready_tasks + self.columns.counts[PIPELINED]
+        return placed
+
+    def have_pending(self) -> bool:
+        """Return whether a task of any job is pending, or listed as such (see core/session/statement.py)."""
+        return bool(self.listings) or self.holds_for_any(self.columns.counts[PENDING] > 0)
+
     def is_pending(self, job: Job) -> bool:
         """Return whether the job still waits for admission."""
         return bool(self.phase[job.row] <= 1)

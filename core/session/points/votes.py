@@ -9,6 +9,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, TypeVarTuple
 
+import numpy as np
+
 from pumice.core.cached import cached
 from pumice.core.session.points.point import Point
 
@@ -84,6 +86,29 @@ class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
     def __call__(self, subject: S) -> bool:
         """Ask the first tier."""
         return bool(self.tiers) and all(test(subject) for _, test in self.tiers[0])
+
+
+class StarvingPoint(FirstTierAgrees["Job"]):
+    """Asks of one job, or of all jobs at once where every plugin of the first tier answers in columns.
+
+    Most jobs of a cluster run, and each was asked in each cycle: with a thousand jobs that was a quarter of a cycle.
+    """
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, name: str, listed: Listed) -> None:
+        super().__init__(name, listed)
+        self._columns: dict[str, Callable[[], BoolArray]] = {}
+
+    def add_column(self, plugin: str, column: Callable[[], BoolArray]) -> None:
+        """Register a plugin's answers as of now, bool [J], equal to those of its rule."""
+        self._columns[plugin] = column
+
+    def in_columns(self) -> BoolArray | None:
+        """Return which jobs starve now, bool [J]; None where a plugin only answers about one job."""
+        if not self.tiers or any(name not in self._columns for name, _ in self.tiers[0]):
+            return None
+        return np.logical_and.reduce([self._columns[name]() for name, _ in self.tiers[0]])
 
 
 class Ballot(Point[Callable[[S], Vote]], Generic[S]):
@@ -199,7 +224,7 @@ class VotePoints:
         self.sub_job_pipelined: Ballot[SubJob] = Ballot("SubJobPipelined", listed)
         self.job_enqueueable = AdmissionBallot("JobEnqueueable", listed)
         self.job_enqueued: Notified[Job] = Notified("JobEnqueued", listed)
-        self.job_starving: FirstTierAgrees[Job] = FirstTierAgrees("JobStarving", listed)
+        self.job_starving = StarvingPoint("JobStarving", listed)
         self.overused: AnyAgrees[Queue] = AnyAgrees("Overused", listed)
         self.preemptive: AllAgree[Queue, Sequence[Task]] = AllAgree("Preemptive", listed)
         self.allocatable: AllAgree[Queue, Task] = AllAgree("Allocatable", listed)

@@ -35,6 +35,7 @@ TIERS = (
 )
 STOCK = configuration(*TIERS, actions=PLACING)
 HIERARCHICAL = configuration(["gang"], ["drf", "capacity", "predicates"], actions=PLACING)
+EVICTING = configuration(*TIERS, actions=[*PLACING, "preempt", "reclaim", "gangpreempt", "gangreclaim"])
 MENDED = configuration(["gang"], ["proportion"], actions=PLACING, fix=("terminating-members", "min-member-zero"))
 QUEUES = (queue("root"), queue("q", weight=2, guarantee={"cpu": "1"}), queue("default"), queue("empty"))
 
@@ -84,7 +85,7 @@ def lived(config: SchedulerConfig, seen: list[Object], *, sparing: bool) -> tupl
     return msgspec.structs.asdict(close_session(session)), tables(), shares()
 
 
-@given(WORLDS, st.none() | OUTSIDE, st.sampled_from([STOCK, HIERARCHICAL, MENDED]))
+@given(WORLDS, st.none() | OUTSIDE, st.sampled_from([STOCK, HIERARCHICAL, MENDED, EVICTING]))
 def test_the_same_comes_of_a_session_and_is_told_of_it(
     world: World, new: Object | None, config: SchedulerConfig
 ) -> None:
@@ -103,7 +104,7 @@ def test_nobody_is_spared_where_somebody_waits_or_wants_to_know() -> None:
     assert set(opened().plugins) == {"gang"}
     whole = [
         opened(*gang("waiting", pods=1, phase="Inqueue")),
-        opened(config=configuration(*TIERS, actions=[*PLACING, "preempt"])),
+        opened(config=configuration(*TIERS, actions=[*PLACING, "shuffle"])),
         opened(report=True),
         opened(trail=cast("NullTrail", Trail())),
     ]
