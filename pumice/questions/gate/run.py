@@ -308,7 +308,7 @@ class _Run(Listener):
 
     def _recorded(self, horizon_s: float, *, idle: bool, partial: bool = False) -> RunRecord:
         jobs = self._finished() if not partial else self._so_far()
-        evictions = tuple(self._eviction(each) for each in self._evictions)
+        evictions = tuple(self._eviction(each) for each in self._carried_out())
         if partial:
             return RunRecord(horizon_s, jobs, evictions)
         return RunRecord(
@@ -380,6 +380,14 @@ class _Run(Listener):
             each.within_share,
         )
 
+    def _carried_out(self) -> list[_Eviction]:
+        """Return the evictions after which the pod went. The API refuses some decisions, and one that comes just before
+        the horizon is still under way there.
+        """
+        newest = {each.evict.uid: each for each in self._evictions}.values()  # a refused one may be decided again
+        done = [each for each in newest if each.life is not None and each.life.evicted]
+        return sorted(done, key=lambda each: each.at)
+
     def _job_of(self, key: str) -> tuple[str, str]:
         """Return the job of a PodGroup or a pod, and its queue."""
         group = self._lives.groups.get(key)
@@ -401,7 +409,7 @@ class _Run(Listener):
                 each.evict.node,
                 each.returns,
             )
-            for each in self._evictions
+            for each in self._carried_out()
         ]
         queues = {each.job: each.queue for each in self._lives.groups.values()}
         return loops_of(evicted, queues)

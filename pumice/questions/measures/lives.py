@@ -330,12 +330,17 @@ def _name(mutation: Mutation) -> str:
 
 
 def _ran_since(obj: Object, at: float) -> float:
-    """Return when a running pod started, by its status where that lies in the past."""
+    """Return when a running pod started, by its status where that lies in the past.
+
+    Kubernetes writes whole seconds: a start in this very second is now. Else each pod would have run for half a second
+    more than it did, which adds up where pods are evicted again and again.
+    """
     text = section(obj, "status").get("startTime")
     try:
-        return min(at, parse_time(text)) if isinstance(text, str) else at
+        since = parse_time(text) if isinstance(text, str) else at
     except ValueError:
         return at
+    return since if at - since >= 1.0 else at
 
 
 def _readable(read: Any, obj: Object, part: str) -> Amount:

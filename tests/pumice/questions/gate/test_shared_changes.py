@@ -25,6 +25,9 @@ BAD = ("07-reclaim-taken-out", "19-gang-left-out", "28-deserved-cuts-a-pod")
 """Those that are lived through quickly; the others are slow."""
 
 
+ROW = re.compile(r"^\| (.+?) \| `(.+?)` \| (<=|==|>=) (\S+) \| (\S+) \| (\S+) \|", re.MULTILINE)
+
+
 def changes(kind: str) -> list[Path]:
     return sorted((FOLDER / kind).glob("*")) if FOLDER.exists() else []
 
@@ -41,8 +44,22 @@ def expected(folder: Path) -> tuple[Expectation, ...]:
 
 def table(folder: Path) -> list[dict[str, Any]]:
     """The expectations as the page of a change has them."""
-    rows = re.findall(r"^\| (.+?) \| `(.+?)` \| (<=|==|>=) (\S+) \|", (folder / "EXPECT.md").read_text(), re.MULTILINE)
-    return [{"words": words, "measure": measure, "op": op, "value": float(value)} for words, measure, op, value in rows]
+    rows = ROW.findall((folder / "EXPECT.md").read_text())
+    return [
+        {"words": words, "measure": measure, "op": op, "value": float(value)} for words, measure, op, value, *_ in rows
+    ]
+
+
+def figures(folder: Path) -> dict[str, tuple[float, float]]:
+    """The measures of both sides as the page of a change has them: by `pumice run` and `pumice measures`."""
+    found = ROW.findall((folder / "EXPECT.md").read_text())
+    return {words: (float(base), float(head)) for words, _, _, _, base, head in found}
+
+
+def assert_figures(told: GateVerdict, folder: Path) -> None:
+    said = {each.name: (each.base, each.head) for each in told.expectations}
+    assert not told.stopped
+    assert said == {name: pytest.approx(both, abs=0.051) for name, both in figures(folder).items()}
 
 
 def judged(folder: Path) -> tuple[GateVerdict, Trial, Pair, PolicySides, GatePolicy]:
@@ -63,6 +80,7 @@ def judged(folder: Path) -> tuple[GateVerdict, Trial, Pair, PolicySides, GatePol
 def test_a_bad_change_fails_and_is_cut_down(folder: Path) -> None:
     told, trial, pair, sides, policy = judged(folder)
     assert not told.passes
+    assert_figures(told, folder)
     failing = [each.name for each in told.expectations if each.verdict is Judgement.FAILS]
     assert failing, "it is caught by what was expected of it, not by reading alone"
     expectation = next(each for each in trial.expect if each.name == failing[0])
@@ -77,4 +95,5 @@ def test_a_bad_change_fails_and_is_cut_down(folder: Path) -> None:
 @pytest.mark.parametrize("folder", [pytest.param(each, id=each.name) for each in changes("harmless")])
 def test_a_harmless_change_passes(folder: Path) -> None:
     told, *_ = judged(folder)
+    assert_figures(told, folder)
     assert told.passes, [each for each in (*told.expectations, *told.defaults) if each.verdict is Judgement.FAILS]
