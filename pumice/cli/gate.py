@@ -128,12 +128,22 @@ def _demand_outputs(files: Sequence[Path | None], keep: Path | None, *, mutate: 
     """Check that the requested outputs can be written, before any run. Raises ConfigError."""
     if mutate and (keep is not None or any(files)):
         raise UsageError("--mutate judges many changes: it goes without --junit, --markdown and --keep")
-    for output in filter(None, files):
-        demand_output(output)
-        if output.is_dir():
-            raise UsageError("is a folder; name a file to write to", path=str(output))
+    for option, output in zip(("--junit", "--markdown"), files, strict=True):
+        if output is not None:
+            _demand_writable(output, option)
     if keep is not None:
         demand_folder(keep, "--keep")
+
+
+def _demand_writable(output: Path, option: str) -> None:
+    """Check that a file can be written to, before any run. Raises ConfigError."""
+    try:
+        demand_output(output)
+        TemporaryFile(dir=output.parent).close()
+        if output.exists():
+            output.open("ab").close()
+    except OSError as error:
+        raise UsageError(f"{output}: cannot be written: {error.strerror}; name another file", path=option) from error
 
 
 def _kept(results: Path | None, file: Path) -> KeptRuns:

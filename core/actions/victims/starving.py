@@ -50,8 +50,8 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
     if not session.trail.listens and is_idle(session):
         return starving  # whoever starves has nothing to place
     seen: set[str] = set()
-    for job, starves in _voted(session, seen if every_queue else None):
-        queue = session.queue_of(job)
+    for job, voted in _voted(session, seen if every_queue else None):
+        queue, starves = session.queue_of(job), voted
         if not starves:
             session.trail.job_ended(job, Ending.NOT_STARVING)
         elif accepts is not None and not accepts(job):

@@ -11,6 +11,7 @@ from pumice.cluster.kernel.life import Life
 from pumice.config.errors import PumiceError
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import object_key
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.questions.explain.account import account_of
 from pumice.questions.explain.scene import Scene
@@ -93,7 +94,7 @@ def why_waits(task: RunTask, job: str, at: float) -> str:
             return account_of(scene, kind, job).message
         except PumiceError:
             continue
-    return ""
+    return next((answer.message for obj, answer in life.refused if object_key(obj) == job), "")
 
 
 def _unheard(mutation: Mutation, at: float) -> None:

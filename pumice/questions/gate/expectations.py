@@ -107,6 +107,8 @@ def expectation_of(name: str, measure: str, op: str, value: float | str) -> Expe
 
 
 def _measure(text: str) -> tuple[str, str, JobScope]:
+    if ("[" in text) != text.rstrip().endswith("]"):
+        raise MeasureError("measure", f"expected [CONDITION,…] at the end, with both brackets; was {text!r}")
     found = _MEASURE.fullmatch(text.strip())
     known = None if found is None else MEASURES.get(found[1])
     if found is None or known is None:

@@ -221,18 +221,17 @@ def _tiers(scene: PolicyScene) -> Iterator[PolicyFinding]:
         said = f"networkTopology of {_several(jobs)} is without effect without plugin {TOPOLOGY}"
         yield scene.found(said, "topology not read", "", jobs)
         return
+    lacking = dict[str, list[str]]()
     for each in asking:
         if each.topology.get("mode", "hard") != "hard":
             continue
         tier, name = each.topology.get("highestTierAllowed"), each.topology.get("highestTierName")
         if isinstance(tier, int) and not any(isinstance(known, int) and known <= tier for known in tiers):
-            yield scene.found(_no_tier(each, f"{tier}"), "no such tier", each.name)
+            lacking.setdefault(f"no HyperNode is of tier {tier} or below", []).append(each.name)
         if name and name not in names:
-            yield scene.found(_no_tier(each, f"{name!r}"), "no such tier", each.name)
-
-
-def _no_tier(demand: Demand, tier: str) -> str:
-    return f"{demand.name} may span HyperNodes up to tier {tier}, and no HyperNode has such a tier: never placed"
+            lacking.setdefault(f"no HyperNode has the tier name {name!r}", []).append(each.name)
+    for problem, jobs in lacking.items():
+        yield scene.found(f"{problem}, and {_several(jobs)} may span no other: never placed", "no tier", problem, jobs)
 
 
 def _amounts(said: Any) -> Amounts:

@@ -21,8 +21,6 @@ from pumice.yaml_text import dump_yaml
 
 DRAWS: Final = 6
 """Number of draws that show the variation of a measure without any change."""
-SLACK: Final = 0.1
-"""Part of the worst draw that is allowed beyond it."""
 MOST_QUEUES: Final = 3
 """Number of queues with an expectation, those with the most jobs that waited."""
 MOST_CLASSES: Final = 2
@@ -30,7 +28,7 @@ MOST_CLASSES: Final = 2
 CLASS: Final = "PriorityClass"
 HEADER: Final = """\
 # The first policy of this cluster: what its present policy keeps to over {draws} draws of the workload (arrivals moved
-# by up to {arrivals}), and {slack:.0%} more. Change what your teams were promised, and try
+# by up to {arrivals}), and as much more as the draws differ. Change what your teams were promised, and try
 # `pumice gate FILE --mutate`: it names the bad changes that nothing here would notice.
 """
 
@@ -48,7 +46,7 @@ def first_policy(inputs: Sequence[str], folder: str, side: Side, trial: Trial, r
         "expect": [written_out(each) for each, _ in chosen],
         "noise": {"draws": 1, "arrivals": noise.arrivals},
     }
-    text = HEADER.format(draws=DRAWS, arrivals=noise.arrivals, slack=SLACK) + dump_yaml(content)
+    text = HEADER.format(draws=DRAWS, arrivals=noise.arrivals) + dump_yaml(content)
     return text, [f"{each.text}: {why}" for each, why in chosen]
 
 
@@ -68,7 +66,7 @@ def _chosen(records: Sequence[RunRecord], side: Side) -> Iterator[tuple[Expectat
     for name in queues:
         yield _bounded(records, f"wait.mean[queue={name}]", f"the mean wait of queue {name}", "s", 1.0)
     yield _bounded(records, "unstarted", "jobs that never start", "", 0.0)
-    yield _bounded(records, "evictions", "evictions", "", 0.0)
+    yield _bounded(records, "evictions", "evictions", "", 1.0)
     yield _bounded(records, "lostcpu", "work lost to evictions", "", 1.0)
 
 
@@ -94,9 +92,10 @@ def _classes(record: RunRecord, side: Side) -> list[str]:
 
 
 def _bounded(records: Sequence[RunRecord], measure: str, what: str, unit: str, least: float) -> tuple[Expectation, str]:
-    """Return an upper bound for a measure, a little beyond the worst draw."""
+    """Return an upper bound for a measure: as far beyond the worst draw as the draws differ, and `least` at least."""
     asked = expectation_of("", measure, "<=", 0.0)
     values = [asked.value(record, record.horizon_s) for record in records]
-    limit = ceil(max(values) * (1 + SLACK) + least) if max(values) else 0
+    worst = max(values)
+    limit = ceil(worst + max(worst - min(values), least)) if worst else 0
     found = expectation_of(f"{what}: at most {limit} {unit}".rstrip(), measure, "<=", f"{limit}{unit}")
     return found, f"{min(values):g} to {max(values):g} over {len(records)} draws"

@@ -16,7 +16,7 @@ from pumice.questions.gate.demands import demands
 from pumice.questions.gate.expectations import Expectation, limit_of
 from pumice.questions.gate.filters import refused
 from pumice.questions.gate.findings import findings, new_in
-from pumice.questions.gate.judging import Judged, Judgement, Pairs, judge
+from pumice.questions.gate.judging import Judged, Judgement, Pair, Pairs, judge
 from pumice.questions.gate.moved import Moved, moved
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.record import RunRecord
@@ -121,14 +121,23 @@ def lived(
     """Run both futures of all workloads. A single draw of head ends as soon as its verdict is certain, which
     base's run is needed for; with more draws the mean of all decides, so each is lived to its end.
     """
-    tasks = {
+    found = runner.pairs(pair_tasks(trials, sides, policy), ended)
+    return by_workload(trials, found)
+
+
+def pair_tasks(trials: Sequence[Trial], sides: PolicySides, policy: GatePolicy) -> dict[tuple[str, int], PairTask]:
+    """Return both runs of each draw, by workload and draw."""
+    return {
         (trial.name, draw): _pair_task(trial, sides, policy, draw, draws)
         for trial in trials
         for draws in [1 if trial.is_case else policy.noise.draws]
         for draw in range(draws)
     }
-    found = runner.pairs(tasks, ended)
-    return {trial.name: [pair for (name, _), pair in found.items() if name == trial.name] for trial in trials}
+
+
+def by_workload(trials: Sequence[Trial], found: Mapping[tuple[str, int], Pair]) -> Pairs:
+    """Return the pairs of each workload, in the order of its draws."""
+    return {trial.name: [found[key] for key in sorted(found) if key[0] == trial.name] for trial in trials}
 
 
 def _pair_task(trial: Trial, sides: PolicySides, policy: GatePolicy, draw: int, draws: int) -> PairTask:

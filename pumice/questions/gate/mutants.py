@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -16,8 +17,8 @@ from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_or_built_in
 from pumice.core.objects.metadata import Object, section
 from pumice.questions.gate.demands import objects_in
-from pumice.questions.gate.gate import HEAD, found_by_reading, lived, verdict
-from pumice.questions.gate.judging import Judgement
+from pumice.questions.gate.gate import HEAD, by_workload, found_by_reading, pair_tasks, verdict
+from pumice.questions.gate.judging import Judgement, Pair, Pairs
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.runner import Runner
 from pumice.questions.gate.sides import PolicySides, Side
@@ -58,20 +59,36 @@ def mutated(
     ended: Callable[[], None] = lambda: None,
 ) -> MutationResult:
     """Judge every bad change to head, with the unchanged head as base."""
-    found = list[JudgedMutant]()
-    for change, side in mutants(head):
-        sides = PolicySides(head, side)
-        read = found_by_reading(trials, sides)
-        result = verdict(sides, policy, read, trials, lived(trials, sides, policy, runner))
-        named = [each.name for each in (*result.expectations, *result.defaults) if each.verdict is Judgement.FAILS]
-        silent = all(each.is_nothing for each in result.moved)
-        found.append(JudgedMutant(change, tuple(dict.fromkeys([*named, *read.new])), silent))
-        ended()
+    changes = [(change, PolicySides(head, side)) for change, side in mutants(head)]
+    tasks = {
+        (place, key): task
+        for place, (_, sides) in enumerate(changes)
+        for key, task in pair_tasks(trials, sides, policy).items()
+    }
+    left = Counter(place for place, _ in tasks)
+    pairs = defaultdict[int, dict[tuple[str, int], Pair]](dict)
+    judged = dict[int, JudgedMutant]()
+    # all on one pool, and each judged and forgotten as it ends: a day's record has some megabytes
+    for (place, key), pair in runner.ending_pairs(tasks):
+        pairs[place][key] = pair
+        left[place] -= 1
+        if not left[place]:
+            judged[place] = _judged(*changes[place], trials, policy, by_workload(trials, pairs.pop(place)))
+            ended()
+    found = [judged[place] for place in sorted(judged)]
     missed = [each.change for each in found if not each.noticed_by]
     unmoved = sum(each.is_silent for each in found if not each.noticed_by)
     return MutationResult(
         head=head.name, noticed=len(found) - len(missed), silent=unmoved, missed=missed, mutants=found
     )
+
+
+def _judged(change: str, sides: PolicySides, trials: Sequence[Trial], policy: GatePolicy, pairs: Pairs) -> JudgedMutant:
+    read = found_by_reading(trials, sides)
+    result = verdict(sides, policy, read, trials, pairs)
+    named = [each.name for each in (*result.expectations, *result.defaults) if each.verdict is Judgement.FAILS]
+    silent = all(each.is_nothing for each in result.moved)
+    return JudgedMutant(change, tuple(dict.fromkeys([*named, *read.new])), silent)
 
 
 def mutants(head: Side) -> list[Mutant]:

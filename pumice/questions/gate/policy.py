@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -28,7 +29,9 @@ from pumice.config.durations import duration_s
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, mapping, read_yaml, shaped
 from pumice.config.scalars import resolve_true_false
+from pumice.core.errors import QuantityError
 from pumice.core.objects.metadata import Object, is_list, parse_time
+from pumice.core.resources.lists import whole_of
 from pumice.load.source import read_text
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.scopes import MeasureError
@@ -41,7 +44,8 @@ IDLE: Final = "idle"
 Operator = Literal["<=", ">=", "==", "<", ">", "!="]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="a part between 0 and 1")]
 Draws = Annotated[int, Meta(ge=1, le=1000, description="a number of draws from 1 to 1000")]
-Texts = Annotated[list[str], Meta(min_length=1, description="a list of at least one text")]
+Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
+Texts = Annotated[list[Text], Meta(min_length=1, description="a list of at least one text")]
 Pods = Annotated[list[Annotated[int, Meta(ge=1)]], Meta(min_length=1, description="a list of numbers from 1 on")]
 Cores = Annotated[list[Annotated[float, Meta(ge=0)]], Meta(min_length=1, description="a list of numbers from 0 on")]
 Cards = Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, description="a list of whole numbers from 0 on")]
@@ -70,9 +74,9 @@ class GeneratedJobs(Struct, forbid_unknown_fields=True):
     gpu: Cards = field(default_factory=lambda: [0])
     duration: Texts = field(default_factory=lambda: ["1m", "5m", "20m"])
     queues: Texts = field(default_factory=lambda: ["default"])
-    classes: list[str] = field(default_factory=list[str])
+    classes: list[Text] = field(default_factory=list[str])
     nodes: Count = 0
-    node_cpu: Annotated[float, Meta(ge=0)] = 8
+    node_cpu: Annotated[float, Meta(gt=0, description="a number above 0")] = 8
     node_memory: str = "32Gi"
     node_gpu: Count = 0
     seed: int = 0
@@ -257,14 +261,28 @@ def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
     if bool(paths) == (written.generate is not None):
         raise place.error(ConfigError, "expected either `input` or `generate`")
     if written.generate is not None:
-        demand_duration(place.at("generate").at("over"), written.generate.over)
-        for number, said in enumerate(written.generate.duration):
-            demand_duration(place.at("generate").at("duration").at(number), said)
+        _check_generated(written.generate, place.at("generate"))
     demand_duration(place.at("default_duration"), written.default_duration)
     demand_time(place.at("start"), written.start)
     until_s = demand_horizon(place.at("until"), written.until)
     name = written.name or (Path(paths[0].partition(":")[2].partition(",")[0] or paths[0]).stem if paths else "jobs")
     return Workload(name, tuple(paths), written.generate, written.start, until_s, written.default_duration)
+
+
+def _check_generated(asked: GeneratedJobs, place: ValuePlace) -> None:
+    demand_duration(place.at("over"), asked.over)
+    for number, said in enumerate(asked.duration):
+        demand_duration(place.at("duration").at(number), said)
+    try:
+        memory = whole_of(asked.node_memory)
+    except QuantityError:
+        memory = 0.0
+    if memory <= 0:
+        raise place.at("node_memory").wrong("an amount of memory such as 32Gi", asked.node_memory)
+    cores = {"node_cpu": [asked.node_cpu], "cpu": asked.cpu}
+    for key, values in cores.items():
+        if not all(map(isfinite, values)):
+            raise place.at(key).wrong("a number of cores", max(values, key=abs))
 
 
 def read_expectation(written: WrittenExpectation, place: ValuePlace) -> Expectation:

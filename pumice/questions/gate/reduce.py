@@ -53,8 +53,10 @@ class Reduced:
 class _Search:
     """Holds the smallest workload so far."""
 
-    def __init__(self, trial: Trial, sides: PolicySides, policy: GatePolicy, limit: float) -> None:
-        self.trial = trial
+    def __init__(
+        self, trial: Trial, sides: PolicySides, policy: GatePolicy, limit: float, *, refuses: bool = False
+    ) -> None:
+        self.trial, self._refuses = trial, refuses
         self._sides, self._policy, self._left = sides, policy, limit
         self._known = set[bytes]()
         self.tries = 0
@@ -90,8 +92,9 @@ class _Search:
         if not wanted.scope.jobs(base) or not (wanted.bound.of_base or wanted.is_met(own, own)):
             return False
         head = self._run(trial, head_task(trial, self._sides, self._policy, base))
-        is_alike = base.refused == head.refused and bool(wanted.scope.jobs(head))
-        return is_alike and judge_draw(wanted, Pair(base, head)).tells
+        # what only head's API refuses is another failure, unless it is the one that is reduced
+        is_alike = self._refuses or base.refused == head.refused
+        return is_alike and bool(wanted.scope.jobs(head)) and judge_draw(wanted, Pair(base, head)).tells
 
     def _run(self, trial: Trial, task: RunTask) -> RunRecord:
         record = run(msgspec.structs.replace(task, patience=0))
@@ -112,7 +115,9 @@ def reduced(
     """
     kept = sharpened(expectation, pair)
     workload = replace(trial.workload, until_s=_until_s(kept, pair, trial.workload.until_s))
-    search = _Search(Trial(workload, trial.objects, (kept,), is_case=True), sides, policy, limit)
+    search = _Search(
+        Trial(workload, trial.objects, (kept,), is_case=True), sides, policy, limit, refuses=_refuses(pair)
+    )
     if not any(search.take(objects) for objects in (*_windows(trial, kept, pair), trial.objects)):
         return None
     _leave_out_pieces(search, lambda obj: obj["kind"] in WORK)
@@ -124,6 +129,10 @@ def reduced(
     _leave_out_pieces(search, lambda obj: obj["kind"] not in WORK)
     _start_with_first_job(search)
     return Reduced(search.trial, search.tries, search.exhausted)
+
+
+def _refuses(pair: Pair) -> bool:
+    return pair.base.refused != pair.head.refused
 
 
 def _until_s(kept: Expectation, pair: Pair, until_s: float | None) -> float | None:

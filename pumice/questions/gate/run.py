@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from pumice.belonging import group_of
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.collecting import RARELY
@@ -32,7 +33,7 @@ from pumice.load.manifests import still_running
 from pumice.plugins.loader import install_plugins
 from pumice.questions.adviser.waiting_jobs import waiting_jobs_of
 from pumice.questions.explain.scene import Scene
-from pumice.questions.gate.demands import is_volcano_job
+from pumice.questions.gate.demands import demands, is_volcano_job
 from pumice.questions.gate.expectations import RunLimit
 from pumice.questions.gate.record import (
     RecordedBind,
@@ -158,6 +159,7 @@ class _Run(Listener):
         self._config, self._began = fork.config, round(fork.now, 3)
         given = (*fork.objects, *(obj for _, obj in fork.later))
         self._labels = {object_key(obj): text_map(obj["metadata"].get("labels")) for obj in given}
+        self._arrivals = {object_key(obj): round(after_s, 3) for after_s, obj in fork.later}
         self._foreseen = not any(obj["kind"] in WORK and not _is_one_job(obj) for obj in given)
         self._sizes: dict[str, int] = {}
         self._queues, self._classes = dict(task.names.queues), dict(task.names.classes)
@@ -337,12 +339,30 @@ class _Run(Listener):
 
     def _finished(self) -> tuple[RecordedJob, ...]:
         self._jobs.close()
-        rows = sorted(self._rows, key=lambda row: (row.submitted, row.job))
-        return tuple(self._job(row, 0.0) for row in rows)
+        jobs = [*(self._job(row, 0.0) for row in self._rows), *self._refused()]
+        return tuple(sorted(jobs, key=lambda job: (job.submitted, job.job)))
 
     def _so_far(self) -> tuple[RecordedJob, ...]:
         live = (self._job(life.row, self._began) for life in self._jobs.lives.values())
-        return (*(self._job(row, 0.0) for row in self._rows), *live)
+        return (*(self._job(row, 0.0) for row in self._rows), *live, *self._refused())
+
+    def _refused(self) -> Iterator[RecordedJob]:
+        """Yield the jobs that the API refused: to their users they wait until the horizon, as others that never
+        start. A pod of a group that was taken belongs to a job that there is.
+        """
+        refused = {object_key(obj): obj for obj, _ in self._life.refused if obj["kind"] in WORK}
+        known = {row.job for row in self._rows} | self._jobs.lives.keys()
+        of_jobs = [obj for key, obj in refused.items() if group_of(key.partition("/")[0], obj) in ("", *refused)]
+        for job in demands(of_jobs):
+            if job.name not in known:
+                yield RecordedJob(
+                    job.name,
+                    self._queues.get(job.name, job.queue),
+                    self._classes.get(job.name, job.priority_class),
+                    self._labels.get(job.name, {}),
+                    sum(role.pods for role in job.roles),
+                    self._arrivals.get(job.name, 0.0),
+                )
 
     def _job(self, row: JobRow, began: float) -> RecordedJob:
         def since(at: float | None) -> float | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -73,13 +73,22 @@ class Runner:
         return [found[place] for place in range(len(given))]
 
     def pairs(self, tasks: Mapping[Key, PairTask], ended: Callable[[], None] = lambda: None) -> dict[Key, Pair]:
-        """Return the records of each pair; `ended` is called after each."""
+        """Return the records of each pair; `ended` is called after each record."""
+        found = dict(self.ending_pairs(tasks, ended))
+        return {key: found[key] for key in tasks}
+
+    def ending_pairs(
+        self, tasks: Mapping[Key, PairTask], ended: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[Key, Pair]]:
+        """Yield the records of each pair as it ends, on one pool of workers."""
         given = {key: self._of_pair(task) for key, task in tasks.items()}
-        bases = {key: self.kept(task.base) for key, task in given.items()}
-        if self._executors is None or (len(given) < 2 and None not in bases.values()):
-            return {key: self._in_turn(task, ended) for key, task in given.items()}
+        known = {base: self.kept(base) for base in dict.fromkeys(task.base for task in given.values())}
+        if self._executors is None or (len(given) < 2 and None not in known.values()):
+            for key, task in given.items():
+                yield key, self._in_turn(task, ended)
+            return
         with self._executors() as executor:
-            return _Pairs(self, given, executor, ended).lived(bases)
+            yield from _Pairs(self, given, executor, ended).lived(known)
 
     def kept(self, task: RunTask) -> RunRecord | None:
         """Return the record of an equal run, or of a whole run that breaks no limit: both are equal."""
@@ -147,33 +156,44 @@ class _Pairs(Generic[Key]):
         self._runner, self._tasks, self._executor, self._ended = runner, tasks, executor, ended
         self._running = dict[Future[RunRecord], tuple[Key, RunTask]]()
         self._bases = dict[Key, RunRecord]()
-        self._heads = dict[Key, RunRecord]()
+        self._left = set(tasks)
+        self._found = list[tuple[Key, Pair]]()
 
-    def lived(self, bases: Mapping[Key, RunRecord | None]) -> dict[Key, Pair]:
-        """Return all pairs. `bases`: kept records of base."""
-        for key, base in bases.items():
-            if base is None:
-                self._submit(key, self._tasks[key].base)
-            else:
+    def lived(self, known: Mapping[RunTask, RunRecord | None]) -> Iterator[tuple[Key, Pair]]:
+        """Yield all pairs as they end. `known`: the kept records of each base; several pairs may have the same one."""
+        begun = set[RunTask]()
+        for key, task in self._tasks.items():
+            base = known[task.base]
+            if base is not None:
                 self._base_ended(key, base)
+            elif task.base not in begun:
+                begun.add(task.base)
+                self._submit(key, task.base)
         waiting = [key for key in self._tasks if key not in self._bases]
         if waiting:
             largest = max(waiting, key=lambda key: len(self._tasks[key].whole.objects))
             if self._tasks[largest].whole != self._tasks[largest].base:
                 self._submit(largest, self._tasks[largest].whole)
-        while len(self._heads) < len(self._tasks):
+        yield from self._taken()
+        while self._left:
             for future in wait(self._running, return_when=FIRST_COMPLETED).done:
                 key, task = self._running.pop(future)
                 self._run_ended(key, task, self._runner.keep(task, future.result()))
-        return {key: Pair(self._bases[key], self._heads[key]) for key in self._tasks}
+            yield from self._taken()
+
+    def _taken(self) -> Iterator[tuple[Key, Pair]]:
+        """Yield the pairs that have ended, and forget them: there may be hundreds."""
+        found, self._found = self._found, []
+        yield from found
 
     def _submit(self, key: Key, task: RunTask) -> None:
         self._running[self._executor.submit(run, task)] = key, task
 
     def _run_ended(self, key: Key, task: RunTask, record: RunRecord) -> None:
         if key not in self._bases and task == self._tasks[key].base:
-            self._base_ended(key, record)
-        elif key in self._bases and key not in self._heads:
+            for other in [each for each in self._tasks if self._tasks[each].base == task]:
+                self._base_ended(other, record)
+        elif key in self._bases and key in self._left:
             head = self._tasks[key].head(self._bases[key])
             if task == head or is_unlimited(head, record):
                 self._head_ended(key, record)
@@ -195,5 +215,6 @@ class _Pairs(Generic[Key]):
             del self._running[future]
 
     def _head_ended(self, key: Key, record: RunRecord) -> None:
-        self._heads[key] = record
+        self._left.discard(key)
+        self._found.append((key, Pair(self._bases[key], record)))
         self._ended()
