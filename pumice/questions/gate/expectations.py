@@ -102,7 +102,7 @@ def limit_of(expectation: Expectation, base: RunRecord) -> RunLimit | None:
 def expectation_of(name: str, measure: str, op: str, value: float | str) -> Expectation:
     """Read an expectation from its text. Raises MeasureError."""
     what, how, scope = _measure(measure)
-    said = value if isinstance(value, str) else f"{value:g}"
+    said = value if isinstance(value, str) else repr(float(value)).removesuffix(".0")
     return Expectation(name or f"{measure} {op} {said}", measure, what, how, scope, op, _bound(value), said)
 
 

@@ -144,9 +144,8 @@ def _kept(
 
 def _commands(journal: str, pair: Pair) -> Iterator[str]:
     """Yield commands that open head's journal at the job that waits longest."""
-    waiting = max(
-        pair.head.jobs, key=lambda job: (job.started is None, job.wait_s(pair.head.horizon_s), job.job), default=None
-    )
+    known = (job for job in pair.head.jobs if not job.is_refused)  # the journal does not have the others
+    waiting = max(known, key=lambda job: (job.started is None, job.wait_s(pair.head.horizon_s), job.job), default=None)
     if waiting is not None:
         yield f"pumice explain --db {journal} job {waiting.job}"
     yield f"pumice view {journal}"

@@ -44,7 +44,7 @@ IDLE: Final = "idle"
 Operator = Literal["<=", ">=", "==", "<", ">", "!="]
 Fraction = Annotated[float, Meta(ge=0, le=1, description="a part between 0 and 1")]
 Draws = Annotated[int, Meta(ge=1, le=1000, description="a number of draws from 1 to 1000")]
-Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
+Text = Annotated[str, Meta(min_length=1)]
 Texts = Annotated[list[Text], Meta(min_length=1, description="a list of at least one text")]
 Pods = Annotated[list[Annotated[int, Meta(ge=1)]], Meta(min_length=1, description="a list of numbers from 1 on")]
 Cores = Annotated[list[Annotated[float, Meta(ge=0)]], Meta(min_length=1, description="a list of numbers from 0 on")]

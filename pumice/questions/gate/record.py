@@ -12,7 +12,9 @@ from pumice.questions.measures.measures import MeasuresSummary
 
 
 class RecordedJob(Struct, frozen=True, gc=False):
-    """Records one job. None: not within the horizon. `labels` are the job's own."""
+    """Records one job. None: not within the horizon. `labels` are the job's own. `is_refused`: the API did not take it;
+    to its user it waits.
+    """
 
     job: str
     queue: str = ""
@@ -26,6 +28,7 @@ class RecordedJob(Struct, frozen=True, gc=False):
     evictions: int = 0
     lost_cpu_s: float = 0.0
     lost_gpu_s: float = 0.0
+    is_refused: bool = False
 
     @property
     def name(self) -> str:

@@ -362,6 +362,7 @@ class _Run(Listener):
                     self._labels.get(job.name, {}),
                     sum(role.pods for role in job.roles),
                     self._arrivals.get(job.name, 0.0),
+                    is_refused=True,
                 )
 
     def _job(self, row: JobRow, began: float) -> RecordedJob:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.config.errors import ConfigError
+from pumice.config.read import ValuePlace, shaped
+from pumice.config.yaml_tree import Document
+from pumice.questions.gate.cases import written_out
 from pumice.questions.gate.expectations import RunLimit, expectation_of, limit_of
+from pumice.questions.gate.measures import MEASURES
+from pumice.questions.gate.policy import Operator, WrittenExpectation, read_expectation
 from pumice.questions.gate.record import (
     RecordedBind,
     RecordedEviction,
@@ -19,7 +26,7 @@ from pumice.questions.gate.record import (
     RecordedUse,
     RunRecord,
 )
-from pumice.questions.gate.scopes import MeasureError
+from pumice.questions.gate.scopes import OPERATORS, MeasureError, scope_of
 
 RECORD = RunRecord(
     100.0,
@@ -130,6 +137,8 @@ def test_a_bound_is_a_number_or_that_of_base(said: float | str, base: float, lim
         ("wait[team=x]", 1, "measure", "unknown condition 'team'"),
         ("wait[queue>x]", 1, "measure", "expected = or !=, was '>'"),
         ("wait[pods>=many]", 1, "measure", "expected a whole number, was 'many'"),
+        ("wait.mean[queue=a", 1, "measure", "with both brackets; was 'wait.mean[queue=a'"),
+        ("wait.mean queue=a]", 1, "measure", "with both brackets"),
         ("wait[queue]", 1, "measure", "expected conditions such as"),
         ("wait[node=n1]", 1, "measure", "unknown condition 'node'"),
         ("util.cpu[queue=a]", 1, "measure", "takes no scope"),
@@ -148,6 +157,69 @@ def test_what_cannot_be_read_says_which_key(measure: str, value: float | str, ke
     with pytest.raises(MeasureError, match=re.escape(said)) as raised:
         expectation_of("", measure, "<=", value)
     assert raised.value.key == key
+
+
+WORDS = st.text("abcxyz019-", min_size=1, max_size=6)
+SCOPES: dict[str, st.SearchStrategy[str]] = {
+    **{key: st.builds(f"{key}{{}}{{}}".format, st.sampled_from(["=", "!="]), WORDS) for key in ("name", "queue")},
+    **{key: st.builds(f"{key}{{}}{{}}".format, st.just("="), WORDS) for key in ("class", "namespace", "label.a/b")},
+    "pods": st.builds("pods{}{}".format, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(0, 99)),
+}
+BOUNDS = (
+    st.integers(0, 10**6)
+    | st.floats(0, 1e6, allow_nan=False)
+    | st.sampled_from(["90s", "1h30m", "base", "base + 10%", "base - 5%", "base + 30s", "base - 2"])
+)
+
+
+@st.composite
+def written(draw: st.DrawFn) -> WrittenExpectation:
+    """An expectation of any form."""
+    what, row = draw(st.sampled_from(sorted(MEASURES.items())))
+    how = "cpu" if row.hows is None else draw(st.sampled_from(row.hows))
+    scope = [] if row.whole else draw(st.lists(st.sampled_from(sorted(SCOPES)).flatmap(SCOPES.get), max_size=3))  # type: ignore[arg-type]
+    if row.places:
+        scope += draw(st.lists(st.sampled_from(["node=n*", "node!=n1", "task=ps", "node.pool=gpu"]), max_size=2))
+    needed = {"inversions": ["first=a-*", "then=b"]}.get(what, [])
+    optional = {"domains": ["by=tier1"], "pending": ["reason=InUse"]}.get(what, [])
+    scope += [*needed, *draw(st.lists(st.sampled_from(optional), max_size=1) if optional else st.just([]))]
+    measure = what + (f".{how}" if how else "") + (f"[{', '.join(scope)}]" if scope else "")
+    name, words = draw(st.sampled_from([("", ""), ("n", ""), ("", "w"), ("n", "w")]))
+    return WrittenExpectation(measure, draw(st.sampled_from(get_args(Operator))), draw(BOUNDS), name, words)
+
+
+PLACE = ValuePlace(Document("gate.yaml", None))
+
+
+@given(written())
+def test_every_form_is_read_judged_and_written_out_again(said: WrittenExpectation) -> None:
+    read = read_expectation(said, PLACE)
+    assert read.name == (said.name or said.words or read.text)
+    assert (read.op, read.measure) == (said.op, said.measure)
+    again = read_expectation(shaped(PLACE, written_out(read), WrittenExpectation), PLACE)
+    assert (again.scope, again.bound, again.name, again.text) == (read.scope, read.bound, read.name, read.text)
+    value = read.value(RECORD, 100.0)
+    assert read.is_met(value, value) is OPERATORS[said.op].holds(value, read.bound.at(value))
+
+
+def test_an_expectation_that_cannot_be_read_names_its_place() -> None:
+    with pytest.raises(ConfigError, match=r"then\[2\]\.value: expected a number, a duration"):
+        read_expectation(WrittenExpectation("wait", "<=", "soon"), PLACE.at("then").at(2))
+
+
+@given(st.integers(0, 20), st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(0, 20))
+def test_a_scope_of_sizes_compares_numbers(pods: int, op: str, wanted: int) -> None:
+    scope = scope_of(f"pods {op} {wanted}", placing=False, options=())
+    compare = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[op]
+    assert scope.holds(RecordedJob("d/j", pods=pods)) is getattr(operator, compare)(pods, wanted)
+
+
+@given(WORDS, WORDS, st.sampled_from(["name", "namespace", "queue", "class", "label.t"]))
+def test_a_scope_of_texts_holds_or_its_opposite_does(found: str, wanted: str, key: str) -> None:
+    job = RecordedJob(f"{found}/{found}", found, found, {"t": found})
+    is_, is_not = (scope_of(f"{key}{op}{wanted}", placing=False, options=()).holds(job) for op in ("=", "!="))
+    assert (is_, is_not) == (found == wanted, found != wanted)
+    assert scope_of(f"{key}={found[0]}*", placing=False, options=()).holds(job)
 
 
 @given(st.text(max_size=40), st.text(max_size=20))

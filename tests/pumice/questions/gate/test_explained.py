@@ -111,11 +111,11 @@ def test_a_failure_of_a_later_draw_is_shown_by_that_draw(sides: PolicySides) -> 
     assert (found.tries, found.complete, found.files) == (0, False, ())
 
 
-def test_a_head_without_a_job_is_kept_too(sides: PolicySides, tmp_path: Path) -> None:
+def test_a_job_that_head_refuses_is_kept_without_explain(sides: PolicySides, tmp_path: Path) -> None:
     (tmp_path / "base/more.yaml").write_text(dump_yaml(queue("team")))
     both = PolicySides(read_side("base", tmp_path / "base"), sides.head)
     work = [*nodes(1), gang("j", 1, queue="team")]
-    trial = Trial(Workload("w", (), until_s=10.0), work, (expectation_of("there", "jobs", ">=", 1),))
+    trial = Trial(Workload("w", (), until_s=10.0), work, (expectation_of("there", "started", ">=", 1),))
     (found,) = told(trial, both, GatePolicy(), tmp_path / "kept", 0)
     assert len(found.files) == 3
     assert [command.split()[:2] for command in found.commands] == [["pumice", "view"]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -66,6 +67,29 @@ def test_both_ways_to_run_give_the_same_records(tmp_path: Path) -> None:
     assert (in_turn["w"].base.stopped, in_turn["w"].base.horizon_s) == ("", 400.0)
     assert in_turn["w"].head.stopped == "wait.mean[name=urgent-*] <= base + 2s"
     assert in_turn["w"].head.horizon_s < 250.0
+
+
+def test_pairs_with_one_base_share_its_run_and_the_pool(tmp_path: Path) -> None:
+    task = pair_task(sides(tmp_path, "preempt-dropped"), 100.0)
+    begun, pools = list[RunTask](), list[int]()
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            begun.append(args[0])
+            return super().submit(fn, *args, **kwargs)
+
+    @contextmanager
+    def counted() -> Generator[Counting]:
+        pools.append(1)
+        with Counting(2) as pool:
+            yield pool
+
+    others = {name: task._replace(head=lambda _, end=end: msgspec.structs.replace(task.whole, until_s=end))
+              for name, end in (("b", 90.0), ("c", 80.0))}  # fmt: skip
+    found = Runner(KeptRuns(None), counted).pairs({"a": task, **others})
+    assert (list(found), len(pools), begun.count(task.base)) == (["a", "b", "c"], 1, 1)
+    assert [found[name].head.horizon_s for name in "bc"] == [90.0, 80.0]
+    assert found["b"].base is found["c"].base
 
 
 def test_a_head_that_breaks_nothing_is_the_whole_run(tmp_path: Path) -> None:
