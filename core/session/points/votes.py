@@ -108,7 +108,8 @@ class StarvingPoint(FirstTierAgrees["Job"]):
         """Return which jobs starve now, bool [J]; None where a plugin only answers about one job."""
         if not self.tiers or any(name not in self._columns for name, _ in self.tiers[0]):
             return None
-        return np.logical_and.reduce([self._columns[name]() for name, _ in self.tiers[0]])
+        found: BoolArray = np.logical_and.reduce([self._columns[name]() for name, _ in self.tiers[0]])
+        return found
 
 
 class Ballot(Point[Callable[[S], Vote]], Generic[S]):
