@@ -89,11 +89,11 @@ class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
 
 
 class StarvingPoint(FirstTierAgrees["Job"]):
-    """Asks of one job, or of all jobs at once where every plugin of the first tier answers in columns.
-
-    Most jobs of a cluster run, and each was asked in each cycle: with a thousand jobs that was a quarter of a cycle.
+    """The merge rule: True when all plugins of the first tier that has one agree; later tiers are not asked. False
+    without any plugin. A plugin may answer for all jobs at once, too.
     """
 
+    # Most jobs of a cluster run, and each was asked in each cycle: with a thousand jobs that was a quarter of a cycle.
     __slots__ = ("_columns",)
 
     def __init__(self, name: str, listed: Listed) -> None:
