@@ -115,7 +115,7 @@ class Sources:
         home, name = self._home(package, type_)
         if home is None or name not in home.declared or "enum" not in home.declared[name].markers:
             return []
-        return sorted(set(home.constants.get(name, [])))
+        return list(dict.fromkeys(home.constants.get(name, [])))
 
     def _home(self, package: Package, type_: str) -> tuple[Package | None, str]:
         alias, dot, name = type_.rpartition(".")

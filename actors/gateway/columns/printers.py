@@ -2,7 +2,9 @@
 """Printed columns by the kind's key: one table.
 
 A column is its name, how its cell is read (the path of a field, or a cell of `words` or `cells`), and its description.
-Volcano's kinds, and those that are not here, are printed as their definitions say (additionalPrinterColumns).
+Volcano's kinds, and those that are not here, are printed as their definitions say (additionalPrinterColumns). Those
+here are Kubernetes' own: its columns are functions in Go (`pkg/printers/internalversion/printers.go`), which no schema
+describes.
 """
 
 from __future__ import annotations

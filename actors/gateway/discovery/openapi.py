@@ -123,7 +123,7 @@ def _value_rules(field: Field) -> Object:
     rules = field.rules
     found: Object = {
         "default": rules.default,
-        "enum": list(rules.enum) or None,
+        "enum": sorted(rules.enum) or None,
         "minimum": rules.minimum,
         "maximum": rules.maximum,
         "minLength": rules.min_length,

@@ -25,8 +25,7 @@ _LABELS: Final = (UID_LABEL, "controller-uid")
 _NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
 # the schema has Always too, which a Job may not
 _RESTARTS: Final = ("OnFailure", "Never")
-# sorted in the schema; Kubernetes prints them in this order
-_MODES: Final = ("NonIndexed", "Indexed")
+_MODES: Final = enum_of("batch.v1.JobSpec", "completionMode", declared=True)
 _REPLACEMENTS: Final = enum_of("batch.v1.JobSpec", "podReplacementPolicy")
 _ACTIONS: Final = enum_of("batch.v1.PodFailurePolicyRule", "action")
 _CODE_OPERATORS: Final = enum_of("batch.v1.PodFailurePolicyOnExitCodesRequirement", "operator")

@@ -21,9 +21,8 @@ from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, require
 from pumice.cluster.api.schema.table import enum_of
 from pumice.core.objects.metadata import Object, containers_of, rows, section
 
-# sorted in the schema; Kubernetes prints both in this order
-RESTARTS: Final = ("Always", "OnFailure", "Never")
-EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+RESTARTS: Final = enum_of("core.v1.PodSpec", "restartPolicy", declared=True)
+EFFECTS: Final = enum_of("core.v1.Toleration", "effect", declared=True)
 # the schema has Gt and Lt too, which Kubernetes refuses while their feature gate (alpha) is off
 _TOLERATION_OPERATORS: Final = ("Equal", "Exists")
 _NODE_OPERATORS: Final = enum_of("core.v1.NodeSelectorRequirement", "operator")

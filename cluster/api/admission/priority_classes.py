@@ -8,12 +8,12 @@ from typing import Final
 from pumice.cluster.api.admission.pods import SYSTEM_CLASSES
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, unsupported
+from pumice.cluster.api.schema.table import enum_of
 from pumice.core.objects.metadata import Object
 
 HIGHEST: Final = 1_000_000_000
 LOWEST: Final = -(2**31)
-# sorted in the schema; Kubernetes prints them in this order
-_POLICIES: Final = ("PreemptLowerPriority", "Never")
+_POLICIES: Final = enum_of("scheduling.v1.PriorityClass", "preemptionPolicy", declared=True)
 
 
 def validate(priority_class: Object, lookup: Lookup) -> list[Cause]:

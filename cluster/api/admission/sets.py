@@ -19,8 +19,7 @@ from pumice.cluster.api.selectors import matches, selector_of
 from pumice.core.objects.metadata import Object, labels_of, rows, section
 
 _ALWAYS: Final = ("Always",)
-# sorted in the schema; Kubernetes names them in this order
-_STRATEGIES: Final = ("RollingUpdate", "OnDelete")
+_STRATEGIES: Final = enum_of("apps.v1.StatefulSetUpdateStrategy", "type", declared=True)
 _POD_MANAGEMENT: Final = enum_of("apps.v1.StatefulSetSpec", "podManagementPolicy")
 _RETAIN: Final = ("Retain", "Delete")
 _CHANGING: Final = (

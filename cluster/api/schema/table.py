@@ -152,12 +152,12 @@ def flat_fields(name: str) -> dict[str, Field]:
     return found
 
 
-def enum_of(name: str, field: str) -> tuple[str, ...]:
-    """Return the values that a field of a message may have, in the schema's order: Kubernetes' enums are sorted, those
-    of Volcano's CRDs are not. Raises KeyError for a field without an enum.
+def enum_of(name: str, field: str, *, declared: bool = False) -> tuple[str, ...]:
+    """Return the values that a field of a message may have: sorted, as most of Kubernetes' validation names them, or in
+    the order in which its source declares them. Raises KeyError for a field without an enum.
     """
     if enum := flat_fields(name)[field].rules.enum:
-        return enum
+        return enum if declared else tuple(sorted(enum))
     # with an empty enum, admission would refuse every value
     raise KeyError(f"{name}.{field} has no enum")
 
