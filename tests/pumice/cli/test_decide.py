@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
@@ -304,3 +305,13 @@ def test_a_gang_of_another_scheduler_waits_for_it(decide: Any) -> None:
     assert not said.json["cycles"][0]["binds"]
     assert {why["reason"] for why in said.json["pending"].values()} == {"NoScheduler"}
     assert "kube-foo: 2; no scheduler of that name runs here" in said.err
+
+
+def test_gang_in_a_pipe_is_one_line_with_each_reason_once(decide: Any) -> None:
+    there = [node("n0", cpu="3"), node("n1", cpu="3"), queue("default")]
+    waiting = gang("j", pods=6, min_member=2, cpu="2", annotations={"volcano.sh/task-spec": "w"})
+    said = decide([*there, *waiting], "-o", "table")
+    (row,) = [line for line in said.out.splitlines() if line.startswith("default/j ")]
+    assert "2 bound: n0, n1, 4 pending  there was room when the cycle opened; jobs before it took it; 0/2 nodes" in row
+    assert row.count("there was room") == 1
+    assert "predicated failed" not in row
