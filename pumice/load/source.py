@@ -8,10 +8,10 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, TextIO
+from typing import Any, BinaryIO, Final, TextIO
 
 from pumice.config.input_file import open_input, unreadable
-from pumice.errors import InputError
+from pumice.errors import InputError, demand
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".yaml.gz", ".yml.gz", ".json.gz", ".jsonl.gz")
 STDIN: Final = "-"
@@ -74,9 +74,11 @@ def _decoded(data: bytes, source: str) -> str:
 
 
 def read_text(file: Path) -> str:
-    """Return the UTF-8 text of a file, unzipped when its name ends in .gz. InputError says why it cannot be read."""
+    """Return the UTF-8 text of a file, unzipped when its name ends in .gz or .zst. InputError says why it cannot be
+    read, RequestError that .zst needs a package.
+    """
     try:
-        with open_input(file) as plain, gzip.open(plain) if file.suffix == ".gz" else plain as stream:
+        with open_input(file) as plain, _opened(plain, file.suffix) as stream:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise InputError(f"longer than {MOST_BYTES} bytes", source=str(file))
@@ -85,3 +87,15 @@ def read_text(file: Path) -> str:
         raise InputError(f"not a whole gzip file: {error}", source=str(file)) from error
     except OSError as error:
         raise InputError(unreadable(error), source=str(file)) from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise InputError(f"not a whole zstd file: {error}", source=str(file)) from error
+
+
+def _opened(plain: BinaryIO, suffix: str) -> Any:
+    if suffix == ".gz":
+        return gzip.open(plain)
+    if suffix == ".zst":
+        return demand("zstandard", "tables", "Files that end in .zst").ZstdDecompressor().stream_reader(plain)
+    return plain

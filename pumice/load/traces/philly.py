@@ -3,8 +3,9 @@
 
 Columns vc, idx, arrival_s, gpus, job_type, duration_s_on_v100: each virtual cluster becomes a queue, and a job of more
 cards than a node has a gang of pods with whole nodes' cards each. A job without a duration is left out. Gavel's own
-files have no header and tabs between their columns (its `parse_trace`; 7 columns at first, 9 later); they count steps
-of training; `steps=` says how many are done a second. Sources: Jeon et al. (ATC 2019); Narayanan et al. (OSDI 2020).
+files have no header and tabs between their columns (its `parse_trace`; 7 columns at first, then 9, then 10); they
+count steps of training; `steps=` says how many are done a second. Sources: Jeon et al. (ATC 2019); Narayanan et al.
+(OSDI 2020).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pumice.errors import InputError
 from pumice.load.traces.jobs import GPU, TraceJob
+from pumice.load.traces.mapped import CPUS_A_GPU
 from pumice.load.traces.table import TraceRow, rows_of_csv
 
 if TYPE_CHECKING:
@@ -21,13 +23,21 @@ if TYPE_CHECKING:
     from pumice.load.traces.jobs import Left
 
 COLUMNS: Final = ("vc", "idx", "arrival_s", "gpus", "duration_s_on_v100")
-CPUS_A_GPU: Final = 4
-"""The trace says nothing of cpu; a card's share of a node is taken for it, so that cards alone are scarce."""
-
-
 GAVEL: Final = {
     7: ("type", "command", "steps_option", "needs_data", "steps", "arrival_s", "gpus"),
     9: ("type", "command", "steps_option", "needs_data", "steps", "gpus", "priority_weight", "slo", "arrival_s"),
+    10: (
+        "type",
+        "command",
+        "folder",
+        "steps_option",
+        "needs_data",
+        "steps",
+        "gpus",
+        "priority_weight",
+        "slo",
+        "arrival_s",
+    ),
 }
 """The columns of Gavel's own traces, by their number."""
 
@@ -65,7 +75,7 @@ def _read_gavel(text: str, source: str, node_gpus: int, left: Left, steps_per_s:
             continue
         cells = written.split("\t")
         if len(cells) not in GAVEL:
-            problem = f"expected {' or '.join(map(str, GAVEL))} columns with tabs between them, found {len(cells)}"
+            problem = f"expected 7, 9 or 10 columns with tabs between them, found {len(cells)}"
             raise InputError(problem, source=f"{source}:{line}")
         row = TraceRow(dict(zip(GAVEL[len(cells)], cells, strict=True)), source, line)
         gpus, duration_s = row.whole("gpus"), row.number("steps") / steps_per_s

@@ -14,7 +14,8 @@ from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
-from pumice.load.traces.philly import CPUS_A_GPU, read_philly
+from pumice.load.traces.mapped import CPUS_A_GPU, PRESETS, TARGETS, mapped_of, read_mapped
+from pumice.load.traces.philly import read_philly
 from pumice.load.traces.table import LONGEST_S, read_csv, read_parquet
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
     )
 
 
-FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal")
+FORMATS: Final = ("swf", "philly", "csv", "parquet", "journal", *PRESETS)
 USUAL: Final = {"swf": (8, 16), "philly": (68, 8)}
 """Nodes when neither the option nor the file's header says how many: 128 cpus; 544 cards."""
 MOST_TTL_DIGITS: Final = 10
@@ -144,6 +145,8 @@ def read_trace(argument: str) -> tuple[Iterator[Object], Left]:
     form, _, rest = argument.partition(":")
     name, *said = rest.split(",")
     path, left = Path(name), Left()
+    if form in PRESETS:
+        return _by_mapping(form, path, said, argument, left), left
     if form in USUAL:
         return _with_nodes(form, path, _options(said, form, argument), left), left
     if said:
@@ -156,18 +159,41 @@ def read_trace(argument: str) -> tuple[Iterator[Object], Left]:
     return objects_of(jobs), left
 
 
+def _by_mapping(form: str, path: Path, said: Sequence[str], argument: str, left: Left) -> Iterator[Object]:
+    """Yield nodes, where `nodes=` asks for them, and the jobs that a mapping makes of rows."""
+    mapped, rest = mapped_of(form, said, argument)
+    options = _options(rest, form, argument)
+    if options.nodes is not None:
+        count, size = options.nodes
+        mapped = replace(mapped, node=size)
+        has_cards = any(name in mapped.values for name in ("gpu", "gpus"))
+        yield from _nodes(count, _of_cards(size) if has_cards else _of_cpus(size))
+    yield from objects_of(options.shaped(read_mapped(mapped, path, left)))
+
+
+def _of_cpus(size: int) -> dict[str, str]:
+    return {"cpu": str(size), "memory": "64Gi"}
+
+
+def _of_cards(size: int) -> dict[str, str]:
+    return {"cpu": str(CPUS_A_GPU * size), "memory": "512Gi", GPU: str(size)}
+
+
+def _nodes(count: int, amounts: dict[str, str]) -> Iterator[Object]:
+    width = len(str(count - 1))
+    for number in range(count):
+        yield node_of(f"node-{number:0{width}}", amounts)
+
+
 def _with_nodes(form: str, path: Path, options: TraceOptions, left: Left) -> Iterator[Object]:
     text = read_text(path)
     count, size = options.nodes or (nodes_of(text, USUAL[form]) if form == "swf" else USUAL[form])
     jobs: Iterator[TraceJob]
     if form == "swf":
-        amounts, jobs = {"cpu": str(size), "memory": "64Gi"}, read_swf(text, str(path), size, left, options.queues)
+        amounts, jobs = _of_cpus(size), read_swf(text, str(path), size, left, options.queues)
     else:
-        amounts = {"cpu": str(CPUS_A_GPU * size), "memory": "512Gi", GPU: str(size)}
-        jobs = read_philly(text, str(path), size, left, options.steps)
-    width = len(str(count - 1))
-    for number in range(count):
-        yield node_of(f"node-{number:0{width}}", amounts)
+        amounts, jobs = _of_cards(size), read_philly(text, str(path), size, left, options.steps)
+    yield from _nodes(count, amounts)
     yield from objects_of(options.shaped(jobs))
 
 
@@ -193,7 +219,11 @@ def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
 
 
 def _expected(form: str) -> str:
-    unit, more = ("CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}") if form == "swf" else ("GPUS", ", steps=RATE")
+    unit, more = "GPUS", ", steps=RATE"
+    if form == "swf":
+        unit, more = "CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}"
+    elif form in PRESETS:
+        unit, more = "SIZE", f", preset=FILE, zone=NAME, delimiter=MARK, or one of {', '.join(TARGETS)} = columns"
     return f"nodes=COUNTx{unit}, jobs=N, arrivals=FACTOR, ttl=SECONDS{more}"
 
 

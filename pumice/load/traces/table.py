@@ -119,6 +119,7 @@ def expect(columns: Sequence[str], found: Sequence[str], source: str) -> None:
         raise InputError(f"expected the columns {', '.join(missing)}; found {', '.join(found)}", source=source, line=1)
 
 
+PARQUET: Final = ".parquet"
 NEEDED: Final = ("arrival", "duration")
 COLUMNS: Final = (*NEEDED, "name", "pods", "gang", "cpu", "memory", "gpu", "queue", "user", "priority")
 CLOSE: Final = 0.75
@@ -143,10 +144,13 @@ def _given_rows(rows: Iterable[Mapping[str, Any]], source: str) -> Iterator[Trac
 
 def read_parquet(path: Path) -> Iterator[TraceJob]:
     """Read the rows in the order of the file. RequestError when pyarrow is not installed."""
-    return _jobs(_parquet_rows(path))
+    return _jobs(parquet_rows(path, NEEDED))
 
 
-def _parquet_rows(path: Path) -> Iterator[TraceRow]:
+def parquet_rows(path: Path, needed: Sequence[str]) -> Iterator[TraceRow]:
+    """Yield the rows of a file, or of a folder of files, that has these columns. RequestError when pyarrow is not
+    installed, InputError for a file that is none.
+    """
     parquet = demand("pyarrow.parquet", "tables", "Parquet files")
     try:
         if not path.is_dir():
@@ -157,7 +161,7 @@ def _parquet_rows(path: Path) -> Iterator[TraceRow]:
     except (OSError, ValueError) as error:  # what pyarrow raises is one of these
         why = str(error).partition("\n")[0].rpartition("': ")[2]
         raise InputError(f"no Parquet file that can be read: {why}", source=str(path)) from error
-    expect(NEEDED, table.column_names, str(path))
+    expect(needed, table.column_names, str(path))
     for number, row in enumerate(table.to_pylist(), 1):
         yield TraceRow(row, str(path), number)
 
