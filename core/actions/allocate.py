@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.actions.enqueue import is_strict
 from pumice.core.actions.placing.domains import Decisions, DomainAllocator
 from pumice.core.actions.placing.nomination import allocate_as_nominated
-from pumice.core.actions.placing.plainly import PlainRoom
+from pumice.core.actions.placing.plainly import FullQueues, PlainRoom, certain_template
 from pumice.core.actions.placing.task_loop import allocate_tasks
 from pumice.core.actions.placing.worksheet import Worksheet, organize
 from pumice.core.life.pod_group import OUTSIDE
@@ -39,6 +39,7 @@ class AllocateContext:
 
     decisions: Decisions
     queues: PriorityQueue[Queue]
+    full: FullQueues
     jobs: dict[str, JobQueue] = field(default_factory=dict[str, "JobQueue"])
     worksheets: dict[int, Worksheet] = field(default_factory=dict[int, Worksheet])
     plainly: PlainRoom | None = None
@@ -53,9 +54,10 @@ class AllocateContext:
     def try_job(self, session: Session, job: Job, *, cache_errors: bool) -> Statement | None:
         """Place what a job waits for; a job that plainly cannot start is not tried."""
         plainly = self.plainly
-        if plainly is not None and plainly.has_failed(job):
+        if (plainly is not None and plainly.has_failed(job)) or self.full.keeps_out(job):
             return None
         statement = _allocate_job(session, job, self.worksheet(session, job), self.decisions, cache_errors=cache_errors)
+        self.full.failed(job) if statement is None else self.full.placed()
         if plainly is not None:
             plainly.failed(job) if statement is None else plainly.placed()
         return statement
@@ -121,7 +123,8 @@ def _drain(session: Session, context: AllocateContext) -> None:
 def build_context(session: Session, only: frozenset[int] | None = None) -> AllocateContext:
     """Return every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     plainly = PlainRoom(session) if session.options.wordless else None
-    context = AllocateContext(Decisions(session), PriorityQueue(session.points.queue_order.before), plainly=plainly)
+    queues = PriorityQueue(session.points.queue_order.before)
+    context = AllocateContext(Decisions(session), queues, FullQueues(session), plainly=plainly)
     # Without enqueue no other action admits jobs (allocate.go).
     if "enqueue" not in session.config.actions:
         for job in session.jobs.where(session.snapshot.jobs.phase <= OUTSIDE):
@@ -140,7 +143,7 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
         if not session.topology.is_ready and session.topology.is_asked_for(job):
             session.trail.job_ended(job, Ending.TOPOLOGY_UNFIT, session.topology.tree.problem)
             continue
-        if (plainly is None or not plainly.has_something(job)) and context.worksheet(session, job).empty:
+        if certain_template(session, job) is None and context.worksheet(session, job).empty:
             session.trail.job_ended(job, Ending.NOTHING_TO_PLACE)
             continue
         queue = session.queue_of(job)

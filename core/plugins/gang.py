@@ -12,7 +12,7 @@ from pumice.core.life.task import IS_ALLOCATED, TaskStatus
 from pumice.core.messages.decisions import PodGroupCondition
 from pumice.core.objects.pod_group import READY
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
-from pumice.core.session.closing.close import only_waits, set_condition
+from pumice.core.session.closing.close import is_settled, only_waits, set_condition
 from pumice.core.session.points.orders import JobColumn
 from pumice.core.session.points.victims import Mask
 from pumice.core.session.points.votes import ValidateResult, Vote
@@ -166,6 +166,9 @@ class Gang(BuiltInPlugin):
         for job, is_ready in zip(columns.named(order[attention]), said, strict=True):
             if is_ready:
                 set_condition(session, job, READY)
+            elif is_settled(session, job):
+                session.unschedulable.add(job.row)
+                session.unready[job.key] = self._jobs.min_member[job.row] - self._jobs.ready_count(job)
             else:
                 self._say_unschedulable(session, job)
 

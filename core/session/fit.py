@@ -299,6 +299,10 @@ class JobFit:
         self._sentence[job.row] = (generation, sentence)
         return sentence
 
+    def is_silent_on(self, job: Job) -> bool:
+        """Return whether no action has tried the job, or has a reason of its own why it waits."""
+        return job.row not in self._errors and job.row not in self._tried_jobs()
+
     def _tried_jobs(self) -> set[int]:
         """Return the rows of the jobs whose tasks an action has tried: the others' tasks need no look."""
         generation = self._session.jobs.generation

@@ -356,6 +356,10 @@ class SessionJobs:
 
     # --- counts ------------------------------------------------------------------------------------------------------
 
+    def all_wait(self, job: Job) -> bool:
+        """Return whether every task of the job is pending: then all its counts follow from the job itself."""
+        return self.counts[PENDING][job.row] == len(job.tasks)
+
     def ready_count(self, job: Job) -> int:
         """Return ReadyTaskNum: bound, binding, running, allocated, succeeded."""
         return self._ready_tasks[job.row]
@@ -444,7 +448,9 @@ class SessionJobs:
         minimum = job.pod_group.min_task_member
         if not minimum or self.min_member[job.row] < job.pod_group.min_task_total:
             return True
-        roles = self._roles(job, pipelined=pipelined, valid=valid)
+        # Of a job that only waits or runs all tasks are valid: they need not be gone through in every cycle.
+        every = valid and pipelined and self.valid_count(job) == len(job.tasks)
+        roles = job.roles() if every else self._roles(job, pipelined=pipelined, valid=valid)
         return all(roles[role] >= number for role, number in minimum.items())
 
     def check_task_valid(self, job: Job) -> bool:

@@ -78,6 +78,10 @@ class Nominations:
                 groups[uid].nominated_hyper_node = name
         self._jobs[job.row] = job
 
+    def concern(self, job: Job) -> bool:
+        """Return whether the job has a nominated domain, or had one."""
+        return job.row in self._jobs
+
     def rows(self) -> frozenset[int]:
         """Return rows of the jobs that are to go first."""
         return frozenset(self._jobs) if self._lasts else frozenset()
@@ -93,6 +97,7 @@ class Nominations:
         self._session.carry.nominated = kept
 
 
+GANG: Final = "gang"
 ANEW: Final = "nominated-nodes-are-counted-anew"
 """The rule of earlier versions."""
 EMPTY: Final = "empty-reasons-are-counted"
@@ -378,7 +383,13 @@ class Session:
 
     def job_is_valid(self, job: Job) -> bool:
         """Return whether JobValid has no objection."""
+        all_wait = self.jobs.all_wait(job)
+        # Most jobs that wait did so in the cycle before: gang would count the same tasks again.
+        if all_wait and job.valid_under is self.config:
+            return True
         verdict = self.points.job_valid(job)
         if verdict is not None:
             self.trail.job_ended(job, Ending.NOT_VALID, verdict.message)
+        elif all_wait and self.points.job_valid.names in ((), (GANG,)):
+            job.valid_under = self.config
         return verdict is None

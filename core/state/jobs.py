@@ -8,6 +8,7 @@ pending.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -42,6 +43,8 @@ class Job:
 
     __slots__ = (
         "_alike",
+        "_plain",
+        "_roles",
         "_sorted",
         "_template",
         "epoch",
@@ -50,8 +53,10 @@ class Job:
         "namespace",
         "pod_group",
         "row",
+        "settled_under",
         "spec",
         "tasks",
+        "valid_under",
     )
 
     def __init__(self, row: int, key: str, epoch: int) -> None:
@@ -65,6 +70,10 @@ class Job:
         self._sorted: list[Task] | None = None
         self._template: PodTemplate | Literal[False] | None = None
         self._alike: bool | None = None
+        self._roles: Counter[str] | None = None
+        self._plain: PodTemplate | Literal[False] | None = None
+        self.valid_under: object = None
+        self.settled_under: object = None
 
     def in_uid_order(self) -> list[Task]:
         """Return the tasks by pod uid: the documented order of a job's tasks."""
@@ -79,6 +88,19 @@ class Job:
             self._template = next(iter(templates.values())) if len(templates) == 1 else False
         return self._template or None
 
+    def plain_template(self) -> PodTemplate | None:
+        """Return the template of all its tasks where these certainly are to be placed, as one group anywhere: none of
+        them is gated, asks for devices or for nothing. None where something is otherwise.
+        """
+        if self._plain is None:
+            only, spec = self.one_template(), self.pod_group
+            special = (
+                only is None or only.best_effort or only.resource_claims or any(t.gated for t in self.tasks.values())
+            )
+            grouped = spec.sub_group_policy or spec.network_topology is not None
+            self._plain = False if special or grouped or only is None else only
+        return self._plain or None
+
     def is_uniform(self) -> bool:
         """Return whether its tasks differ in name and state alone: of one template, role and set of labels, and none is
         nominated. Their annotations may differ.
@@ -90,15 +112,32 @@ class Job:
             self._alike = alike and len(roles) == 1 and not roles.pop()[1] and self.one_template() is not None
         return self._alike
 
+    def roles(self) -> Counter[str]:
+        """Return how many tasks each role has; the caller must not change it."""
+        if self._roles is None:
+            self._roles = Counter([task.role for task in self.tasks.values()])
+        return self._roles
+
+    def attach(self, spec: PodGroupSpec | None) -> None:
+        """Take another PodGroup, or the same with another status."""
+        self.spec = spec
+        if spec is not None:
+            self.pod_group = spec
+        self._plain = self.valid_under = self.settled_under = None
+
     def put(self, task: Task) -> None:
         """Add a task or replace the one of its uid."""
         self.tasks[task.uid] = task
-        self._sorted = self._template = self._alike = None
+        self._forget()
 
     def drop(self, task: Task) -> None:
         """Remove a task."""
         self.tasks.pop(task.uid, None)
-        self._sorted = self._template = self._alike = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sorted = self._template = self._alike = self._roles = self._plain = None
+        self.valid_under = self.settled_under = None
 
     def copy(self, epoch: int) -> Job:
         """Return an equal job that may be changed."""
@@ -263,7 +302,7 @@ class JobTable:
 
     def set_spec(self, job: Job, spec: PodGroupSpec | None) -> None:
         """Attach or detach the PodGroup."""
-        job.spec = spec
+        job.attach(spec)
         minimum = self.dimensions.items(spec.min_resources) if spec and spec.min_resources else ()
         self.fit_dimensions()
         row = job.row
@@ -283,7 +322,7 @@ class JobTable:
 
     def set_status(self, job: Job, spec: PodGroupSpec) -> None:
         """Attach the same PodGroup with another status."""
-        job.spec = job.pod_group = spec
+        job.attach(spec)
         row = job.row
         self.changed.add(row)
         self._phase_at[row] = phase_of(spec.phase)

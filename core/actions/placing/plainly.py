@@ -25,6 +25,53 @@ if TYPE_CHECKING:
 PLENTY = 1 << 30
 
 
+def certain_template(session: Session, job: Job) -> PodTemplate | None:
+    """Return the template of all tasks of a job that certainly has tasks to place: these need not be put in order
+    before it is tried. None where that is not certain.
+    """
+    return None if session.jobs.listings else job.plain_template()
+
+
+class FullQueues:
+    """Queues that have no room for a template, as was found out when a job failed, and nothing was placed since."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        # A trail wants to hear of each task, and a user's rule may tell any two tasks apart.
+        self._is_off = session.trail.listens or session.points.unforeseeable
+        self._full: set[tuple[str, int]] = set()
+
+    def keeps_out(self, job: Job) -> bool:
+        """Return whether the job's queue has no room for any of its tasks, so that to try it would change nothing, and
+        would note no reason either (`TaskLoop.step`).
+        """
+        if not self._full or self._key(job) not in self._full:
+            return False
+        # An empty statement of a job that has its minimum is committed, and the job gets another turn.
+        return not (self._session.job_ready(job) or self._session.job_pipelined(job))
+
+    def placed(self) -> None:
+        """Note that something was placed."""
+        self._full.clear()
+
+    def failed(self, job: Job) -> None:
+        """Note that the job was tried and that all was undone."""
+        session, key = self._session, self._key(job)
+        waiting = session.jobs.tasks_in(job, TaskStatus.PENDING) if key else ()
+        # All tasks of a template get one answer.
+        if key and waiting and not session.points.allocatable(session.queue_of(job), waiting[0]):
+            self._full.add(key)
+        else:  # it may have had places for a while, which is no reason to trust what was found before
+            self._full.clear()
+
+    def _key(self, job: Job) -> tuple[str, int] | None:
+        """Return queue and template of a job that may be passed over, None for others."""
+        only = None if self._is_off else certain_template(self._session, job)
+        if only is None or self._session.nominations.concern(job):
+            return None
+        return job.pod_group.queue, only.number
+
+
 class PlainRoom:
     """The number of pods of each kind that the nodes have room for, each node by itself and each kind alone."""
 
@@ -63,13 +110,6 @@ class PlainRoom:
         kinds = Counter(task.template.number for task in waiting)
         templates = {task.template.number: task.template for task in waiting}
         return sum(min(count, self._of(templates[number])) for number, count in kinds.items()) < needed
-
-    def has_something(self, job: Job) -> bool:
-        """Return whether the job certainly has tasks to place: these need not be put in order before it is tried."""
-        session, only = self._session, job.one_template()
-        if only is None or only.best_effort or session.jobs.listings or session.has_sub_job_policy(job):
-            return False
-        return not session.snapshot.jobs.gated[job.row]
 
     def _likeness(self, job: Job) -> tuple[object, ...] | None:
         """Return the key that equal jobs share: as many of the same pods wait in the same queue for the same minimum,

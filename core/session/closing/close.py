@@ -120,23 +120,45 @@ def pod_conditions(session: Session) -> list[PodCondition]:
     """Return PodScheduled=False of the tasks that did not get a node, where it or the nomination changes; gated pods
     are left alone.
     """
-    jobs, fit, last = session.jobs, session.fit, session.last_transaction
     written: list[PodCondition] = []
     for job in nominating_jobs(session) if session.options.wordless else jobs_with_waiting_tasks(session):
-        otherwise, failed = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE, fit.errors_of(job)
-        # Most pods wait for what their job waits for and say so already: one reason for all, and nothing to write.
-        shared = (UNSCHEDULABLE, otherwise)
-        for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status)]:
-            settled = task.condition == shared and not task.nominated and jobs.status[task.row] == TaskStatus.PENDING
-            if task.gated or (settled and task.row not in last and task.uid not in failed):
-                continue
-            reason, message, nominated = fit.task_reason(job, task)
-            message = message or otherwise
-            changed, nomination = task.condition != (reason, message), _nomination(session, task, nominated)
-            if changed or nomination:
-                text = (reason, message) if changed else ("", "")
-                written.append(PodCondition(task.namespace, task.name, task.uid, *text, nomination))
+        if not is_settled(session, job) and not _explain(session, job, written) and _may_settle(session, job):
+            job.settled_under = session.config
     return written
+
+
+def is_settled(session: Session, job: Job) -> bool:
+    """Return whether an earlier close found nothing to write about the waiting job and its pods, and nothing about it
+    has changed since. On a full cluster a thousand jobs wait from cycle to cycle.
+    """
+    return job.settled_under is session.config and _may_settle(session, job)
+
+
+def _may_settle(session: Session, job: Job) -> bool:
+    """Return whether all that the close says about the job follows from the job alone."""
+    if session.options.wordless or job.row in session.conditions:
+        return False
+    return session.jobs.all_wait(job) and session.fit.is_silent_on(job)
+
+
+def _explain(session: Session, job: Job, written: list[PodCondition]) -> bool:
+    """Add the conditions of a job's tasks that change; return whether a task has to be looked at again next time."""
+    jobs, fit, last = session.jobs, session.fit, session.last_transaction
+    otherwise, failed = fit.job_sentence(job) or ALL_NODES_UNAVAILABLE, fit.errors_of(job)
+    # Most pods wait for what their job waits for and say so already: one reason for all, and nothing to write.
+    shared, stirs = (UNSCHEDULABLE, otherwise), False
+    for task in [task for status in EXPLAINED for task in jobs.tasks_in(job, status)]:
+        settled = task.condition == shared and not task.nominated and jobs.status[task.row] == TaskStatus.PENDING
+        if task.gated or (settled and task.row not in last and task.uid not in failed):
+            continue
+        stirs = True
+        reason, message, nominated = fit.task_reason(job, task)
+        message = message or otherwise
+        changed, nomination = task.condition != (reason, message), _nomination(session, task, nominated)
+        if changed or nomination:
+            text = (reason, message) if changed else ("", "")
+            written.append(PodCondition(task.namespace, task.name, task.uid, *text, nomination))
+    return stirs
 
 
 def _nomination(session: Session, task: Task, node: str) -> str | None:

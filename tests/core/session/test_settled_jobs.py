@@ -86,3 +86,88 @@ def test_what_a_plugin_says_of_a_job_that_is_over_is_written() -> None:
     (written,) = lived(STOCK, session).pod_groups
     assert written.name == "j1"
     assert condition in written.conditions
+
+
+# --- Jobs that wait and have said so
+
+
+WAITING = st.lists(
+    st.tuples(st.integers(1, 3), st.integers(1, 3), st.sampled_from(["1", "4"]), st.sampled_from(["small", "large"])),
+    min_size=1,
+    max_size=4,
+)
+"""Of each job its minimum, its tasks, what each asks for, and its queue."""
+CHANGES = st.sampled_from(["none", "a task goes", "a node comes", "another minimum"])
+
+
+def waiting(jobs: list[tuple[int, int, str, str]]) -> dict[str, Object]:
+    found = [node("n0", cpu="3"), queue("small", capability={"cpu": "500m"}), queue("large")]
+    for number, (needed, members, cpu, where) in enumerate(jobs):
+        group = pod_group(f"j{number}", min_member=needed, phase="Inqueue", queue=where)
+        group["spec"]["minTaskMember"] = {"worker": needed}
+        found += [group, *[pod(f"j{number}-{k}", group=f"j{number}", cpu=cpu) for k in range(members)]]
+    return {f"{each['kind']}/{each['metadata']['name']}": each for each in found}
+
+
+def written(world: dict[str, Object], result: CycleResult) -> list[Object]:
+    """What the status writer makes of a cycle, without its binds."""
+    found = list[Object]()
+    for group in result.pod_groups:
+        conditions = [msgspec.structs.asdict(each) for each in group.conditions]
+        counts = {"running": group.running, "succeeded": group.succeeded, "failed": group.failed}
+        before = world[f"PodGroup/{group.name}"]
+        found.append({**before, "status": {"phase": group.phase, "conditions": conditions, **counts}})
+    for told in result.pod_conditions:
+        before, said = world[f"Pod/{told.name}"], {"reason": told.reason, "message": told.message}
+        condition = {"type": "PodScheduled", "status": "False", **said}
+        found.append({**before, "status": {**before.get("status", {}), "conditions": [condition]}})
+    return found
+
+
+def changed(world: dict[str, Object], change: str) -> tuple[str, Object] | None:
+    if change == "a task goes":
+        return "DELETED", world.pop("Pod/j0-0")
+    if change == "a node comes":
+        return "ADDED", node("n1", cpu="8")
+    if change == "another minimum":
+        group = world["PodGroup/j0"]
+        return "MODIFIED", {**group, "spec": {**group["spec"], "minMember": group["spec"]["minMember"] + 1}}
+    return None
+
+
+@given(WAITING, CHANGES, st.sampled_from([STOCK, GANGLESS]))
+def test_what_was_found_out_about_waiting_jobs_changes_nothing(
+    jobs: list[tuple[int, int, str, str]], change: str, config: SchedulerConfig
+) -> None:
+    world = waiting(jobs)
+    view = view_of(*world.values())
+    for cycle in range(5):
+        here, anew = (
+            open_session(each.snapshot(), config, CycleClock(7, 9.0), Carry())
+            for each in (view, view_of(*world.values()))
+        )
+        result = lived(config, here)
+        assert msgspec.structs.asdict(result) == msgspec.structs.asdict(lived(config, anew))
+        events = [("MODIFIED", each) for each in written(world, result)]
+        if cycle == 3 and (other := changed(world, change)):
+            events = [other]
+        for event, obj in events:
+            view.apply(event, obj)
+            if event != "DELETED":
+                world[f"{obj['kind']}/{obj['metadata']['name']}"] = obj
+
+
+def test_a_job_that_waits_is_looked_at_once() -> None:
+    """For room in its queue, that is. One that waits for a node is tried each time."""
+    world = waiting([(2, 2, "1", "small"), (2, 2, "1", "large")])
+    for name in ("Pod/j1-0", "Pod/j1-1"):
+        world[name]["spec"]["nodeSelector"] = {"disk": "fast"}
+    view = view_of(*world.values())
+    for _ in range(3):
+        session = open_session(view.snapshot(), STOCK, CycleClock(7, 9.0), Carry())
+        first, second = session.jobs.in_order
+        for each in written(world, lived(STOCK, session)):
+            world[f"{each['kind']}/{each['metadata']['name']}"] = each
+            view.apply("MODIFIED", each)
+    assert first.settled_under is first.valid_under is STOCK
+    assert second.settled_under is None

@@ -36,10 +36,12 @@ def test_not_asking_again_only_saves_time(objects: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "special", "questions"), [("2", "", 3), ("500m", "", 1), ("500m", "plugin", 5), ("500m", "claims", 5)]
+    ("room", "special", "questions"), [("2", "", 4), ("500m", "", 2), ("500m", "plugin", 5), ("500m", "claims", 5)]
 )
 def test_the_queue_is_asked_until_it_says_no(room: str, special: str, questions: int) -> None:
-    """Five of a kind. A user's plugin may tell any two pods apart, and what is claimed counts beside the request."""
+    """Five of a kind, and once more whether other jobs of the kind need be tried. A user's plugin may tell any two
+    pods apart, and what is claimed counts beside the request.
+    """
     asked: list[Task] = []
     group, *pods = waiting("new", 5, queue="q", cpu="1")
     for each in pods if special == "claims" else ():
