@@ -65,7 +65,10 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "mcp": ("pumice.cli.mcp:McpResult",),
     "kubeconfig": ("pumice.cli.kubeconfig:KubeconfigResult",),
     "bench": ("pumice.proof.bench.figures:BenchResult",),
-    "stress": ("pumice.proof.storm.report:StressResult",),
+    "stress": (
+        "pumice.proof.storm.report:StressResult",
+        "pumice.proof.strangers.report:SubjectsResult",
+    ),
     "schema": ("pumice.cli.schema:SchemaResult",),
 }
 """By command, the module and class of each form that its result can have. `journal-record`: a line of `pumice journal

@@ -33,6 +33,7 @@ ONE_A_FILE: Final = {
     "core/plugins": "a plugin",
     "pumice/cli": "a command",
     "pumice/proof/bench": "a scenario",
+    "pumice/proof/strangers/judges": "a judge",
 }
 MANY: Final = 4
 SHORT_MODULES: Final = {

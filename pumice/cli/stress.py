@@ -17,6 +17,15 @@ from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
 from pumice.cli.options import Dask, Workers
+from pumice.cli.subjects import (
+    Judges,
+    Lockstep,
+    NoControllers,
+    Subjects,
+    SubjectsAsked,
+    Tries,
+    storm_subjects,
+)
 from pumice.cli.tables.summary import show_faults
 from pumice.cli.terminal import Terminal, speaking
 from pumice.executors import Executors, executors
@@ -28,7 +37,7 @@ from pumice.proof.storm.simulation import simulate
 from pumice.proof.storm.stress import StressPlan, Tally, between_storms, run_storms
 
 DEFAULTS: Final = StressPlan()
-CHOOSING: Final = {
+OPTIONS: Final = {
     "profile_name": "--profile",
     "profiles": "--profiles",
     "seeds": "--seeds",
@@ -38,8 +47,17 @@ CHOOSING: Final = {
     "workers": "--workers",
     "dask": "--dask",
     "folder": "--into",
+    "judges": "--judges",
+    "lockstep": "--lockstep",
+    "tries": "--tries",
+    "no_controllers": "--no-controllers",
 }
 """Parameters that say which storms are run, and how."""
+OF_SUBJECTS: Final = ("judges", "lockstep", "tries", "no_controllers")
+NOT_OF_SUBJECTS: Final = ("profiles", "dask")
+HOW_SUBJECTS_RUN: Final = ("tries", "no_controllers")
+"""Of a storm for subjects that is run from its file."""
+CHOOSING: Final = tuple(name for name in OPTIONS if name not in HOW_SUBJECTS_RUN)
 MOST_LINES: Final = 40
 SHOWN: Final = {True: "tried, and it breaks", False: "tried, and it did NOT break", None: "not tried"}
 """Results of running the events again."""
@@ -74,6 +92,11 @@ def stress(
         Path | None,
         typer.Option("--events", metavar="FILE", help="Run this list of events again, instead.", show_default=False),
     ] = None,
+    subjects: Subjects = None,
+    judges: Judges = "volcano",
+    lockstep: Lockstep = False,
+    tries: Tries = 3,
+    no_controllers: NoControllers = False,
     folder: Annotated[
         Path, typer.Option("--into", metavar="FOLDER", help="Folder for the event lists of failing storms.")
     ] = Path(),
@@ -81,32 +104,46 @@ def stress(
     terminal: Terminal,
 ) -> int:
     """Run storms. Exit code 1 when an invariant was broken; else 130 after Ctrl-C, 3 when a worker died."""
-    if events is not None:
-        refuse_beside_events(context)
-    chosen = profile(profile_name, profiles)
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", path="--into")
+    refuse(context, with_events=events is not None, with_subjects=bool(subjects))
+    demand_folder(folder)
+    size = Size(nodes, pods)
     with ended_like_ctrl_c(signal.SIGTERM):
+        if subjects:
+            how = SubjectsAsked(subjects, judges, lockstep, tries, no_controllers, size, profile_name, folder, workers)
+            return storm_subjects(how, range(seed, seed + seeds), events, terminal)
         if events is not None:
             found, code = again(events), Exit.DONE
         else:
+            chosen = profile(profile_name, profiles)
             check_folder(folder)
-            found, code = storms(
-                StressPlan(profile_name, seeds, seed, Size(nodes, pods), chosen=chosen),
-                executors(workers, dask, between_storms),
-                folder,
-                terminal,
-            )
+            plan = StressPlan(profile_name, seeds, seed, size, chosen=chosen)
+            found, code = storms(plan, executors(workers, dask, between_storms), folder, terminal)
     terminal.emit(found, lambda console: show(console, found))
     return Exit.DIFFERS if found.violations else code
 
 
-def refuse_beside_events(context: typer.Context) -> None:
-    """Refuse options beside a file of events, which describes one storm completely."""
-    for name, option in CHOOSING.items():
+def demand_folder(folder: Path) -> None:
+    """Refuse what is not a folder."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", path="--into")
+
+
+def refuse(context: typer.Context, *, with_events: bool, with_subjects: bool) -> None:
+    """Refuse options that would change nothing: beside a file, which describes one storm completely, and options that
+    are about subjects only, or not about them.
+    """
+    refused = dict[str, str]()
+    if with_events:
+        refused |= dict.fromkeys(CHOOSING, "expected nothing of the kind beside --events: it is one storm as it stands")
+    if with_subjects:
+        refused |= dict.fromkeys(NOT_OF_SUBJECTS, "says nothing of subjects: leave it out beside --subject")
+        refused = {name: why for name, why in refused.items() if name not in HOW_SUBJECTS_RUN}
+    else:
+        refused |= dict.fromkeys(OF_SUBJECTS, "is about subjects: it needs --subject")
+    for name, why in refused.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise UsageError("expected nothing of the kind beside --events: it is one storm as it stands", path=option)
+            raise UsageError(why, path=OPTIONS[name])
 
 
 def storms(plan: StressPlan, works: Executors, folder: Path, terminal: Terminal) -> tuple[StressResult, Exit]:

@@ -16,6 +16,8 @@ from pumice.core.messages.events import ShadowTold
 from pumice.lab.builders import gang, nodes
 from pumice.proof.storm.report import BrokenStorm, StressResult
 from pumice.proof.storm.script.events import Event
+from pumice.proof.strangers.report import SubjectFinding
+from pumice.proof.strangers.stress import SubjectTally, result_of
 from pumice.questions.evaluation.evaluate import evaluate
 from pumice.questions.history.entries import JournalRecord, entries
 from pumice.results import DIALECT, FORMS, Result, forms_of, json_schema, tag_of
@@ -166,6 +168,23 @@ def odd_ones() -> Iterator[tuple[str, Result]]:
             digest="d",
         ),
     )
+    strange = SubjectFinding(
+        seed=1,
+        seeds=[1],
+        invariant="one-node",
+        promise="https://kubernetes.io",
+        message="it moved",
+        moment=1.5,
+        tries=3,
+        shown=1,
+        event_list=[Event("node", target="n0")],
+        events_file=None,
+        journal_file=None,
+        report_file=None,
+        file_error="full",
+        command=None,
+    )
+    yield "stress", result_of(SubjectTally(seeds=1, first_left=2), ["vc-scheduler"], "volcano", 1.0, [strange])
 
 
 @pytest.mark.parametrize(("command", "result"), [*odd_ones()])

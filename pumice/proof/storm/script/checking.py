@@ -6,7 +6,7 @@ was cut down names nodes and jobs whose own events were left out. But it must no
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -194,16 +194,14 @@ def check_script(script: Script, place: ValuePlace) -> None:
     if script.config:
         source = f"{place.document.source}: config"
         parse_scheduler_config(script.config, source=source)
-    kinds = {
-        event.target: event.what for event in script.events if event.what in ("node", "queue", "priority", *OWNERS)
-    }
+    kinds = kinds_of(script.events)
     first: dict[str, int] = {}
     for index, event in enumerate(script.events):
         here = place.at("events").at(index)
         if event.what in KINDS:
             _check_fault(event, here)
         elif event.what in HAPPENINGS:
-            _check_happening(event, kinds, here)
+            check_happening(event, kinds, here, HAPPENINGS[event.what])
         else:
             raise here.at("what").unknown("event", event.what, (*HAPPENINGS, *KINDS))
         if event.on and first.setdefault(event.on, index) != index:
@@ -235,8 +233,13 @@ def _check_fault(event: Event, place: ValuePlace) -> None:
     shaped(place.at("details"), event.details, Nothing)
 
 
-def _check_happening(event: Event, kinds: Mapping[str, str], place: ValuePlace) -> None:
-    happening = HAPPENINGS[event.what]
+def kinds_of(events: Iterable[Event]) -> dict[str, str]:
+    """Return the kinds of the objects that events make, by name."""
+    return {event.target: event.what for event in events if event.what in ("node", "queue", "priority", *OWNERS)}
+
+
+def check_happening(event: Event, kinds: Mapping[str, str], place: ValuePlace, happening: Happening) -> None:
+    """Check an event that is no fault. `kinds`: of all objects, by name. Raises ConfigError."""
     if event.on:
         raise place.at("on").wrong(f"no occasion: {event.what} is not a fault", event.on)
     if happening.named and not event.target:

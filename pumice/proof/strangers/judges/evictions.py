@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge of evictions and nominations: budgets have their pods, and no pod waits for a node that does not exist."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pumice.core.messages.events import Mutation
+from pumice.core.objects.metadata import section
+from pumice.proof.storm.invariants.budget_books import BudgetBooks
+from pumice.proof.storm.invariants.truth import StormTruth
+from pumice.proof.strangers.history import ApiHistory, Broken, Found
+
+DRIVER: Final = "~pumice-stress"
+"""User-Agent of the stress command: no client of anybody else has such a name."""
+OWN: Final = frozenset(
+    (
+        DRIVER,
+        "submit",
+        "node-agents",
+        "node-lifecycle",
+        "job-controller",
+        "workload-controller",
+        "pod-group-controller",
+        "namespace-contents",
+    )
+)
+"""The stress command, and parts of the served cluster that remove pods."""
+
+
+def evicted_by(mutation: Mutation) -> str:
+    """Return the client that had this pod removed, where that is a stranger; "" otherwise."""
+    return "" if mutation.user in OWN else mutation.user
+
+
+def judge_evictions(history: ApiHistory) -> Found:
+    """Yield evictions that a budget did not allow."""
+    truth, at = StormTruth(), 0.0
+    budgets = BudgetBooks(truth.blobs, lambda: at, truth.read)
+    for change in history.changes:
+        at = change.at
+        truth.apply(change.mutation)
+        for words in budgets.see(change.mutation):
+            yield Broken("within-budget", words, change.mutation.revision)
+
+
+def judge_nominations(history: ApiHistory) -> Found:
+    """Yield pods that wait, when all is quiet, for a node that does not exist."""
+    truth = StormTruth()
+    for change in history.changes:
+        truth.apply(change.mutation)
+    for pod in truth.pods.values() if history.quiet else ():
+        node = section(truth.object_of(pod), "status").get("nominatedNodeName")
+        if not node or pod.node or pod.leaves:
+            continue
+        nodes = truth.nodes.get(node)
+        if nodes is None or nodes.last is None:
+            words = f"pod {pod.key} is nominated to {node}, which does not exist"
+            yield Broken("nominations", words, truth.revision)

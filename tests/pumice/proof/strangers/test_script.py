@@ -1,0 +1,72 @@
+"""Storms for strangers as data: drawn from a seed, written, read, and refused with the place of what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pumice.config.errors import ConfigError
+from pumice.proof.storm.script.events import Event
+from pumice.proof.storm.script.workload import Size
+from pumice.proof.strangers.judges.panel import SUBJECTS
+from pumice.proof.strangers.script import FAULT, StrangerScript, is_fault, read_stranger_script, write_stranger_script
+from pumice.proof.strangers.workload import storm_of
+
+
+@pytest.mark.parametrize("judges", SUBJECTS)
+def test_a_storm_follows_from_its_seed_and_is_read_as_written(judges: str, tmp_path: Path) -> None:
+    path, faults = tmp_path / "storm.json", set[str]()
+    for seed in range(60):
+        script = storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1)
+        assert script == storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1)
+        faults |= {rule.fault for rule in script.rules}
+        write_stranger_script(script, path)
+        assert read_stranger_script(path) == script
+    assert len(faults) > 7
+
+
+def test_faults_can_be_left_to_the_caller() -> None:
+    assert not any(is_fault(event) for event in storm_of(1, Size(4, 20), "volcano", drawn=False).events)
+
+
+def test_in_lockstep_no_pod_ends_by_itself() -> None:
+    events = [event for seed in range(30) for event in storm_of(seed, Size(4, 20), "volcano", lockstep=True).events]
+    assert not any(event.details.get("seconds") or event.what == "vcjob" for event in events)
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        ({"what": "earthquake"}, "events[0].what"),
+        ({"what": "clock-jump", "amount": 3}, "events[0].what"),
+        ({"what": "node", "target": "n0", "details": {"cpu": "x", "memory": "1Gi"}}, "events[0].details"),
+        ({"what": "scale-down"}, "events[0].target"),
+        ({"what": FAULT, "details": {"fault": "explode"}}, "events[0].details.fault"),
+        ({"what": FAULT, "details": {"fault": "refuse", "code": 418}}, "events[0].details.code"),
+    ],
+)
+def test_an_event_that_is_not_valid_is_named(event: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "storm.json"
+    path.write_bytes(msgspec.json.encode({"seed": 1, "events": [event]}))
+    with pytest.raises(ConfigError) as refused:
+        read_stranger_script(path)
+    assert problem in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_a_file_that_is_no_storm_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "storm.json"
+    for text in ("[]", "{", '{"seed": -1}', '{"seed": 1, "judges": "nobody"}', '{"seed": 1, "version": 9}'):
+        path.write_text(text)
+        with pytest.raises(ConfigError):
+            read_stranger_script(path)
+    with pytest.raises(ConfigError):
+        read_stranger_script(tmp_path / "none.json")
+
+
+def test_rules_have_names_of_their_own() -> None:
+    fault = Event(FAULT, details={"fault": "refuse"})
+    assert [rule.rule for rule in StrangerScript(seed=0, events=(fault, fault)).rules] == ["refuse-1", "refuse-2"]
