@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(**options): options of the cluster, such as nodes=5 (docs/howto/testing.md).",
+        f"{MARKER}(**options): options of the cluster, such as nodes=5; `pumice.testing` lists them.",
     )
 
 

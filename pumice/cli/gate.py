@@ -37,7 +37,9 @@ from pumice.questions.sweep.one_run import placed
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="POLICY", help="Expectations as YAML (docs/reference/gate.md). --init writes the file."),
+    typer.Argument(
+        metavar="POLICY", help="Expectations as YAML, which the reference describes (Gate). --init writes one."
+    ),
 ]
 Base = Annotated[
     str | None,

@@ -48,7 +48,9 @@ class SweepResult(Result, kw_only=True, tag="sweep/1"):
 
 @speaking
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="SPEC", help="What varies, as YAML (docs/reference/sweeps.md).")],
+    file: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="What varies, as YAML, which the reference describes (Sweeps).")
+    ],
     workers: Workers,
     output: Annotated[
         Path | None,
