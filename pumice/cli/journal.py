@@ -21,6 +21,7 @@ from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.explain.ended import JobEnd, end_of
 from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_waits
 from pumice.questions.history.entries import EntryTold, JournalRecord, NameFilter, StoryEntry, entries
+from pumice.questions.history.name_index import open_naming
 from pumice.questions.history.parts import JournalPart, JournalParts, parts_of
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.results import Result
@@ -113,8 +114,8 @@ async def _cycle(file: Path, number: int) -> CycleStory:
 
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
     """Return the story of an object, and why it waits if it does."""
-    async with open_history(file) as opened:
-        named = NameFilter(name)
+    named = NameFilter(name)
+    async with open_naming(file, named) as opened:
         read = entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW, FAULT), named=named)
         told = await story_of(name, read, named)
     kind = waiting_kind(name, told)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio.to_thread import run_sync
 
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import demand_output, open_input
@@ -48,12 +49,19 @@ def retention_of(settings: ProcessSettings) -> Retention:
     return parse_keep(settings.keep, settings.keep_events, settings.segments, most)
 
 
+async def index_names(path: Path) -> None:
+    """Note the names in new segments of a journal, in a thread: it takes seconds."""
+    from pumice.questions.history.name_index import NameIndex  # noqa: PLC0415 - only a journal with segments has one
+
+    await run_sync(anyio.run, NameIndex(path).catch_up)
+
+
 @asynccontextmanager
 async def file_journal(path: Path, retention: Retention = KEEP_ALL, *, mirror: bool = False) -> AsyncGenerator[Journal]:
     """Yield the journal in a file, made or continued, by a mirror or by a scheduler. Raises OpenError; ConfigError for
     one of the other sort.
     """
-    journal = await SegmentedJournal.open_for(path, retention)
+    journal = await SegmentedJournal.open_for(path, retention, index_names)
     try:
         await _refuse_other(journal, path, mirror=mirror)
         yield journal

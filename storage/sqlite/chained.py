@@ -18,7 +18,7 @@ from pumice.storage.records import read_as
 from pumice.storage.sqlite.journal import SqliteJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Sequence
+    from collections.abc import AsyncGenerator, Callable, Collection, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -66,16 +66,18 @@ def joined(segments: list[Segment], cut: int) -> list[Segment]:
 
 class ChainedJournal:
     """A `storage.journal.Journal`: reads go through `segments` (joined, oldest first), then to the `newest` part, which
-    the caller closes. What is written goes to the newest part.
+    the caller closes. What is written goes to the newest part. `wanted`: reads leave out the other segments.
     """
 
-    def __init__(self, newest: Journal, segments: Sequence[Segment]) -> None:
-        self._newest, self._segments = newest, segments
+    def __init__(
+        self, newest: Journal, segments: Sequence[Segment], wanted: Callable[[Segment], bool] | None = None
+    ) -> None:
+        self._newest, self._segments, self._wanted = newest, segments, wanted
         self._open: dict[Segment, SqliteJournal] = {}
 
     async def _part(self, after: int) -> tuple[Journal, int | None]:
         """Return the part with the record after that one, and its last record; None for the newest part."""
-        segment = next((one for one in self._segments if after < one.last), None)
+        segment = next((one for one in self._segments if after < one.last and self._wants(one)), None)
         if segment is None:
             return self._newest, None
         if segment not in self._open:
@@ -84,11 +86,16 @@ class ChainedJournal:
             self._open[segment] = await SqliteJournal.open(segment.path, read_only=True)
         return self._open[segment], segment.last
 
+    def _wants(self, segment: Segment) -> bool:
+        return self._wanted is None or self._wanted(segment)
+
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """Return at most `limit` records (of these kinds) numbered above `after`, oldest first."""
         found: list[Stored] = []
         while len(found) < limit:
             part, last = await self._part(after)
+            if self._wanted is not None:
+                after = max(after, (await part.head()).cut)  # what was left out in between is no loss
             try:
                 records = await part.read(after, kinds, limit - len(found))
             except DamagedError:
@@ -100,6 +107,8 @@ class ChainedJournal:
             if last is None:
                 return found
             after = records[-1].sequence if records else last
+            if found and self._wanted is not None:
+                return found  # what a reader finds may make it want more segments
         return found
 
     async def last(self, kind: str) -> Stored | None:
@@ -166,25 +175,35 @@ class ChainedJournal:
 
 
 @asynccontextmanager
-async def open_history(path: str | Path, *, cycle: int | None = None) -> AsyncGenerator[Journal]:
+async def open_history(
+    path: str | Path,
+    *,
+    cycle: int | None = None,
+    record: int | None = None,
+    wanted: Callable[[Segment], bool] | None = None,
+) -> AsyncGenerator[Journal]:
     """Yield the journal at `path` with its segments, read-only. Raises OpenError.
 
-    `cycle`: only the part with that cycle, where there is one: it begins with a checkpoint not far before.
+    `cycle`, `record`: only the part with that one; it begins with a checkpoint. `wanted`: without other segments.
     """
     async with await SqliteJournal.open(path, read_only=True) as newest:
         segments = joined(segments_of(Path(path)), (await newest.head()).cut)
-        part = None if cycle is None else await _part_with(cycle, newest, segments)
+        part = None
+        if record is not None:
+            part = next((each for each in segments if record <= each.last), None)
+        elif cycle is not None:
+            part = await _part_with(cycle, segments)
         if part is not None:
             async with await SqliteJournal.open(part.path, read_only=True) as alone:
                 yield alone
-        elif segments and cycle is None:
-            async with ChainedJournal(newest, segments) as together:
+        elif segments and cycle is record is None:
+            async with ChainedJournal(newest, segments, wanted) as together:
                 yield together
         else:
             yield newest
 
 
-async def _part_with(cycle: int, newest: Journal, segments: Sequence[Segment]) -> Segment | None:
+async def _part_with(cycle: int, segments: Sequence[Segment]) -> Segment | None:
     """Return the segment with the record of that cycle; None where it is in the newest part, or nowhere."""
     low, high = 0, len(segments)
     while low < high:

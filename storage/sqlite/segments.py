@@ -25,7 +25,7 @@ from pumice.storage.sqlite.chained import ChainedJournal, Segment, folder_of, jo
 from pumice.storage.sqlite.journal import SqliteJournal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from pumice.storage.journal import Head, Stored
@@ -34,10 +34,18 @@ BATCH: Final = 5_000
 
 
 class Archive:
-    """The segments of a journal that this process writes; `journal` must have been opened with `archived`."""
+    """The segments of a journal that this process writes; `journal` must have been opened with `archived`. `made` gets
+    the journal's path after each new segment.
+    """
 
-    def __init__(self, journal: SqliteJournal, path: Path, rotation: Rotation) -> None:
-        self._journal, self._path, self._rotation = journal, path.resolve(), rotation
+    def __init__(
+        self,
+        journal: SqliteJournal,
+        path: Path,
+        rotation: Rotation,
+        made: Callable[[Path], Awaitable[None]] | None = None,
+    ) -> None:
+        self._journal, self._path, self._rotation, self._made = journal, path.resolve(), rotation, made
 
     async def rotate(self) -> Segment | None:
         """Move the records before the newest checkpoint but one into a segment, if there are enough. Raises a
@@ -60,6 +68,8 @@ class Archive:
         if begin > head.cut:
             await self._journal.forget_checkpoints(begin)
             await self._journal.cut(begin)
+        if segment is not None and self._made is not None:
+            await self._made(self._path)
         return segment
 
     async def _begin(self, head: Head, checkpoints: Sequence[Checkpoint]) -> int | None:
@@ -138,12 +148,14 @@ class SegmentedJournal(SqliteJournal):
     archive: Archive
 
     @classmethod
-    async def open_for(cls, path: Path, retention: Retention) -> SqliteJournal:
+    async def open_for(
+        cls, path: Path, retention: Retention, made: Callable[[Path], Awaitable[None]] | None = None
+    ) -> SqliteJournal:
         """Open the journal at `path` to write, with segments if the retention wants some. Raises OpenError."""
         if retention.rotation is None:
             return await SqliteJournal.open(path)
         journal = await cls.open(path, archived=True)
-        journal.archive = Archive(journal, path, retention.rotation)
+        journal.archive = Archive(journal, path, retention.rotation, made)
         return journal
 
     async def trim(self, retention: Retention, now: float) -> None:

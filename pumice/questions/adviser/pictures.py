@@ -19,7 +19,8 @@ from pumice.core.objects.metadata import Object
 from pumice.core.plugins import OF_DEVICES
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.account import NotFoundError
-from pumice.questions.history.entries import StoryEntry, entry_of
+from pumice.questions.history.entries import NameFilter, StoryEntry, entry_of
+from pumice.questions.history.name_index import open_naming
 from pumice.questions.history.story import story_of
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.lives import Listener, Lives
@@ -109,7 +110,7 @@ async def story_as_data(db: Path, name: str) -> Object:
     it that got no node, whenever they changed. Raises NotFoundError.
     """
     gang = GangLives(name)
-    async with open_history(db) as journal:
+    async with open_naming(db, NameFilter(name)) as journal:
         reading = RecordsNaming(journal, name, Lives((gang,)))
         told = await story_of(name, reading.entries())
     if not told:

@@ -21,12 +21,12 @@ from pumice.questions.explain.ended import JobEnd
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, scene_of
 from pumice.questions.history.entries import NameFilter
+from pumice.questions.history.name_index import open_naming
 from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import fill
 from pumice.storage import codec
 from pumice.storage.journal import API, CYCLE, DECISION, Stored
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import open_history
 
 # --- A Job submitted again
 
@@ -36,7 +36,7 @@ BATCH: Final = 5_000
 async def last_job(file: Path, name: str) -> Object | None:
     """Return the last state of the Job "namespace/name" in a journal; None when it never existed, or is gone."""
     last, after, named = None, 0, NameFilter(name)
-    async with open_history(file) as journal:
+    async with open_naming(file, named) as journal:
         while batch := await journal.read(after, (API,), BATCH):
             for stored in filter(named.passes, batch):
                 change = read_as(stored, Mutation)
@@ -103,7 +103,7 @@ async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
     """Return the last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
     owned = OwnedGroups(name)
     kinds = (CYCLE, DECISION) if kind in ("pod", "podgroup") else (CYCLE, DECISION, API)
-    async with open_history(db) as journal:
+    async with open_naming(db, owned.named) as journal:
         current = newest = found = after = 0
         while batch := await journal.read(after, kinds):
             for stored in batch:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -130,11 +131,11 @@ def refused_among(view: View, pods: Iterable[str], counted: Mapping[str, Refused
 
 async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     """Return by uid the pods whose last bind failed, in a journal, which is only read. `cycle`: as far as its decisions
-    and those before it go; None for all.
+    and those before it go; None for all. A bind that failed in an earlier segment is told by the pod's status alone.
     """
     last: dict[str, RefusedBind] = {}
     after = 0
-    async with open_history(file) as journal:
+    async with open_history(file, cycle=sys.maxsize if cycle is None else cycle) as journal:
         while batch := await journal.read(after, (OUTCOME,), BATCH):
             for stored in batch:
                 outcome = read_as(stored, Outcome)

@@ -119,12 +119,14 @@ class NameFilter:
     """
 
     def __init__(self, *names: str) -> None:
+        self.names: set[str] = set()  # bare ones
         self._marks: list[bytes] = []
         self.add(*names)
 
     def add(self, *names: str) -> None:
         """Let records pass that concern more objects ("namespace/name" or a bare name)."""
         for name in names:
+            self.names.add(name.rpartition("/")[2])
             bare = name.rpartition("/")[2].encode()
             if not any(mark in bare for mark in self._marks):
                 self._marks = [mark for mark in self._marks if bare not in mark]

@@ -34,7 +34,7 @@ async def owners_at(db: Path, sequence: int) -> list[Object]:
     arrival."""
 
     found: dict[tuple[str, str, str], bytes] = {}
-    async with open_history(db) as journal:
+    async with open_history(db, record=sequence) as journal:
         after = 0
         for checkpoint in await journal.checkpoints():
             if after <= checkpoint.sequence < sequence:
