@@ -163,13 +163,16 @@ BUSY_S: Final = 2
 
 
 class AdviserQuestion(NamedTuple):
-    """Question to the adviser: the parts of the path, the query, and the body of a POST."""
+    """Question to the adviser: the parts of the path, the query, and the body of a POST. `sees`: the namespaces whose
+    objects the asker may see, None for all.
+    """
 
     resource: str
     namespace: str = ""
     name: str = ""
     query: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    sees: tuple[str, ...] | None = None
 
 
 class AdviserAnswer(NamedTuple):
@@ -186,7 +189,9 @@ Adviser = Callable[[AdviserQuestion], AdviserAnswer]
 
 
 class AdviceKind(NamedTuple):
-    """One resource of the group. `of_all`: it may be asked without a name; `of_one`: with one."""
+    """One resource of the group. `of_all`: it may be asked without a name; `of_one`: with one. `whole`: it is about the
+    whole cluster, and not for those who may see some namespaces only.
+    """
 
     plural: str
     kind: str
@@ -194,22 +199,23 @@ class AdviceKind(NamedTuple):
     of_all: bool = False
     of_one: bool = False
     verb: str = "get"
+    whole: bool = False
 
 
 KINDS: Final = {
     row.plural: row
     for row in (
-        AdviceKind("boards", "Board", of_one=True),
-        AdviceKind("configurations", "Configuration", of_all=True),
-        AdviceKind("courses", "Course", of_all=True),
-        AdviceKind("cycles", "DecidedCycle", of_one=True),
+        AdviceKind("boards", "Board", of_one=True, whole=True),
+        AdviceKind("configurations", "Configuration", of_all=True, whole=True),
+        AdviceKind("courses", "Course", of_all=True, whole=True),
+        AdviceKind("cycles", "DecidedCycle", of_one=True, whole=True),
         AdviceKind("estimates", "Estimate", namespaced=True, of_all=True, of_one=True),
         AdviceKind("explanations", "Explanation", namespaced=True, of_one=True),
-        AdviceKind("measures", "Measures", of_all=True),
+        AdviceKind("measures", "Measures", of_all=True, whole=True),
         AdviceKind("standings", "Standing", of_all=True, of_one=True),
         AdviceKind("stories", "Story", namespaced=True, of_one=True),
         AdviceKind("waitclasses", "WaitClasses", of_all=True),
-        AdviceKind("whatifs", "WhatIf", of_all=True, verb="create"),
+        AdviceKind("whatifs", "WhatIf", of_all=True, verb="create", whole=True),
     )
 }
 

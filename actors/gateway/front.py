@@ -29,6 +29,7 @@ from pumice.actors.gateway.request.exchange import App, ClientGoneError, Exchang
 from pumice.actors.gateway.request.upgrades import as_http
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.longest import Longest
+from pumice.cluster.rbac.rules import User
 from pumice.config.errors import WorldError
 
 # --- Open requests, which a server that stops ends first
@@ -132,6 +133,12 @@ class Front:
     async def admit(self, exchange: Exchange) -> None:
         """Check that the sender may do what it asks for. Raises ApiError (401, 403)."""
         await self.authenticate(exchange)
+
+    def namespaces_seen(self, user: User, *, whole: bool = False) -> tuple[str, ...] | None:
+        """Return the namespaces whose pods a user may ask about, None for all. `whole`: only all will do. Raises
+        ApiError (403).
+        """
+        return None
 
 
 # --- The endpoint: where errors become answers

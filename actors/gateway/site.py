@@ -21,7 +21,7 @@ from pumice.actors.gateway.hub import Hub
 from pumice.actors.gateway.identity import account_tokens
 from pumice.actors.gateway.identity.authenticator import Authenticator, is_probe
 from pumice.actors.gateway.identity.impersonation import impersonated
-from pumice.actors.gateway.identity.rights import Rights, attributes_of
+from pumice.actors.gateway.identity.rights import PODS, Rights, attributes_of, refusal
 from pumice.actors.gateway.listings import KeptListings
 from pumice.actors.gateway.page.broadcast import Broadcast
 from pumice.actors.gateway.problems import RETRY_S, ApiError, failed, internal, no_such_path, too_many, unavailable
@@ -169,6 +169,15 @@ class Site(Front):
     def waiting(self) -> WaitingGauges:
         """Return the gauges of waiting jobs by reason."""
         return WaitingGauges(self.desk)
+
+    def namespaces_seen(self, user: User, *, whole: bool = False) -> tuple[str, ...] | None:
+        """Return the namespaces whose pods a user may list, None for all. `whole`: only all will do. Raises ApiError
+        (403).
+        """
+        found = self.rights.namespaces(user, PODS)
+        if found is not None and (whole or not found):
+            raise refusal(user, PODS)
+        return None if found is None else tuple(sorted(found))
 
     def row(self, target: Target) -> Kind:
         """Return the kind behind a path. Raises ApiError (404)."""

@@ -35,8 +35,9 @@ async def _question(site: Front, exchange: Exchange, target: Target) -> AdviserQ
         raise no_such_path()
     if exchange.method not in METHODS[row.verb]:
         raise wrong_method(exchange.method)
+    sees = site.namespaces_seen(exchange.user, whole=row.whole)
     body = await exchange.body(site.settings.body_limit)  # the watcher for the end must not read the beginning
-    return AdviserQuestion(target.plural, target.namespace, target.name, exchange.query.pairs(), body)
+    return AdviserQuestion(target.plural, target.namespace, target.name, exchange.query.pairs(), body, sees)
 
 
 async def _asked(site: Front, exchange: Exchange, question: AdviserQuestion) -> AdviserAnswer:

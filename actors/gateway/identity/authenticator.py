@@ -73,6 +73,11 @@ class Authenticator:
         self._open = not (users or settings.client_authority or self._roles)
         self._of_token = of_token
 
+    @property
+    def asks(self) -> bool:
+        """Return whether a browser must show a token."""
+        return not self._open
+
     async def user_of(self, exchange: Exchange) -> User:
         """Return the sender of a request. Raises ApiError (401, 403)."""
         self._from_no_other_page(exchange)

@@ -14,10 +14,10 @@ from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.front import Front
 from pumice.actors.gateway.identity.authenticator import COOKIE, READS, cookie_of
 from pumice.actors.gateway.page import assets
-from pumice.actors.gateway.problems import ApiError, no_such_path, unavailable, wrong_method
+from pumice.actors.gateway.problems import ApiError, no_such_path, unauthorized, unavailable, wrong_method
 from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.site import Site, guarded
-from pumice.cluster.rbac.rules import NOBODY
+from pumice.cluster.rbac.rules import NOBODY, AccessRequest
 from pumice.core.messages.boards import ReadResidents, ResidentsRead
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ async def _go_home(exchange: Exchange, value: str, *, secure: bool) -> None:
 
 
 F = TypeVar("F", bound=Front)
+NODES: Final = AccessRequest("list", resource="nodes")
+QUEUES: Final = AccessRequest("list", "scheduling.volcano.sh", "queues")
+"""What the board of a cluster shows, besides its pods."""
 UNAUTHORIZED: Final = 401
 _FORMS: Final = {"login": log_in, "logout": log_out}
 ALIVE_S: Final = 15.0
@@ -111,12 +114,22 @@ def page_with(
 
 async def _mode(site: Site, exchange: Exchange) -> None:
     """Answer how the page must behave on this server."""
-    plain = {"live": True, "token": bool(site.settings.token), "scheduler": site.cache is not None}
+    if exchange.user is NOBODY:
+        raise unauthorized()
+    seen = site.namespaces_seen(exchange.user)
+    plain = {
+        "live": True,
+        "token": site.authenticator.asks,
+        "scheduler": site.cache is not None,
+        "namespaces": seen,
+    }
     await exchange.answer(200, encode(plain), headers=assets.HEADERS)
 
 
 async def _node(site: Site, exchange: Exchange) -> None:
     """Answer /page/nodes/NAME with the pods on the node."""
+    site.namespaces_seen(exchange.user, whole=True)
+    site.rights.demand(exchange.user, NODES)
     name = exchange.path.removeprefix("/page/nodes/")
     if site.cache is None:
         raise unavailable("this run has no scheduler, which is what knows the pods counted on a node")
@@ -127,7 +140,10 @@ async def _node(site: Site, exchange: Exchange) -> None:
 
 
 async def _live(site: Site, exchange: Exchange) -> None:
-    """Send server-sent events, until the browser leaves or the server stops."""
+    """Send server-sent events, until the browser leaves or the server stops. They are about the whole cluster."""
+    site.namespaces_seen(exchange.user, whole=True)
+    for asked in (NODES, QUEUES):
+        site.rights.demand(exchange.user, asked)
     with site.watching(), site.pages.listening():
         await exchange.begin(STREAM, assets.HEADERS)
         async with anyio.create_task_group() as tasks:

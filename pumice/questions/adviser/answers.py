@@ -30,7 +30,8 @@ from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.plugins.loader import identities
 from pumice.questions.adviser.pictures import board_of, course_of, measures_of, story_as_data
-from pumice.questions.adviser.waiting_jobs import waiting_jobs_of, with_reasons
+from pumice.questions.adviser.waiting_jobs import WaitingJobs, waiting_jobs_of, with_reasons
+from pumice.questions.adviser.withheld import Withholding
 from pumice.questions.eta.estimate import FutureSampling, estimates_of
 from pumice.questions.eta.runs import runs_in
 from pumice.questions.explain.account import NotFoundError
@@ -252,15 +253,19 @@ class QuestionError(RequestError):
 def answer(db: str, plugins_dir: str | None, question: AdviserQuestion) -> AdviserAnswer:
     """Answer a question. It never raises errors of the asker, the journal or the configuration."""
     row = KINDS[question.resource]
+    withholding = Withholding(question.sees) if question.sees is not None else None
+    said = str if withholding is None else withholding.refusal
     try:
         _demand_known(question)
-        found = _ANSWERS[question.resource](Sources(Path(db), plugins_dir), question)
+        found = _ANSWERS[question.resource](Sources(Path(db), plugins_dir, withholding), question)
     except RequestError as error:
-        return AdviserAnswer(error.code, reason=error.reason, message=str(error))
+        return AdviserAnswer(error.code, reason=error.reason, message=said(str(error)))
     except ConfigError as error:
-        return AdviserAnswer(404, reason="NotFound", message=error.problem)
+        return AdviserAnswer(404, reason="NotFound", message=said(error.problem))
     except PumiceError as error:
-        return AdviserAnswer(503, reason="ServiceUnavailable", message=str(error))
+        return AdviserAnswer(503, reason="ServiceUnavailable", message=said(str(error)))
+    if withholding is not None:
+        found = withholding.answer(msgspec.json.decode(msgspec.json.encode(found)))
     metadata = {"name": question.name or question.resource}
     metadata |= {"namespace": question.namespace} if question.namespace else {}
     head = {"kind": row.kind, "apiVersion": f"{GROUP}/{VERSION}", "metadata": metadata}
@@ -270,8 +275,14 @@ def answer(db: str, plugins_dir: str | None, question: AdviserQuestion) -> Advis
 class Sources:
     """The journal that is asked, and its last loaded parts: questions come in groups."""
 
-    def __init__(self, db: Path, plugins_dir: str | None) -> None:
-        self.db, self._plugins = db, plugins_dir
+    def __init__(self, db: Path, plugins_dir: str | None, withholding: Withholding | None = None) -> None:
+        self.db, self._plugins, self.withholding = db, plugins_dir, withholding
+
+    def waiting_jobs(self, question: AdviserQuestion) -> WaitingJobs:
+        """Return the waiting jobs that the asker may see, of the cycle that is asked about."""
+        found = waiting_jobs_of(self.cycle(dict(question.query).get("cycle", "")))
+        found = found.within(question.name) if question.name else found
+        return found if self.withholding is None else self.withholding.waiting(found)
 
     def cycle(self, named: str) -> Scene:
         """Return a cycle by its number, "" or "newest". Raises QuestionError, ConfigError."""
@@ -332,12 +343,11 @@ def _unsaid(sentence: str) -> None:
 
 
 def _standings(sources: Sources, question: AdviserQuestion) -> Object:
-    waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
-    return (waiting_jobs.within(question.name) if question.name else waiting_jobs).standings().plain()
+    return sources.waiting_jobs(question).standings().plain()
 
 
 def _classes(sources: Sources, question: AdviserQuestion) -> Object:
-    waiting_jobs = waiting_jobs_of(sources.cycle(dict(question.query).get("cycle", "")))
+    waiting_jobs = sources.waiting_jobs(question)
     classes, counts = waiting_jobs.classes(), waiting_jobs.counts()
     return {"cycle": waiting_jobs.cycle, "classes": classes, "counts": counts, "supposed": waiting_jobs.supposed}
 

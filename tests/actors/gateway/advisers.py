@@ -18,6 +18,11 @@ def repeats(question: AdviserQuestion) -> AdviserAnswer:
     return AdviserAnswer(200, json.dumps({**said, "query": dict(question.query), "pid": os.getpid()}).encode())
 
 
+def says_who_sees(question: AdviserQuestion) -> AdviserAnswer:
+    """Says what its asker may see."""
+    return AdviserAnswer(200, json.dumps({"sees": question.sees}).encode())
+
+
 def counts(question: AdviserQuestion) -> AdviserAnswer:
     """Two jobs wait for capacity."""
     assert question.resource == "waitclasses"

@@ -10,12 +10,14 @@ import { health } from "./health.js";
 import { slider } from "./slider.js";
 
 const VIEWS = { cluster: ["Cluster", cluster], queues: ["Queues", queues], job: ["Job", job], cycle: ["Cycle", cycle], health: ["Health", health] };
+/** Who may see some namespaces only is shown jobs; all other views are of the whole cluster. */
+const views = () => (state.mode.namespaces ? { job: VIEWS.job } : VIEWS);
 const place = document.getElementById("view");
 let close = () => {};
 
 function show() {
   const [named, ...rest] = location.hash.slice(1).split("/");
-  const name = Object.hasOwn(VIEWS, named) ? named : "cluster";
+  const name = Object.hasOwn(views(), named) ? named : Object.keys(views())[0];
   for (const each of document.querySelectorAll("#nav a")) {
     if (each.dataset.view === name) each.setAttribute("aria-current", "page");
     else each.removeAttribute("aria-current");
@@ -34,6 +36,12 @@ function showState() {
   const at = newest ? ` · cycle ${newest.cycle.toLocaleString("en")}` : "";
   shown.className = `state ${state.mode.live ? (state.connected ? "live" : "lost") : ""}`;
   const waiting = questionsWaiting() ? ` · ${counted(questionsWaiting(), "question")} waiting` : "";
+  const seen = state.mode.namespaces;
+  if (seen) {
+    shown.className = "state";
+    shown.textContent = `namespace${seen.length > 1 ? "s" : ""} ${seen.join(", ")}; there is more${waiting}`;
+    return;
+  }
   shown.textContent = (state.mode.live ? (state.connected ? `live${at}` : "no connection; trying again") : "journal") + waiting;
 }
 
@@ -57,7 +65,7 @@ function themes() {
 
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=range]), select, textarea")) return;
-  const name = Object.keys(VIEWS)[Number(event.key) - 1];
+  const name = Object.keys(views())[Number(event.key) - 1];
   if (name) location.hash = name;
   else if (event.key === "t") document.getElementById("theme").click();
 }
@@ -72,17 +80,17 @@ async function showDamage() {
 
 async function begin() {
   themes();
-  document.getElementById("nav").append(...Object.entries(VIEWS).map(([name, [title]], number) =>
-    h("a", { href: `#${name}`, "data-view": name, title: `key ${number + 1}` }, title)));
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); place.focus(); });
   addEventListener("hashchange", show);
   addEventListener("keydown", keys);
   onChange(showState);
   state.mode = await ask("/page/mode");
+  document.getElementById("nav").append(...Object.entries(views()).map(([name, [title]], number) =>
+    h("a", { href: `#${name}`, "data-view": name, title: `key ${number + 1}` }, title)));
   document.getElementById("leave").hidden = !state.mode.token;
   if (!state.mode.live) showDamage().catch(() => {});
-  if (state.mode.live) follow();
-  else await slider(document.getElementById("slider"));
+  if (state.mode.live && !state.mode.namespaces) follow();
+  else if (!state.mode.live) await slider(document.getElementById("slider"));
   show();
   showState();
 }

@@ -11,9 +11,11 @@ from typing import Any, Final
 import pytest
 from anyio import fail_after, sleep
 
+from pumice.actors.gateway.advice import KINDS
 from pumice.actors.gateway.identity.account_tokens import AUDIENCE
 from pumice.cluster.rbac.rules import User
 from pumice.core.objects.metadata import Object
+from tests.actors.gateway.advisers import says_who_sees
 from tests.actors.gateway.rig import PODS, Web, pod_of, serving, take
 
 anyio = pytest.mark.anyio
@@ -341,3 +343,39 @@ async def test_a_user_of_one_namespace_learns_nothing_of_another() -> None:
             await web.send("POST", PODS, pod_of("third"), 201, **ADMIN)
             (next_one,) = await take(events, 1)
             assert next_one["object"]["metadata"]["name"] == "third"
+
+
+@anyio
+async def test_questions_and_the_page_follow_the_same_rights() -> None:
+    async with roles(adviser=says_who_sees) as web:
+        await until_aggregated(web, "view")
+        base = "/apis/pumice.dev/v1"
+        cluster = 'pods is forbidden: User "alice" cannot list resource "pods" in API group "" at the cluster scope'
+        for row in KINDS.values():  # without any right nothing may be asked
+            for path in [f"{base}/{row.plural}"] * row.of_all + [f"{base}/{row.plural}/x"] * (
+                row.of_one and not row.namespaced
+            ):
+                method = "POST" if row.verb == "create" else "GET"
+                assert await refusal(web, method, path, ALICE, {} if method == "POST" else None) == cluster, path
+        place = f"{base}/namespaces/default"
+        for plural in ("explanations", "stories", "estimates"):
+            assert 'in the namespace "default"' in await refusal(web, "GET", f"{place}/{plural}/j", ALICE)
+        for path in ("/page/live", "/page/nodes/n0", "/page/mode"):
+            assert await refusal(web, "GET", path, ALICE) == cluster
+        assert (await web.http.get("/page/mode")).status_code == 401
+        assert (await web.http.get("/page/live")).status_code == 403
+        # with a namespace of its own: about that one, and no other
+        await bind(web, "view", "alice", "default")
+        for path in (f"{base}/standings", f"{base}/estimates", f"{base}/waitclasses", f"{place}/stories/j"):
+            assert (await web.get(path, **ALICE))["sees"] == ["default"]
+        assert 'in the namespace "other"' in await refusal(web, "GET", f"{base}/namespaces/other/stories/j", ALICE)
+        for plural in ("courses", "measures", "configurations", "boards/newest", "cycles/1"):
+            assert await refusal(web, "GET", f"{base}/{plural}", ALICE) == cluster
+        assert await refusal(web, "POST", f"{base}/whatifs", ALICE, {"changes": []}) == cluster
+        assert await refusal(web, "GET", "/page/live", ALICE) == cluster
+        assert (await web.get("/page/mode", **ALICE))["namespaces"] == ["default"]
+        # with all of them
+        assert (await web.get(f"{base}/standings", **ADMIN))["sees"] is None
+        await bind(web, "view", "bob")
+        assert (await web.get(f"{base}/measures", **BOB))["sees"] is None
+        assert 'list resource "nodes"' in await refusal(web, "GET", "/page/live", BOB)
