@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 
-from pumice.core.objects.metadata import Object
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from pumice.core.objects.metadata import Object
     from pumice.testing.cluster import ClusterPool, ServedCluster
 
 Scope = Literal["session", "package", "module", "class", "function"]
