@@ -26,7 +26,6 @@ from pumice.actors.gateway.faults.door import FaultDoor
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.front import Application, Endpoint
 from pumice.actors.gateway.handlers import health, resources
-from pumice.actors.gateway.handlers.faults import began
 from pumice.actors.gateway.hub import Hub
 from pumice.actors.gateway.identity.rights import Rights
 from pumice.actors.gateway.page.handlers import home, page, wants_page
@@ -238,7 +237,7 @@ class Gateway(Actor[Poke, Done]):
     async def on_start(self) -> None:
         """Have the journal say under which faults it goes on."""
         if self.site.faults.is_on:
-            await self.site.note(began(self.site.faults))
+            await self.site.note(self.site.faults.told())
 
     async def on_stop(self) -> None:
         """Close the streams first: a server that waits for a watch waits for ever."""

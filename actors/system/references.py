@@ -119,8 +119,9 @@ REFERENCES: Final = (
         kind=FaultsInForce,
         of=lambda wiring: wiring.client_faults,
         roles=("gateway",),
-        gives="nothing to other actors: it outlives a crash of the gateway, and at its end a run reads what struck",
-        outside=("pumice/runtime/main_job.py",),
+        gives="nothing to other actors: it outlives a crash of the gateway, at its end a run reads what struck, and a "
+        "test's cluster changes its rules between two steps",
+        outside=("pumice/runtime/main_job.py", "pumice/testing"),
     ),
     Reference(
         what="listings",

@@ -15,10 +15,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from pumice.cluster.api.selectors import matches, parse_selector
+from pumice.cluster.faults.profiles import NOWHERE, named_apart
 from pumice.cluster.faults.rules import AnyRule, Expire, FaultProfile, FaultRule, Repeat, Stale
+from pumice.core.messages.events import FaultsBegan
 
 # --- Dice that fall the same every time
 
@@ -77,7 +79,8 @@ class Strike(Struct, frozen=True, gc=False):
 
 class FaultsInForce:
     """A profile in force, since `began` (seconds since the epoch), and what it counts. `struck`: faults by rule;
-    `ever`: by their names, with those of earlier profiles. `seed`: of a profile that has none.
+    `ever`: by their names, with those of earlier profiles. `spared`: clients that meet none. `seed`: of a
+    profile that has none.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -85,6 +88,7 @@ class FaultsInForce:
         self.began = 0.0
         self.struck: Counter[str] = Counter()
         self.ever: Counter[str] = Counter()
+        self.spared: frozenset[str] = frozenset()
         self._run_seed = seed
         self._nth: Counter[tuple[str, ...]] = Counter()
         self._spared: Counter[tuple[str, str]] = Counter()
@@ -106,14 +110,24 @@ class FaultsInForce:
         for counts in (self.struck, self._nth, self._spared, self._times):
             counts.clear()
 
-    def add(self, rules: tuple[AnyRule, ...], now: float) -> None:
-        """Add rules; those in force go on with their counts."""
+    def add(self, rule: AnyRule, now: float) -> str:
+        """Add a rule, and return its name; those in force go on with their counts. Raises ConflictError for a name that
+        another has.
+        """
         if not self.is_on:
             self.began = now
-        self.profile = FaultProfile(seed=self.profile.seed, rules=(*self.profile.rules, *rules))
+        rules = named_apart(NOWHERE, [*self.profile.rules, rule])
+        self.profile = FaultProfile(seed=self.profile.seed, rules=rules)
+        return rules[-1].rule
+
+    def told(self) -> FaultsBegan:
+        """Return the profile in force as a record of the journal."""
+        return FaultsBegan(self.seed, json.encode(self.profile.rules))
 
     def strike(self, asked: ClientRequest, now: float) -> Strike | None:
         """Count a request, and return the fault that strikes it: that of the first rule that does."""
+        if asked.client in self.spared:
+            return None
         self._nth[asked.same] += 1
         nth = self._nth[asked.same]
         for rule in self.profile.rules:

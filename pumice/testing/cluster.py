@@ -22,14 +22,14 @@ from pumice.config.errors import RequestError
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
 from pumice.runtime.serving import kubeconfig_of, write
-from pumice.testing.hosting import Host
+from pumice.testing.faults import ClusterFaults
+from pumice.testing.hosting import MANAGER, Host
 from pumice.testing.options import ClusterOptions, Manifests, options_of, read_manifests
 from pumice.testing.waits import NotReachedError, WaitFor, condition, find_kind
 
 if TYPE_CHECKING:
     from pumice.cluster.api.kinds import Kind
 
-MANAGER: Final = "pumice-testing"
 LOOK_S: Final = 0.002
 """Real seconds between two looks whether anything has changed."""
 PATIENCE_S: Final = 0.02
@@ -77,8 +77,13 @@ class ServedCluster:
     def client(self) -> httpx.Client:
         """Return an HTTP client of the API, for paths such as `/api/v1/pods`."""
         token = self.host.options.token
-        headers = {"authorization": f"Bearer {token}"} if token else {}
+        headers = {"user-agent": MANAGER} | ({"authorization": f"Bearer {token}"} if token else {})
         return httpx.Client(base_url=self.url, headers=headers, timeout=CLIENT_S, trust_env=False)
+
+    @cached_property
+    def faults(self) -> ClusterFaults:
+        """Return the faults that other clients meet."""
+        return ClusterFaults(self.host)
 
     # --- objects
 

@@ -21,13 +21,17 @@ from pumice.actors.runtime.clock import Alarm, Clock, RealClock, VirtualClock
 from pumice.actors.runtime.mailbox import ask_many_again
 from pumice.actors.system.system import System
 from pumice.cluster.api.origin import unfinished
+from pumice.core.messages.commands import Append, Entry
 from pumice.core.messages.replies import Refused
 from pumice.errors import InputError
 from pumice.runtime.bells import Bells, HeldAlarm
 from pumice.runtime.journals import keep_as
 from pumice.runtime.waiting import left_waiting
+from pumice.storage.codec import encode
+from pumice.storage.journal import FAULT
 from pumice.storage.memory import MemoryJournal
 from pumice.testing.baseline import Baseline
+from pumice.testing.faults import profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +39,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pumice.actors.gateway.advice import Adviser, AdviserAnswer, AdviserQuestion
+    from pumice.cluster.faults.rules import AnyRule, FaultProfile
     from pumice.core.messages.commands import Reflect
     from pumice.core.objects.metadata import Object
     from pumice.testing.options import ClusterOptions
 
+MANAGER: Final = "pumice-testing"
+"""The client's name of the cluster's own requests, and the owner of the fields that they apply."""
 GATEWAY: Final = ("gateway",)
 """The server sees changes a little later: it gathers them for its clients."""
 ROUNDS: Final = 20
@@ -102,6 +109,7 @@ class Host:
         alarm: Callable[[], Alarm] = (lambda: HeldAlarm(self.bells)) if self.is_virtual else Alarm
         self._writing = Lock()
         self.system = System(self.options.settings(self.listener, alarm, self._adviser), self.journal, self.clock)
+        self.system.client_faults.spared = frozenset((MANAGER,))
 
     async def _furnish(self, objects: list[Object]) -> None:
         for obj, answer in zip(objects, await self.system.submit(objects), strict=True):
@@ -134,6 +142,34 @@ class Host:
             await activity.wait_quiet(except_for)
             await lowlevel.checkpoint()
             quiet_turns = quiet_turns + 1 if activity.is_quiet(except_for) else 0
+
+    # --- faults
+
+    def begin_faults(self, profile: FaultProfile) -> None:
+        """Put a profile in force."""
+        self._portal.call(self._begin_faults, profile)
+
+    async def _begin_faults(self, profile: FaultProfile) -> None:
+        self.system.client_faults.begin(profile, self.clock.now())
+        await self._note_faults()
+
+    def add_fault(self, rule: AnyRule) -> str:
+        """Add a rule, and return its name. Raises ConfigError."""
+        return self._portal.call(self._add_fault, rule)
+
+    async def _add_fault(self, rule: AnyRule) -> str:
+        name = self.system.client_faults.add(rule, self.clock.now())
+        await self._note_faults()
+        return name
+
+    async def _note_faults(self) -> None:
+        """Have the journal say which faults are in force now."""
+        said = Entry(FAULT, encode(self.system.client_faults.told()))
+        await self.system.switchboard.mailboxes["recorder"].ask(Append((said,)))
+
+    def faults_struck(self) -> dict[str, int]:
+        """Return how many requests each rule has struck."""
+        return self._portal.call(lambda: dict(self.system.client_faults.struck))
 
     # --- time
 
@@ -185,6 +221,9 @@ class Host:
         self._portal.call(self._reset)
 
     async def _reset(self) -> None:
+        profile = profile_of(self.options.faults)
+        if self.system.client_faults.profile != profile or profile.rules:
+            await self._begin_faults(profile)
         requests: list[Reflect] = []
         for _ in range(ROUNDS):
             await self._settle()

@@ -18,6 +18,7 @@ from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
 from pumice.runtime.built_in import builtin_nodes
 from pumice.storage.retention import Retention
+from pumice.testing.faults import Profile, profile_of
 
 if TYPE_CHECKING:
     import socket
@@ -43,7 +44,7 @@ class ClusterOptions:
     keys of the configuration warn instead of failing. `scheduler` (Volcano's), `default_scheduler` (Kubernetes' own,
     which needs the other), `controllers` (Volcano's) and `kubelets` may be left out for the tests of another one.
     `default_duration`: how long a pod runs that neither says so nor has a command that does ("0": for ever). `token`:
-    what clients must send ("": nothing).
+    what clients must send ("": nothing). `faults`: those that clients meet from the beginning and after every reset.
     """
 
     nodes: int | Manifests = 3
@@ -58,6 +59,7 @@ class ClusterOptions:
     kubelets: bool = True
     default_duration: str = "5s"
     token: str = ""
+    faults: Profile | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -88,7 +90,9 @@ class ClusterOptions:
             lenient=self.lenient,
             seed=self.seed,
             default_duration_s=_duration_s(self.default_duration),
-            gateway=GatewaySettings(listener, token=self.token, find_adviser=find_adviser),
+            gateway=GatewaySettings(
+                listener, token=self.token, find_adviser=find_adviser, faults=profile_of(self.faults)
+            ),
             scheduler=self.scheduler,
             default_scheduler=self.default_scheduler,
             controllers=self.controllers,

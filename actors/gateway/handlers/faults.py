@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.problems import bad_request, no_such_path, wrong_method
 from pumice.actors.gateway.request.bodies import read_value
@@ -20,7 +18,6 @@ from pumice.cluster.kube.statuses import timestamp
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace
 from pumice.config.yaml_tree import Document
-from pumice.core.messages.events import FaultsBegan
 
 PLURAL: Final = "faults"
 KIND: Final = "FaultProfile"
@@ -52,12 +49,7 @@ async def _given(site: Site, exchange: Exchange) -> FaultProfile:
 
 async def _begin(site: Site, profile: FaultProfile) -> None:
     site.faults.begin(profile, site.clock.now())
-    await site.note(began(site.faults))
-
-
-def began(faults: FaultsInForce) -> FaultsBegan:
-    """Return the record of the profile in force."""
-    return FaultsBegan(faults.seed, msgspec.json.encode(faults.profile.rules))
+    await site.note(site.faults.told())
 
 
 def _told(faults: FaultsInForce) -> dict[str, object]:

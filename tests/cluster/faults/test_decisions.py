@@ -161,10 +161,10 @@ def test_a_new_profile_begins_anew_and_added_rules_do_not() -> None:
     once = (LoseAnswer(rule="once", times=1),)
     faults.begin(FaultProfile(rules=once), 0.0)
     assert faults.strike(create, 1.0)
-    faults.add((Refuse(rule="more", nth=(2,)),), 1.0)
+    assert faults.add(Refuse(nth=(2,)), 1.0) == "refuse-2"
     found = faults.strike(create, 2.0)
     assert found is not None
-    assert (found.rule.rule, found.nth, dict(faults.struck)) == ("more", 2, {"once": 1, "more": 1})
+    assert (found.rule.rule, found.nth, dict(faults.struck)) == ("refuse-2", 2, {"once": 1, "refuse-2": 1})
     faults.begin(FaultProfile(rules=once), 3.0)
     assert faults.strike(create, 3.0)
     assert (dict(faults.struck), dict(faults.ever)) == ({"once": 1}, {"lose-answer": 2, "refuse": 1})
