@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -47,6 +47,8 @@ from pumice.core.messages.replies import Done
 
 # --- The application
 
+TELL_S: Final = 1.0
+"""Seconds between two looks whether a node was struck."""
 Handler = Callable[[Site, Exchange], Awaitable[None]]
 
 
@@ -229,10 +231,12 @@ class Gateway(Actor[Poke, Done]):
         return Done()
 
     def loops(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """Return the server, the hub that reads for the watches, the answerer of questions, the count of waiting jobs,
-        and the broadcast to pages.
+        """Return the hub that reads for the watches, the server, what journals struck nodes, the answerer of questions,
+        the count of waiting jobs, and the broadcast to pages.
         """
-        return (self._pull, self._serve_http, self.site.desk.keep, self.site.waiting.keep, self.site.pages.keep)
+        site = self.site
+        own = (self._pull, self._serve_http, self._tell_of_nodes)
+        return (*own, site.desk.keep, site.waiting.keep, site.pages.keep)
 
     async def on_start(self) -> None:
         """Have the journal say under which faults it goes on."""
@@ -244,6 +248,13 @@ class Gateway(Actor[Poke, Done]):
         await self.site.open.end(self.site.settings.grace_s)
         self._stop.set()
         await self._stopped.wait()
+
+    async def _tell_of_nodes(self) -> None:
+        """Have the journal say which nodes were struck."""
+        while True:
+            for struck in self.site.faults.take_untold():
+                await self.site.note(struck)
+            await anyio.sleep(TELL_S)
 
     async def _pull(self) -> None:
         await self.site.hub.run(self.name, lambda: [row.key for row in self.site.kinds.rows()], self.site.definition)

@@ -118,9 +118,9 @@ REFERENCES: Final = (
         what="faults of clients",
         kind=FaultsInForce,
         of=lambda wiring: wiring.client_faults,
-        roles=("gateway",),
-        gives="nothing to other actors: it outlives a crash of the gateway, at its end a run reads what struck, and a "
-        "test's cluster changes its rules between two steps",
+        roles=("gateway", "node-agents"),
+        gives="rules, which the gateway changes, and what has struck nodes, which it journals; at its end a run reads "
+        "what struck, and a test's cluster changes its rules between two steps",
         outside=("pumice/runtime/main_job.py", "pumice/testing"),
     ),
     Reference(

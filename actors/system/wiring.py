@@ -159,6 +159,7 @@ class Wiring:
             served=serving(settings),
             event_ttl_s=settings.event_ttl_s,
             scheduler=settings.scheduler,
+            faults=self.client_faults,
         )
 
     def own(self, name: str) -> tuple[str, Any, Context]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of the fault that strikes a request.
+"""The choice of the fault that strikes a request, or a node.
 
 It depends on the seed, the rule and the request alone: which client asks what about which object, for the how manieth
 time. What other clients do meanwhile, and when, changes nothing. So a client that repeats its requests meets the same
@@ -19,8 +19,18 @@ from msgspec import Struct, json
 
 from pumice.cluster.api.selectors import matches, parse_selector
 from pumice.cluster.faults.profiles import NOWHERE, named_apart
-from pumice.cluster.faults.rules import AnyRule, Expire, FaultProfile, FaultRule, Repeat, Stale
-from pumice.core.messages.events import FaultsBegan
+from pumice.cluster.faults.rules import (
+    AnyRule,
+    Expire,
+    FaultProfile,
+    FaultRule,
+    NodeFault,
+    NodeRule,
+    Repeat,
+    RequestFault,
+    Stale,
+)
+from pumice.core.messages.events import FaultsBegan, FaultStruck
 
 # --- Dice that fall the same every time
 
@@ -73,7 +83,7 @@ class ClientRequest(Struct, frozen=True, gc=False):
 class Strike(Struct, frozen=True, gc=False):
     """A fault that strikes: by its rule, the `nth` of the same requests."""
 
-    rule: AnyRule
+    rule: RequestFault
     nth: int
 
 
@@ -89,6 +99,7 @@ class FaultsInForce:
         self.struck: Counter[str] = Counter()
         self.ever: Counter[str] = Counter()
         self.spared: frozenset[str] = frozenset()
+        self._untold: list[FaultStruck] = []
         self._run_seed = seed
         self._nth: Counter[tuple[str, ...]] = Counter()
         self._spared: Counter[tuple[str, str]] = Counter()
@@ -131,17 +142,61 @@ class FaultsInForce:
         self._nth[asked.same] += 1
         nth = self._nth[asked.same]
         for rule in self.profile.rules:
+            if isinstance(rule, NodeRule):
+                continue
             if self._in_time(rule, now) and selects(rule, asked) and self._falls(rule, asked, nth):
                 self.struck[rule.rule] += 1
                 self.ever[rule.fault] += 1
                 return Strike(rule, nth)
         return None
 
+    # --- nodes
+
+    @property
+    def strikes_nodes(self) -> bool:
+        """Return whether there is a rule about nodes."""
+        return any(isinstance(rule, NodeRule) for rule in self.profile.rules)
+
+    def of_node(self, name: str, labels: Mapping[str, str], now: float) -> list[NodeFault]:
+        """Return the rules that strike a node now."""
+        return [
+            rule
+            for rule in self.profile.rules
+            if isinstance(rule, NodeRule) and self._in_time(rule, now) and self._hits(rule, name, labels)
+        ]
+
+    def next_change(self, now: float) -> float | None:
+        """Return when a rule about nodes begins or ends next; None for never."""
+        edges = [
+            self.began + edge
+            for rule in self.profile.rules
+            if isinstance(rule, NodeRule)
+            for edge in (rule.from_s, rule.until_s)
+            if edge is not None
+        ]
+        return min((edge for edge in edges if edge > now), default=None)
+
+    def note(self, rule: NodeFault, node: str) -> None:
+        """Note that a rule has begun to strike a node."""
+        self.struck[rule.rule] += 1
+        self.ever[rule.fault] += 1
+        self._untold.append(FaultStruck(rule.rule, rule.fault, "Node", "", node))
+
+    def take_untold(self) -> list[FaultStruck]:
+        """Return the strikes of nodes that are not in the journal yet."""
+        untold, self._untold = self._untold, []
+        return untold
+
+    def _hits(self, rule: NodeFault, name: str, labels: Mapping[str, str]) -> bool:
+        if rule.probability < 1 and chance(self.seed, f"{rule.rule}\0{name}") >= rule.probability:
+            return False
+        return fnmatchcase(name, rule.name) and (not rule.labels or matches(parse_selector(rule.labels), labels))
+
     def _in_time(self, rule: FaultRule, now: float) -> bool:
         elapsed = now - self.began
         return rule.from_s <= elapsed and (rule.until_s is None or elapsed < rule.until_s)
 
-    def _falls(self, rule: AnyRule, asked: ClientRequest, nth: int) -> bool:
+    def _falls(self, rule: RequestFault, asked: ClientRequest, nth: int) -> bool:
         """Return whether a selected request is struck now."""
         if rule.nth and nth not in rule.nth:
             return False
@@ -158,7 +213,7 @@ class FaultsInForce:
         return True
 
 
-def _is_allowed(rule: AnyRule, asked: ClientRequest) -> bool:
+def _is_allowed(rule: RequestFault, asked: ClientRequest) -> bool:
     """Return whether Kubernetes may do this to the request."""
     match rule:
         case Repeat():  # a proxy that repeats a create without a name makes two objects
@@ -171,7 +226,7 @@ def _is_allowed(rule: AnyRule, asked: ClientRequest) -> bool:
             return True
 
 
-def selects(rule: AnyRule, asked: ClientRequest) -> bool:
+def selects(rule: RequestFault, asked: ClientRequest) -> bool:
     """Return whether a rule is about a request."""
     if asked.verb not in rule.verbs or rule.subresource not in ("*", asked.subresource):
         return False

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from pumice.cluster.api.selectors import SelectorTextError, parse_selector
-from pumice.cluster.faults.rules import RULES, WRITES, AnyRule, FaultProfile, Refuse
+from pumice.cluster.faults.rules import RULES, WRITES, AnyRule, FaultProfile, Refuse, RequestRule
 from pumice.config.errors import ConflictError
 from pumice.config.read import ValuePlace, mapping, read_yaml, sequence, shaped
 from pumice.config.yaml_tree import Document
@@ -93,14 +93,19 @@ def _check(place: ValuePlace, rule: AnyRule) -> None:
     """Check the values of a rule against each other."""
     if rule.until_s is not None and rule.until_s <= rule.from_s:
         raise place.at("until_s").wrong(f"more than from_s ({rule.from_s:g})", rule.until_s)
-    fits = WRITES if isinstance(rule, Refuse) and rule.code == CONFLICT else rule.fits
-    for verb in rule.verb:
-        if verb not in fits:
-            raise place.at("verb").wrong(f"one of {', '.join(fits)}", verb)
+    if isinstance(rule, RequestRule):
+        _check_verbs(place, rule)
     try:
         parse_selector(rule.labels)
     except SelectorTextError as error:
         raise place.at("labels").error(ConflictError, f"not a valid label selector: {error}") from error
+
+
+def _check_verbs(place: ValuePlace, rule: RequestRule) -> None:
+    fits = WRITES if isinstance(rule, Refuse) and rule.code == CONFLICT else rule.fits
+    for verb in rule.verb:
+        if verb not in fits:
+            raise place.at("verb").wrong(f"one of {', '.join(fits)}", verb)
 
 
 def named_apart(place: ValuePlace, rules: list[AnyRule]) -> tuple[AnyRule, ...]:

@@ -175,7 +175,40 @@ class RestartServer(RequestRule, frozen=True, kw_only=True, tag="restart"):
     fits: ClassVar[tuple[Verb, ...]] = EVERY
 
 
-AnyRule = (
+class NodeRule(FaultRule, frozen=True, kw_only=True):
+    """A rule about nodes: from `from_s` to `until_s` it strikes those whose `name` and `labels` fit. `probability`: the
+    share of them.
+    """
+
+    name: Pattern = "*"
+    labels: str = ""
+
+
+class DeadKubelet(NodeRule, frozen=True, kw_only=True, tag="dead-kubelet"):
+    """The kubelet of a node says nothing: pods on it run on, and stay as the API shows them. After `grace_s` the node
+    is Unknown, and tainted. At the end the kubelet reports what has become of its pods.
+    """
+
+    grace_s: Seconds = 40.0
+
+
+class SlowKubelet(NodeRule, frozen=True, kw_only=True, tag="slow-kubelet"):
+    """What the kubelet of a node reports comes `delay_s` later."""
+
+    delay_s: Seconds = 5.0
+
+
+class SkewedClock(NodeRule, frozen=True, kw_only=True, tag="skewed-clock"):
+    """The clock of a node is `ahead_s` ahead of the server's, or behind: so are all times in its reports."""
+
+    ahead_s: Annotated[float, Meta(ge=-LONGEST_S, le=LONGEST_S, description="seconds from -3600 to 3600")] = 30.0
+
+
+class LostNode(NodeRule, frozen=True, kw_only=True, tag="lost-node"):
+    """A node is removed once, as a cloud does whose machine is gone. Its pods go when they are found."""
+
+
+RequestFault = (
     Refuse
     | ArriveLate
     | AnswerLate
@@ -188,6 +221,8 @@ AnyRule = (
     | Stale
     | RestartServer
 )  # fmt: skip
+NodeFault = DeadKubelet | SlowKubelet | SkewedClock | LostNode
+AnyRule = RequestFault | NodeFault
 RULES: Final[dict[str, type[AnyRule]]] = {
     "refuse": Refuse,
     "arrive-late": ArriveLate,
@@ -200,6 +235,10 @@ RULES: Final[dict[str, type[AnyRule]]] = {
     "expire": Expire,
     "stale": Stale,
     "restart": RestartServer,
+    "dead-kubelet": DeadKubelet,
+    "slow-kubelet": SlowKubelet,
+    "skewed-clock": SkewedClock,
+    "lost-node": LostNode,
 }
 """By the name of the fault."""
 

@@ -34,6 +34,8 @@ from pumice.cluster.controllers.stateful import StatefulSetRule
 from pumice.cluster.controllers.volumes.drivers import DriversMachine
 from pumice.cluster.controllers.volumes.machine import VolumeMachine
 from pumice.cluster.controllers.volumes.pod_claims import PodClaimsMachine
+from pumice.cluster.faults.decisions import FaultsInForce
+from pumice.cluster.faults.nodes import StruckKubelets, StruckNodes, of_pods, of_reports
 from pumice.cluster.kubelets.added_containers import AddedContainersMachine
 from pumice.cluster.kubelets.cell_reports import CellReportsMachine
 from pumice.cluster.kubelets.device_plugin import DevicePluginMachine
@@ -53,7 +55,8 @@ class Surroundings:
     `unpack` decodes an object. `start_delay_s`, `default_duration_s`: of pods that do not say. `fixes` gives the names
     of Volcano's defects that are mended now. `agents`: whether nodes are simulated. `served`: clients see the cluster
     over HTTP, and agents of others may join it. `aloud`: Events about workloads are written, since a client may read
-    them. `event_ttl_s`: how long Events are kept. `scheduler`: whether one runs here.
+    them. `event_ttl_s`: how long Events are kept. `scheduler`: whether one runs here. `faults`: those that clients
+    meet, some of which strike nodes.
     """
 
     unpack: Callable[[bytes], Object] = codec.unpack
@@ -65,6 +68,7 @@ class Surroundings:
     aloud: bool = True
     event_ttl_s: float = 3600.0
     scheduler: bool = True
+    faults: FaultsInForce | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +92,15 @@ def kubelets(given: Surroundings) -> list[Machine]:
         addresses=addresses if given.served else None,
         others=others if given.served else None,
     )
-    seen = (NodeReportsMachine(addresses, others), AddedContainersMachine(others)) if given.served else ()
-    return [*seen, agents, DevicePluginMachine(), cells]
+    if not given.served:
+        return [agents, DevicePluginMachine(), cells]
+    reports: Machine = NodeReportsMachine(addresses, others)
+    running: Machine = agents
+    if given.faults is not None:
+        struck = StruckNodes(given.faults)
+        reports = StruckKubelets(reports, struck, of_reports, speaks=True)
+        running = StruckKubelets(agents, struck, of_pods(agents.node_of))
+    return [reports, AddedContainersMachine(others), running, DevicePluginMachine(), cells]
 
 
 def job_rule(given: Surroundings) -> VolcanoJobRule:

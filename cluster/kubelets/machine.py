@@ -341,6 +341,11 @@ class NodeAgentsMachine(Machine):
     def _deletion(self, run: PodRun) -> Delete:
         return Delete("Pod", run.namespace, run.name, uid=run.uid, grace_period_s=0, user=USER)
 
+    def node_of(self, namespace: str, name: str) -> str | None:
+        """Return the node of a pod; None for an unknown one."""
+        run = self._runs.get((namespace, name))
+        return None if run is None else run.node
+
     def next_due(self) -> float | None:
         """Return the time when `step` has work without any change; None for never."""
         times = (self._timers.next_due(), self._evictions.next_due(), self._resizes.next_due())

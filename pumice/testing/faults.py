@@ -53,6 +53,17 @@ class Selected(TypedDict, total=False):
     until_s: float
 
 
+class SelectedNodes(TypedDict, total=False):
+    """Which nodes a fault strikes, and when."""
+
+    rule: str
+    name: str
+    labels: str
+    probability: float
+    from_s: float
+    until_s: float
+
+
 class AddedFault:
     """A fault in force. `rule`: its name in the journal."""
 
@@ -62,7 +73,7 @@ class AddedFault:
 
     @property
     def struck(self) -> int:
-        """Return how many requests it has struck."""
+        """Return how many requests, or nodes, it has struck."""
         return self._host.faults_struck().get(self.rule, 0)
 
 
@@ -87,7 +98,7 @@ class ClusterFaults:
 
     @property
     def struck(self) -> dict[str, int]:
-        """Return how many requests each rule in force has struck, without those that have struck none."""
+        """Return how many requests, or nodes, each rule in force has struck, without those that have struck none."""
         return self._host.faults_struck()
 
     def refuse(
@@ -142,6 +153,24 @@ class ClusterFaults:
         """Take the server down at a request, for so many real seconds; give `times`, or it never stays up."""
         return self._add("restart", selected, down_s=down_s, carried_out=carried_out)
 
-    def _add(self, fault: str, selected: Selected, **own: Any) -> AddedFault:
+    # --- nodes
+
+    def dead_kubelet(self, *, grace_s: float = 40.0, **selected: Unpack[SelectedNodes]) -> AddedFault:
+        """Silence the kubelets of nodes; after so long the nodes are Unknown, and tainted."""
+        return self._add("dead-kubelet", selected, grace_s=grace_s)
+
+    def slow_kubelet(self, *, delay_s: float = 5.0, **selected: Unpack[SelectedNodes]) -> AddedFault:
+        """Delay what the kubelets of nodes report, in the cluster's time."""
+        return self._add("slow-kubelet", selected, delay_s=delay_s)
+
+    def skewed_clock(self, *, ahead_s: float = 30.0, **selected: Unpack[SelectedNodes]) -> AddedFault:
+        """Set the clocks of nodes ahead, or behind."""
+        return self._add("skewed-clock", selected, ahead_s=ahead_s)
+
+    def lost_node(self, **selected: Unpack[SelectedNodes]) -> AddedFault:
+        """Remove nodes, as a cloud does whose machines are gone."""
+        return self._add("lost-node", selected)
+
+    def _add(self, fault: str, selected: Selected | SelectedNodes, **own: Any) -> AddedFault:
         given = msgspec.to_builtins({**selected, **own})
         return AddedFault(self._host, self._host.add_fault(rule_of(WHERE, fault, given)))

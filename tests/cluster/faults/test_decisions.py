@@ -14,7 +14,17 @@ from msgspec import structs
 
 from pumice.cluster.faults.decisions import ClientRequest, FaultsInForce, selects
 from pumice.cluster.faults.profiles import read_profile_text
-from pumice.cluster.faults.rules import EVERY, AnyRule, Expire, FaultProfile, LoseAnswer, Refuse, Repeat, Stale
+from pumice.cluster.faults.rules import (
+    EVERY,
+    AnyRule,
+    Expire,
+    FaultProfile,
+    LoseAnswer,
+    Refuse,
+    Repeat,
+    RequestFault,
+    Stale,
+)
 
 CLIENTS = ("kubectl", "vc-scheduler", "kube-scheduler")
 NAMES = st.sampled_from(["web-0", "web-1", "db", ""])
@@ -152,7 +162,7 @@ def test_the_first_rule_that_strikes_counts() -> None:
         (Expire(), ClientRequest("c", "watch", "Pod", "a"), True),
     ],
 )
-def test_what_kubernetes_promises_is_spared(rule: AnyRule, asked: ClientRequest, allowed: bool) -> None:
+def test_what_kubernetes_promises_is_spared(rule: RequestFault, asked: ClientRequest, allowed: bool) -> None:
     assert selects(rule, asked) == allowed
 
 

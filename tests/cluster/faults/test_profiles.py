@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pumice.cluster.faults.profiles import PACKAGED, read_profile_text, rule_of
-from pumice.cluster.faults.rules import RULES, LoseAnswer
+from pumice.cluster.faults.rules import RULES, LoseAnswer, RequestRule
 from pumice.config.errors import ConfigError
 
 WRONG = {
@@ -49,7 +49,7 @@ def test_every_fault_is_read_with_its_defaults() -> None:
     for fault, form in RULES.items():
         assert rule_of("here", fault, {}) == form()
         assert rule_of("here", fault, {}).fault == fault
-        assert rule_of("here", fault, {}).verbs
+        assert not issubclass(form, RequestRule) or form().verbs
 
 
 def test_one_value_may_stand_for_a_list() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pumice.config.errors import ConfigError
 from pumice.core.messages.events import FaultsBegan, FaultStruck
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, parse_time
 from pumice.storage.journal import FAULT
 from pumice.testing import ServedCluster, served_cluster
 from pumice.testing.faults import Profile
@@ -79,8 +79,9 @@ def test_every_fault_has_its_method(cluster: ServedCluster, controller: httpx.Cl
     added = [
         faults.refuse(name="x"), faults.arrive_late(name="x"), faults.answer_late(name="x"),
         faults.lose_answer(name="x"), faults.repeat(name="x"), faults.cut_answer(name="x", size=3),
-        faults.cut_watch(name="x"), faults.delay_watch(name="x", behind="Pod"), faults.expire(name="x"), faults.stale(name="x"),
-        faults.restart(name="x", times=1),
+        faults.cut_watch(name="x"), faults.delay_watch(name="x", behind="Pod"), faults.expire(name="x"),
+        faults.stale(name="x"), faults.restart(name="x", times=1), faults.dead_kubelet(name="x"),
+        faults.slow_kubelet(name="x"), faults.skewed_clock(name="x"), faults.lost_node(name="x"),
     ]  # fmt: skip
     assert len({each.rule for each in added}) == len(added)
     assert create(controller, "a") == 201
@@ -113,3 +114,48 @@ def test_options_have_faults_that_a_reset_brings_back() -> None:
             assert [create(client, name) for name in "ab"] == [503, 201]
         told = anyio.run(journaled, cluster.host.journal, FAULT, FaultsBegan | FaultStruck)
         assert [type(each) for each in told] == [FaultsBegan, FaultStruck, FaultsBegan, FaultsBegan, FaultStruck]
+
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, annotations: {pumice.dev/duration: "0"}}
+spec:
+  terminationGracePeriodSeconds: 5
+  tolerations:
+  - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}
+  containers: [{name: main, image: web, resources: {requests: {cpu: "1"}}}]
+"""
+
+
+def test_a_dead_kubelet_loses_its_pods_and_comes_back() -> None:
+    with served_cluster(nodes=1, time="virtual") as cluster:
+        cluster.apply(POD)
+        node = cluster.wait_for("pod", "web", "condition=Ready")["spec"]["nodeName"]
+        dead = cluster.faults.dead_kubelet(name=node, until_s=300)
+        cluster.wait_for("node", node, "condition=Ready=Unknown", timeout_s=60)
+        taints = cluster.wait_for("node", node, "jsonpath={.spec.taints}")["spec"]["taints"]
+        assert {each["effect"] for each in taints} == {"NoSchedule", "NoExecute"}
+        gone = cluster.wait_for("pod", "web", "jsonpath={.metadata.deletionTimestamp}", timeout_s=60)
+        assert gone["status"]["phase"] == "Running"
+        cluster.advance(100)
+        assert cluster.get("pod", "web")["status"]["phase"] == "Running"  # nobody says that it has stopped
+        cluster.wait_for("pod", "web", "delete", timeout_s=300)
+        cluster.wait_for("node", node, "condition=Ready", timeout_s=60)
+        assert not cluster.wait_for("node", node, lambda found: not found["spec"].get("taints"))["spec"].get("taints")
+        assert dead.struck == 1
+
+
+def test_slow_kubelets_clocks_and_lost_nodes_are_seen() -> None:
+    with served_cluster(nodes=3, time="virtual") as cluster:
+        cluster.faults.slow_kubelet(delay_s=20, until_s=100)
+        cluster.faults.skewed_clock(ahead_s=1000)
+        began = cluster.now
+        cluster.apply(POD)
+        found = cluster.wait_for("pod", "web", "jsonpath={.status.phase}=Running", timeout_s=60)
+        assert 20 <= cluster.now - began < 30
+        assert parse_time(found["status"]["startTime"]) > began + 900
+        node = found["spec"]["nodeName"]
+        cluster.faults.lost_node(name=node)
+        cluster.wait_for("node", node, "delete", timeout_s=60)
+        cluster.wait_for("pod", "web", "delete", timeout_s=120)
