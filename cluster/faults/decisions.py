@@ -24,6 +24,7 @@ from pumice.cluster.faults.rules import (
     Expire,
     FaultProfile,
     FaultRule,
+    LateWebhook,
     NodeFault,
     NodeRule,
     Repeat,
@@ -57,7 +58,8 @@ class ClientRequest(Struct, frozen=True, gc=False):
     """A request of a client. `agent`: the whole User-Agent, of which `client` is the name. `kind` is a key of the table
     of kinds, `kinds` all names of it, `resource` its plural with its group. `name`: of a create without one its
     generateName (it is `generated` then); "" for a collection. `labels`: of the object, None where there is no single
-    one. `at`: "any" for a list at resourceVersion=0, "exact" for one at a revision, or that goes on at one.
+    one. `at`: "any" for a list at resourceVersion=0, "exact" for one at a revision, or that goes on at one. `webhook`:
+    the one that is asked about the request.
     """
 
     client: str
@@ -73,11 +75,12 @@ class ClientRequest(Struct, frozen=True, gc=False):
     labels: Mapping[str, str] | None = None
     generated: bool = False
     at: str = ""
+    webhook: str = ""
 
     @property
     def same(self) -> tuple[str, ...]:
         """Return what the same request has in common with this one."""
-        return self.client, self.verb, self.kind, self.subresource, self.namespace, self.name
+        return self.client, self.verb, self.kind, self.subresource, self.namespace, self.name, self.webhook
 
 
 class Strike(Struct, frozen=True, gc=False):
@@ -85,6 +88,21 @@ class Strike(Struct, frozen=True, gc=False):
 
     rule: RequestFault
     nth: int
+
+    def told(self, asked: ClientRequest) -> FaultStruck:
+        """Return the strike as a record of the journal."""
+        return FaultStruck(
+            rule=self.rule.rule,
+            fault=self.rule.fault,
+            kind=asked.kind,
+            namespace=asked.namespace,
+            name=asked.name,
+            client=asked.webhook or asked.client,
+            verb=asked.verb,
+            subresource=asked.subresource,
+            user=asked.user,
+            nth=self.nth,
+        )
 
 
 class FaultsInForce:
@@ -215,6 +233,8 @@ class FaultsInForce:
 
 def _is_allowed(rule: RequestFault, asked: ClientRequest) -> bool:
     """Return whether Kubernetes may do this to the request."""
+    if asked.webhook or isinstance(rule, LateWebhook):
+        return isinstance(rule, LateWebhook) and bool(asked.webhook) and fnmatchcase(asked.webhook, rule.webhook)
     match rule:
         case Repeat():  # a proxy that repeats a create without a name makes two objects
             return not asked.generated

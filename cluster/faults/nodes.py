@@ -18,7 +18,7 @@ from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, parse_time, section, text_map
 from pumice.storage.codec import pack, unpack
 
 CONTROLLER: Final = "node-lifecycle"
@@ -161,15 +161,12 @@ def _shifted(request: UpdateStatus, ahead_s: float) -> UpdateStatus:
 
 
 def _at_other_times(value: Any, ahead_s: float) -> Any:
-    match value:
-        case dict():
-            return {key: _at_other_times(each, ahead_s) for key, each in value.items()}
-        case list():
-            return [_at_other_times(each, ahead_s) for each in value]
-        case str() if _TIME.fullmatch(value):
-            return timestamp(parse_time(value) + ahead_s)
-        case _:
-            return value
+    if is_mapping(value):
+        return {key: _at_other_times(each, ahead_s) for key, each in value.items()}
+    if is_list(value):
+        return [_at_other_times(each, ahead_s) for each in value]
+    is_time = isinstance(value, str) and _TIME.fullmatch(value)
+    return timestamp(parse_time(value) + ahead_s) if is_time else value
 
 
 class StruckKubelets(Machine):

@@ -49,8 +49,8 @@ class FaultRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
 
 
 class RequestRule(FaultRule, frozen=True, kw_only=True):
-    """A rule about requests. `client`: a pattern for the User-Agent, or for its part before the slash; `user`: who is
-    impersonated (Impersonate-User), "" for nobody. `verb` and `kind`: none means all that the fault fits.
+    """A rule about requests. `client`: a pattern for the User-Agent, or for its part before the slash; `user`: for
+    the user's name, "" where no user is told apart. `verb` and `kind`: none means all that the fault fits.
     `subresource`: "" for the object itself, "*" for any. `labels`: a selector that the object matches; lists and
     watches have no labels. `nth`: which of the same requests (of one client, verb, kind and name). Of the requests of
     one client that fit, `skip` are spared first, and at most `times` are struck.
@@ -175,6 +175,18 @@ class RestartServer(RequestRule, frozen=True, kw_only=True, tag="restart"):
     fits: ClassVar[tuple[Verb, ...]] = EVERY
 
 
+class LateWebhook(RequestRule, frozen=True, kw_only=True, tag="late-webhook"):
+    """An admission webhook, `webhook` by its name, gets its question `delay_s` later; the time counts for its timeout,
+    after which its failurePolicy decides. A patch is an update to a webhook. `client` is empty: who sent the request is
+    not known by its User-Agent there.
+    """
+
+    delay_s: Seconds = 1.0
+    webhook: Pattern = "*"
+
+    fits: ClassVar[tuple[Verb, ...]] = ("create", "update", "delete")
+
+
 class NodeRule(FaultRule, frozen=True, kw_only=True):
     """A rule about nodes: from `from_s` to `until_s` it strikes those whose `name` and `labels` fit. `probability`: the
     share of them.
@@ -220,6 +232,7 @@ RequestFault = (
     | Expire
     | Stale
     | RestartServer
+    | LateWebhook
 )  # fmt: skip
 NodeFault = DeadKubelet | SlowKubelet | SkewedClock | LostNode
 AnyRule = RequestFault | NodeFault
@@ -235,6 +248,7 @@ RULES: Final[dict[str, type[AnyRule]]] = {
     "expire": Expire,
     "stale": Stale,
     "restart": RestartServer,
+    "late-webhook": LateWebhook,
     "dead-kubelet": DeadKubelet,
     "slow-kubelet": SlowKubelet,
     "skewed-clock": SkewedClock,

@@ -153,6 +153,10 @@ class ClusterFaults:
         """Take the server down at a request, for so many real seconds; give `times`, or it never stays up."""
         return self._add("restart", selected, down_s=down_s, carried_out=carried_out)
 
+    def late_webhook(self, *, delay_s: float = 1.0, webhook: str = "*", **selected: Unpack[Selected]) -> AddedFault:
+        """Ask admission webhooks so much later, in real seconds, within their time."""
+        return self._add("late-webhook", selected, delay_s=delay_s, webhook=webhook)
+
     # --- nodes
 
     def dead_kubelet(self, *, grace_s: float = 40.0, **selected: Unpack[SelectedNodes]) -> AddedFault:

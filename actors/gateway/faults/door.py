@@ -28,7 +28,6 @@ from pumice.actors.gateway.site import Site
 from pumice.actors.runtime.level_signal import LevelSignal
 from pumice.cluster.faults import rules
 from pumice.cluster.faults.decisions import ClientRequest, Strike
-from pumice.core.messages.events import FaultStruck
 from pumice.core.messages.replies import Refused
 
 LOOK_S: Final = 0.02
@@ -88,7 +87,7 @@ class FaultDoor:
         if asked is None or strike is None:
             await self._unharmed(asked, scope, receive, send)
             return
-        await self._note(asked, strike)
+        await self._site.note(strike.told(asked))
         match strike.rule:
             case rules.Refuse(code=code, retry_after_s=retry_after_s):
                 await refuse(Exchange(scope, receive, send), refusal(asked, code, retry_after_s))
@@ -114,22 +113,8 @@ class FaultDoor:
                 if rule.carried_out:
                     await self._app(scope, receive, lose)
                 await self._go_down(rule.down_s)
-
-    async def _note(self, asked: ClientRequest, strike: Strike) -> None:
-        """Have a fault in the journal before it strikes."""
-        struck = FaultStruck(
-            rule=strike.rule.rule,
-            fault=strike.rule.fault,
-            kind=asked.kind,
-            namespace=asked.namespace,
-            name=asked.name,
-            client=asked.client,
-            verb=asked.verb,
-            subresource=asked.subresource,
-            user=asked.user,
-            nth=strike.nth,
-        )
-        await self._site.note(struck)
+            case rules.LateWebhook():
+                raise AssertionError(strike)  # strikes questions to webhooks alone
 
     async def _wait(self, seconds: float) -> None:
         """Wait; a server that stops does not wait for this."""

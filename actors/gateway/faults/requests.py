@@ -4,30 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from pumice.actors.gateway.advice import GROUP
+from pumice.actors.gateway.identity.rights import attributes_of
 from pumice.actors.gateway.identity.users import ADMIN
 from pumice.actors.gateway.problems import ApiError
 from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange, Receive, Scope
-from pumice.actors.gateway.request.paths import Target, parse_path
-from pumice.actors.gateway.request.selection import named_object
+from pumice.actors.gateway.request.paths import parse_path
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.faults.decisions import ClientRequest
+from pumice.cluster.faults.rules import EVERY
+from pumice.cluster.rbac.rules import AccessRequest
 from pumice.core.objects.metadata import Object, is_mapping, section, text_map
 from pumice.storage import codec
-
-_OF_OBJECT: Final = {
-    "GET": "get",
-    "HEAD": "get",
-    "POST": "create",
-    "PUT": "update",
-    "PATCH": "patch",
-    "DELETE": "delete",
-}
-_OF_COLLECTION: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
 class ReadAgain:
@@ -67,53 +59,49 @@ async def request_of(site: Site, scope: Scope, read: ReadAgain) -> ClientRequest
         return None
     try:
         await site.admit(exchange)
-        row = site.row(target)
-        verb = verb_of(exchange, target)
-        obj = await read_object(exchange, site.settings.body_limit) if verb == "create" else None
+        row, access = site.row(target), attributes_of(exchange)
+        if access is None or access.verb not in EVERY:
+            return None
+        obj = await read_object(exchange, site.settings.body_limit) if access.verb == "create" else None
     except ApiError:
         return None
-    return _request(site, exchange, target, row, verb, obj) if verb else None
+    return _request(site, exchange, access, row, obj)
 
 
 async def _silent(_message: object) -> None:
     """Send nothing: a request is only looked at."""
 
 
-def verb_of(exchange: Exchange, target: Target) -> str:
-    """Return Kubernetes' name of what is asked for; "" for a method that is not served. Raises ApiError."""
-    if target.watched or (exchange.method == "GET" and exchange.query.flag("watch")):
-        return "watch"
-    return (_OF_OBJECT if target.name else _OF_COLLECTION).get(exchange.method, "")
-
-
-def _request(site: Site, exchange: Exchange, target: Target, row: Kind, verb: str, obj: Object | None) -> ClientRequest:
+def _request(site: Site, exchange: Exchange, access: AccessRequest, row: Kind, obj: Object | None) -> ClientRequest:
     meta = section(obj or {}, "metadata")
     meta = meta if is_mapping(meta) else {}
     # The name of a binding without one in its path stands in its body.
-    name = target.name or str(meta.get("name") or "")
-    generated = verb == "create" and not name
-    selected = named_object(exchange.query.text("fieldSelector"))
+    name = access.name or str(meta.get("name") or "")
+    generated = access.verb == "create" and not name
+    namespace = access.namespace if row.namespaced else ""
     return ClientRequest(
         client=exchange.agent,
-        verb=verb,
+        verb=access.verb,
         kind=row.key,
-        namespace=target.namespace,
-        name=str(meta.get("generateName") or "") if generated else name or selected,
-        subresource=target.subresource,
+        namespace=namespace,
+        name=str(meta.get("generateName") or "") if generated else name,
+        subresource=access.subresource,
         agent=exchange.header("user-agent"),
         user="" if exchange.user is ADMIN else exchange.user.name,
         kinds=(row.key, row.kind, row.qualified),
         resource=row.resource,
-        labels=_labels(site, target, row, None if target.subresource else obj),
+        labels=_labels(site, row, namespace, access, None if access.subresource else obj),
         generated=generated,
-        at=_revision(exchange) if verb == "list" else "",
+        at=_revision(exchange) if access.verb == "list" else "",
     )
 
 
-def _labels(site: Site, target: Target, row: Kind, obj: Object | None) -> Mapping[str, str] | None:
+def _labels(
+    site: Site, row: Kind, namespace: str, access: AccessRequest, obj: Object | None
+) -> Mapping[str, str] | None:
     """Return the labels of the object that is created, or of the one that exists."""
-    if obj is None and target.name:
-        known = site.hub.known(row.key, target.namespace, target.name)
+    if obj is None and access.name and access.verb not in ("list", "watch"):
+        known = site.hub.known(row.key, namespace, access.name)
         obj = cast("Object", codec.unpack(known)) if known is not None else None
     return None if obj is None else text_map(section(obj, "metadata").get("labels"))
 

@@ -18,11 +18,14 @@ from typing import Any, Final
 
 import anyio
 
+from pumice.actors.gateway.identity.users import ADMIN
 from pumice.actors.gateway.problems import ApiError, bad_request
 from pumice.actors.gateway.site import Site
 from pumice.actors.gateway.webhooks import calls, hooks
 from pumice.actors.gateway.webhooks.hooks import AdmissionRequest, told
 from pumice.cluster.api.patches.operations import apply_operations
+from pumice.cluster.faults.decisions import ClientRequest
+from pumice.cluster.faults.rules import LateWebhook
 from pumice.core.kube.cel.costs import SPEND, StepsLeft
 from pumice.core.kube.cel.evaluating import evaluate
 from pumice.core.kube.cel.reading import ExpressionError, read_expression
@@ -321,7 +324,8 @@ async def _asked(site: Site, hook: Object, request: AdmissionRequest, number: in
             warnings.append(f'admission webhook "{name}" is served by simulated pods and was not called')
             return HookVerdict()
         uid = uid_of_review(request, name, number)
-        said = verdict(await calls.call(hook, address, review(request, uid)), uid, name)
+        late_s = await _lateness(site, name, request) if site.faults.is_on else 0.0
+        said = verdict(await calls.call(hook, address, review(request, uid), late_s), uid, name)
     except (calls.CallError, BadAnswerError, ExpressionError) as error:
         if hook.get("failurePolicy") == "Ignore":
             return HookVerdict()
@@ -330,6 +334,28 @@ async def _asked(site: Site, hook: Object, request: AdmissionRequest, number: in
     if said.refused is not None:
         raise ApiError(said.refused)
     return said
+
+
+async def _lateness(site: Site, hook: str, request: AdmissionRequest) -> float:
+    """Return how much later a webhook is asked, by a fault."""
+    row, of = request.row, request.new or request.old or {}
+    asked = ClientRequest(
+        client="",
+        verb=request.operation.lower(),
+        kind=row.key,
+        namespace=request.namespace,
+        name=request.name,
+        subresource=request.subresource,
+        user="" if request.user is ADMIN else request.user.name,
+        kinds=(row.key, row.kind, row.qualified),
+        labels=text_map(section(of, "metadata").get("labels")),
+        webhook=hook,
+    )
+    strike = site.faults.strike(asked, site.clock.now())
+    if strike is None or not isinstance(strike.rule, LateWebhook):
+        return 0.0
+    await site.note(strike.told(asked))
+    return strike.rule.delay_s
 
 
 def _other_identity(request: AdmissionRequest, before: Object, after: Object) -> str:

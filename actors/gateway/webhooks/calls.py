@@ -86,8 +86,8 @@ def _trust(bundle: str) -> ssl.SSLContext:
         raise CallError(f"the caBundle cannot be read: {error}") from error
 
 
-async def call(hook: Object, address: Address, content: bytes) -> bytes:
-    """Return the body of a webhook's answer. Raises CallError."""
+async def call(hook: Object, address: Address, content: bytes, late_s: float = 0.0) -> bytes:
+    """Return the body of a webhook's answer, which is asked so much later than its time begins. Raises CallError."""
     seconds = timeout_s(hook)
     url = httpx.URL(address.url)
     shown = f'Post "{url.copy_add_param("timeout", f"{seconds}s")}"'
@@ -98,6 +98,8 @@ async def call(hook: Object, address: Address, content: bytes) -> bytes:
     trust = _trust(str(section(hook, "clientConfig").get("caBundle") or ""))
     try:
         with anyio.fail_after(seconds):
+            if late_s:
+                await anyio.sleep(late_s)
             # No timeout of httpx, which counts each step anew: `fail_after` bounds the whole call.
             async with httpx.AsyncClient(verify=trust, timeout=None, trust_env=False) as client:  # nosec B113
                 asked = client.build_request(

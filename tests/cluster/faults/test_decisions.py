@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,10 +31,14 @@ CLIENTS = ("kubectl", "vc-scheduler", "kube-scheduler")
 NAMES = st.sampled_from(["web-0", "web-1", "db", ""])
 PATTERNS = st.sampled_from(["*", "web-*", "db", "web-[12]", "?b"])
 LABELS = st.sampled_from(["", "app=web", "app!=web", "!app"])
+
+
+def asked_by(client: str, kind: str, **rest: Any) -> ClientRequest:
+    return ClientRequest(client=client, kind=kind, kinds=(kind, kind.partition(".")[0]), agent=f"{client}/v1", **rest)
+
+
 OCCASIONS = st.builds(
-    lambda kind, **rest: ClientRequest(
-        kind=kind, kinds=(kind, kind.partition(".")[0]), agent=f"{rest['client']}/v1", **rest
-    ),
+    asked_by,
     kind=st.sampled_from(["Pod", "Job", "Job.batch"]),
     client=st.sampled_from(CLIENTS),
     verb=st.sampled_from(EVERY),

@@ -81,7 +81,8 @@ def test_every_fault_has_its_method(cluster: ServedCluster, controller: httpx.Cl
         faults.lose_answer(name="x"), faults.repeat(name="x"), faults.cut_answer(name="x", size=3),
         faults.cut_watch(name="x"), faults.delay_watch(name="x", behind="Pod"), faults.expire(name="x"),
         faults.stale(name="x"), faults.restart(name="x", times=1), faults.dead_kubelet(name="x"),
-        faults.slow_kubelet(name="x"), faults.skewed_clock(name="x"), faults.lost_node(name="x"),
+        faults.slow_kubelet(name="x"), faults.skewed_clock(name="x"), faults.late_webhook(name="x"),
+        faults.lost_node(name="x"),
     ]  # fmt: skip
     assert len({each.rule for each in added}) == len(added)
     assert create(controller, "a") == 201

@@ -315,3 +315,23 @@ async def test_one_refuses_what_controllers_make_until_it_does_not(tmp_path: Pat
             assert (await web.get(PODS))["items"] == []
             outside.answer = allowed
             assert len(await seen(web, PODS, bool)) == 1
+
+
+async def test_a_late_one_uses_up_its_time(tmp_path: Path) -> None:
+    """A fault delays the question within the webhook's own timeout, after which its failurePolicy decides."""
+    late = {"fault": "late-webhook", "kind": "ConfigMap", "labels": "app=web"}
+    with operator(tmp_path, allowed) as outside:
+        async with serving() as web:
+            client = {"url": outside.url, "caBundle": outside.bundle}
+            await hooked(web, configuration("ValidatingWebhookConfiguration", client, timeoutSeconds=1))
+            rules = [{**late, "delay_s": 0.3, "times": 1}, {**late, "delay_s": 1.1, "webhook": "h.*"}]
+            await web.send("POST", "/apis/pumice.dev/v1/faults", {"rules": rules})
+            began = anyio.current_time()
+            await web.send("POST", CONFIG_MAPS, config_map("a", app="web"), 201)
+            assert anyio.current_time() - began >= 0.3
+            said = await web.send("POST", CONFIG_MAPS, config_map("b", app="web"), 500)
+            assert "context deadline exceeded" in said["message"]
+            await web.send("POST", CONFIG_MAPS, config_map("c", app="db"), 201)
+            struck = (await web.get("/apis/pumice.dev/v1/faults"))["struck"]
+            assert struck == {"late-webhook-1": 1, "late-webhook-2": 1}
+            assert [each["name"] for each in outside.asked] == ["a", "c"]
