@@ -52,7 +52,7 @@ SHARED: Final = tuple(
             ("longest step", "api server, gateway"),
             ("truth", "api server; a storm's auditors read it"),
             ("faults", "api server, extender client; a storm"),
-            ("faults of clients", "gateway; the summary"),
+            ("faults of clients", "gateway, node agents; the summary"),
             ("listings", "api server, gateway; the summary"),
             ("snapshots", "cache, session runner"),
             ("view version", "cache, session runner"),
