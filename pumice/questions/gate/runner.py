@@ -177,8 +177,8 @@ class _Pairs(Generic[Key]):
         yield from self._taken()
         while self._left:
             for future in wait(self._running, return_when=FIRST_COMPLETED).done:
-                key, task = self._running.pop(future)
-                self._run_ended(key, task, self._runner.keep(task, future.result()))
+                key, ended = self._running.pop(future)
+                self._run_ended(key, ended, self._runner.keep(ended, future.result()))
             yield from self._taken()
 
     def _taken(self) -> Iterator[tuple[Key, Pair]]:

@@ -84,8 +84,10 @@ def test_pairs_with_one_base_share_its_run_and_the_pool(tmp_path: Path) -> None:
         with Counting(2) as pool:
             yield pool
 
-    others = {name: task._replace(head=lambda _, end=end: msgspec.structs.replace(task.whole, until_s=end))
-              for name, end in (("b", 90.0), ("c", 80.0))}  # fmt: skip
+    def until(end: float) -> PairTask:
+        return task._replace(head=lambda _: msgspec.structs.replace(task.whole, until_s=end))
+
+    others = {"b": until(90.0), "c": until(80.0)}
     found = Runner(KeptRuns(None), counted).pairs({"a": task, **others})
     assert (list(found), len(pools), begun.count(task.base)) == (["a", "b", "c"], 1, 1)
     assert [found[name].head.horizon_s for name in "bc"] == [90.0, 80.0]
