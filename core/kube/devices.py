@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pumice.core.kube.cel.evaluating import is_true
-from pumice.core.kube.cel.quantities import Amount, Version, VersionError
+from pumice.core.kube.cel.quantities import Amount, Domains, Version, VersionError
 from pumice.core.kube.cel.reading import ExpressionError
-from pumice.core.kube.cel.values import Domains
 from pumice.core.kube.node_selector import rows_in_term
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.objects.metadata import key_of, section
@@ -116,6 +114,15 @@ class Device:
         domain, _, key = name.rpartition("/")
         attributes: Domains = self.seen["attributes"]
         return attributes[domain].get(key)
+
+
+def _matching(devices: Sequence[Device], expressions: Sequence[str]) -> list[Device]:
+    """Return the devices for which all expressions hold. Raises ExpressionError."""
+    if not expressions:
+        return list(devices)
+    from pumice.core.kube.cel.evaluating import is_true  # noqa: PLC0415 - few clusters have selectors of devices
+
+    return [device for device in devices if all(is_true(each, device.seen) for each in expressions)]
 
 
 def _value(listed: Object) -> Any:
@@ -290,7 +297,7 @@ class Allocator:
             yield chosen
             return
         for request in requests[0]:
-            fitting = [d for d in self._devices if all(is_true(e, d.seen) for e in request.expressions)]
+            fitting = _matching(self._devices, request.expressions)
             wanted = len(fitting) if request.count is None else request.count
             # `All` needs every device that matches, and at least one: one in use leaves nothing to choose.
             if request.count is None and (not fitting or any(d.id in self._taken for d in fitting)):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumice.core.resources import Resource
     from pumice.core.session.demand import JobRows
     from pumice.core.session.jobs import SubJob
-    from pumice.core.session.reasons import Reason
+    from pumice.core.session.reasons import IntArray, Reason
     from pumice.core.session.session import Session
     from pumice.core.state.jobs import Job
 
@@ -198,6 +198,7 @@ class JobFit:
         self._failed_roles: dict[tuple[int, str], set[str]] = {}
         self._sentence: dict[int, tuple[int, str]] = {}
         self._tried: tuple[int, set[int]] = (-1, set())
+        self._found: FitErrors | None = None  # those of the newest search
         self.admission = AdmissionAnswers(session)
         self.obstacles: dict[str, str] = {}  # plugin -> why it refuses every job, whatever the job is
         self.troubles: dict[str, str] = {}  # plugin -> what it could not find out, with the process asked
@@ -209,6 +210,16 @@ class JobFit:
         self._errors.setdefault(job.row, {})[task.uid] = errors
         self._failed_roles.setdefault((job.row, sub_job.uid if sub_job else job.key), set()).add(task.role)
         self._sentence.pop(job.row, None)
+
+    def found(self, codes: IntArray) -> FitErrors:
+        """Return the errors of a search of all nodes. While nothing is placed, equal jobs fail for equal reasons: these
+        are one object, which counts the nodes and makes its sentence once.
+        """
+        last = self._found
+        if last is None or not np.array_equal(last.codes, codes):  # type: ignore[arg-type]
+            # A copy: the search goes on writing into its codes.
+            last = self._found = FitErrors(self._session.reasons, codes.copy())
+        return last
 
     def everywhere(self, reason: Reason) -> FitErrors:
         """Return one reason for every node."""

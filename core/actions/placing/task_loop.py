@@ -137,8 +137,7 @@ class TaskLoop:
     def _record(self, task: Task, codes: IntArray | None) -> None:
         assert codes is not None
         if self._everywhere:
-            # A copy: the search goes on writing into its codes.
-            errors = FitErrors(self._session.reasons, codes.copy())
+            errors = self._session.fit.found(codes)
         else:
             inside = np.zeros_like(codes)
             inside[self._domain.rows] = codes[self._domain.rows]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes' quantities and semantic versions in expressions (source: apiserver's `pkg/cel/library`)."""
+"""Kubernetes' quantities and semantic versions in expressions, and tables of them by domain (source: apiserver's
+`pkg/cel/library`).
+"""
 
 from __future__ import annotations
 
 import re
 from functools import total_ordering
-from typing import Final
+from typing import Any, Final
 
 from pumice.core.kube.cel.numbers import whole
 from pumice.core.quantity import Quantity, QuantityFormat, parse_quantity
@@ -14,6 +16,13 @@ _LONGEST: Final = 256
 _IDENTIFIERS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _NUMBER: Final = r"(0|[1-9]\d*)"
 _VERSION: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIERS}))?(?:\+{_IDENTIFIERS})?", re.ASCII)
+
+
+class Domains(dict[str, dict[str, Any]]):
+    """Attributes or capacities by domain: an unknown domain is an empty one."""
+
+    def __missing__(self, key: str) -> dict[str, Any]:
+        return {}
 
 
 class VersionError(ValueError):

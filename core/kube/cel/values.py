@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.core.kube.cel.network import IpAddress, IpNetwork, Url
 from pumice.core.kube.cel.numbers import NumberError, Uint
-from pumice.core.kube.cel.quantities import Amount, Version
+from pumice.core.kube.cel.quantities import Amount, Domains, Version
 from pumice.core.kube.cel.reading import ExpressionError, is_list, is_map, shown
 from pumice.core.kube.cel.times import Duration, Timestamp
 
@@ -62,13 +62,6 @@ class Authority:
     def decision(self) -> tuple[bool, str]:
         """Return whether it is allowed, and why."""
         return (True, "") if self.judge is None else self.judge(self.asked)
-
-
-class Domains(dict[str, dict[str, Any]]):
-    """Attributes or capacities by domain: an unknown domain is an empty one."""
-
-    def __missing__(self, key: str) -> dict[str, Any]:
-        return {}
 
 
 class ListSet(list[Any]):

@@ -66,7 +66,8 @@ class Deserved:
         if last is None or at < self._end_of(last.now):
             return
         self._last = None
-        session = open_session(view.snapshot(volume_rules(config)), config, last, Carry(), ask=Supposing())
+        snapshot = view.snapshot(volume_rules(config), kept=True)
+        session = open_session(snapshot, config, last, Carry(), ask=Supposing())
         gauges = readable(tables_later(session)()).by_queue()
         let_go(session)
         told = {

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from pumice.core.kube.cel.evaluating import is_true
-from pumice.core.kube.cel.quantities import Amount, Version
+from pumice.core.kube.cel.quantities import Amount, Domains, Version
 from pumice.core.kube.cel.reading import ExpressionError, read_expression
-from pumice.core.kube.cel.values import Domains
 from pumice.core.quantity import parse_quantity
 
 GPU = "gpu.example.com"
