@@ -54,6 +54,7 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "measures": ("pumice.questions.measures.measures:MeasuresResult",),
     "report": ("pumice.cli.report:ReportResult",),
     "sweep": ("pumice.cli.sweep:SweepResult",),
+    "tune": ("pumice.questions.tuning.tune:TuneResult",),
     "evaluate": ("pumice.questions.evaluation.evaluate:Evaluation",),
     "gate": (
         "pumice.questions.gate.explained:GateReport",

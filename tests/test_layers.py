@@ -31,6 +31,7 @@ ALONE: Final = {
     "core/kube/patterns.py": {"re2"},
     "storage/codec.py": {"msgpack"},
     "pumice/agents/server.py": {"mcp", "mcp_types", "uvicorn"},  # `pumice mcp` loads it
+    "pumice/lab/gym.py": {"greenlet", "gymnasium"},  # who wants it imports it
     "pumice/pytest_cluster.py": {"pytest"},  # pytest loads it
     "pumice/pytest_gate.py": {"_pytest", "pytest"},
     "storage/sqlite/database.py": {"aiosqlite"},

@@ -89,6 +89,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Judge a change of a cluster's policy before it is merged, by what it does to workloads.",
         "pumice gate gate.yaml --base main",
     ),
+    "tune": CommandRow(
+        "Search for a better configuration: weights, flags, orders and actions, judged on workloads.",
+        "pumice tune tune.yaml",
+    ),
     "timeline": CommandRow(
         "Draw a recorded run for Perfetto: nodes, queues, cycles and actors over time.",
         "pumice timeline pumice.db -o trace.perfetto-trace",

@@ -3,9 +3,10 @@
 
 A name is a column (in double quotes where it has other letters than those of names), `COLUMN.KEY` a part of a cell such
 as `cpu=4,mem=8G`. A cell is a number (`K`, `M`, `G`, `T` are powers of 1024), a time (ISO 8601, in the table's zone
-where it does not say; or seconds since the epoch), a span (`1-02:03:04`), else a text; an empty one is missing. `|`
 where it does not say; or seconds since the epoch), a span (`1-02:03:04`), else a text; an empty one is missing.
-`|` and `!~` ask whether a text contains another. What is missing makes the whole missing, but for `|`.
+
+`|` takes the first that is there and binds the tightest. `+ - * /`, `<` and its kin need numbers, `==` and `!=`
+compare, `~` and `!~` ask whether a text contains another. What is missing makes the whole missing, but for `|`.
 """
 
 from __future__ import annotations

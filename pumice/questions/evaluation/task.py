@@ -77,7 +77,7 @@ MILLI: Final = 1000
 
 def place(task: RunTask) -> RunRecord:
     """Return the record of one cycle over a workload. Raises ConfigError."""
-    view = _view_of(task.objects)
+    view = view_of(task.objects)
     config = parse_scheduler_config(task.config, source=task.source)
     clock = CycleClock(1, task.start, task.seed)
     result = run_cycle(view.snapshot(volume_rules(config)), config, clock, Carry(), SessionOptions(wordless=True))
@@ -102,7 +102,7 @@ def place(task: RunTask) -> RunRecord:
 
 
 @lru_cache(maxsize=2)
-def _view_of(objects: bytes) -> View:
+def view_of(objects: bytes) -> View:
     """Return the view of packed objects. A snapshot copies its columns, so a cycle leaves it as it is."""
     view = View()
     for obj in codec.unpack(objects):

@@ -191,7 +191,7 @@ def read_policy(path: Path) -> GatePolicy:
         written.policy,
         written.base,
         written.head,
-        tuple(_workload(one, place.at("workloads").at(number)) for number, one in enumerate(written.workloads)),
+        tuple(workload_of(one, place.at("workloads").at(number)) for number, one in enumerate(written.workloads)),
         tuple(_listed(written.cases)),
         tuple(read_expectation(one, at.at(number)) for number, one in enumerate(expected)),
         written.renamed,
@@ -256,7 +256,8 @@ def demand_time(place: ValuePlace, said: str) -> None:
         raise place.wrong("a time like 2026-01-02T03:04:05Z", said) from error
 
 
-def _workload(written: WrittenWorkload, place: ValuePlace) -> Workload:
+def workload_of(written: WrittenWorkload, place: ValuePlace) -> Workload:
+    """Return a workload from its place in a file. Raises ConfigError, which names the place."""
     paths = _listed(written.input)
     if bool(paths) == (written.generate is not None):
         raise place.error(ConfigError, "expected either `input` or `generate`")

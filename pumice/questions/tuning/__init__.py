@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning: a search among configurations. Optuna searches, evaluations judge."""
