@@ -17,7 +17,7 @@ from pumice.config.input_file import note_inputs
 from pumice.executors import executors
 from pumice.plugins.loader import install_plugins
 from pumice.questions.tuning.spec import read_spec
-from pumice.questions.tuning.tune import Search, page_of
+from pumice.questions.tuning.tune import SettingsSearch, page_of
 
 
 @speaking
@@ -40,7 +40,7 @@ def tune(
     spec, place = read_spec(file), folder or file.with_suffix(".tune")
     demand_folder(place, "--results")
     pool = None if workers == 1 and dask is None else executors(workers, dask)
-    search = Search(spec, place, pool, seed)
+    search = SettingsSearch(spec, place, pool, seed)
     with terminal.progress("trials", spec.trials) as advance:
         result = search.run(lambda: advance(1))
 

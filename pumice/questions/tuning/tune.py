@@ -59,7 +59,7 @@ class TuneResult(Result, kw_only=True, tag="tune/1"):
     diff: list[str]
 
 
-class Search:
+class SettingsSearch:
     """One search, in a folder. `executors` None: in this process."""
 
     def __init__(self, spec: TuneSpec, folder: Path, executors: Executors | None = None, seed: int = 0) -> None:

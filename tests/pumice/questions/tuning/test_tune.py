@@ -11,7 +11,7 @@ import yaml
 from pumice.config.errors import ConfigError
 from pumice.questions.evaluation.evaluate import objective_of
 from pumice.questions.tuning.spec import SearchRange, applied, read_spec, weights_of
-from pumice.questions.tuning.tune import Search, TriedSettings, front_of
+from pumice.questions.tuning.tune import SettingsSearch, TriedSettings, front_of
 from tests.pumice.cli.terminal import pumice
 
 CONFIG = """\
@@ -66,7 +66,7 @@ def test_a_search_goes_on_and_keeps_its_word_about_held_out_workloads(file: Path
 def test_constraints_and_several_objectives(file: Path) -> None:
     impossible = [{"measure": "wait.max", "op": "<=", "value": "0s"}]
     spec = read_spec(written(file.parent, expect=impossible, objective=["minimise wait.mean", "maximise util.cpu"]))
-    found = Search(spec, file.parent / "found").run()
+    found = SettingsSearch(spec, file.parent / "found").run()
     assert (found.chosen, found.infeasible, found.config, found.after) == (None, 4, None, None)
     assert found.before.holds is False
 
@@ -120,7 +120,7 @@ def test_a_range_is_of_whole_numbers_if_both_ends_are(file: Path) -> None:
 )
 def test_a_specification_that_cannot_be_searched_is_refused(changed: dict[str, Any], said: str, file: Path) -> None:
     with pytest.raises(ConfigError) as refused:
-        Search(read_spec(written(file.parent, **changed)), file.parent / "found").run()
+        SettingsSearch(read_spec(written(file.parent, **changed)), file.parent / "found").run()
     assert said in str(refused.value)
 
 
