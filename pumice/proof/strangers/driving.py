@@ -184,7 +184,7 @@ class ApiDriver:
         if job not in self._known:
             return
         details, now = self._known[job].details, self._sizes[job]
-        wanted = int(details.get("min", details["pods"])) + now - int(details["pods"]) + more
+        wanted = int(details.get("min") or details["pods"]) + now - int(details["pods"]) + more
         self._sizes[job] = now + more
         yield _patched("PodGroup", job, {"spec": {"minMember": wanted}})
         yield from (ApiCall("POST", PATHS["Pod"], pod) for pod in pods(job, details, range(now, now + more)))

@@ -2,7 +2,8 @@
 """Judge of progress: when all is quiet, no gang waits that fits into the room that is free.
 
 Only certain cases are judged: the pods of a gang are put on the first node with room, which is a placement if it
-succeeds. Where others of the same queue were there first, or a queue has a capability, nothing is said.
+succeeds. Nothing is said where pods wait in several queues, since the share that one deserves is kept from the others
+(Volcano's proportion plugin), nor of a queue that has a capability.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ def judge_progress(history: ApiHistory) -> Found:
 
 def _waiting(truth: StormTruth, scheduler: str) -> Iterator[tuple[str, int, list[PodBook]]]:
     """Yield what waits: its name, how many more pods it needs at once, and the pods that wait."""
-    jobs = dict[str, list[PodBook]]()
+    jobs, queues = dict[str, list[PodBook]](), set[str]()
     for pod in sorted(truth.pods.values(), key=lambda each: each.key):
         obj = truth.object_of(pod)
         spec = section(obj, "spec")
         mine = (spec.get("schedulerName") or "default-scheduler") == scheduler
-        if mine and not pod.node and not pod.leaves and not any(spec.get(name) for name in LIMITED):
+        if not mine or pod.node or pod.leaves:
+            continue
+        queues.add(truth.queue_of(pod.job))
+        if not any(spec.get(name) for name in LIMITED):
             alone = pod.job.endswith("/")
             jobs.setdefault(f"pod {pod.key}" if alone else f"gang {pod.job}", []).append(pod)
-    for name, waiting in jobs.items():
+    for name, waiting in jobs.items() if len(queues) == 1 else ():
         job = name.removeprefix("gang ")
         if name.startswith("pod "):
             yield name, 1, waiting

@@ -180,7 +180,9 @@ def test_a_gang_that_fits_starts() -> None:
     assert Told(*cluster("1"), group, *members).broken("progress") == []
 
 
-@pytest.mark.parametrize("keeps", ["a capability", "its size", "a cordon", "another scheduler", "a selector"])
+@pytest.mark.parametrize(
+    "keeps", ["a capability", "the share of another queue", "its size", "a cordon", "another scheduler", "a selector"]
+)
 def test_a_gang_that_is_kept_from_starting_may_wait(keeps: str) -> None:
     group, members = gang(2, 3 if keeps == "its size" else 2, of="capped" if keeps == "a capability" else "default")
     for each in members:
@@ -189,6 +191,8 @@ def test_a_gang_that_is_kept_from_starting_may_wait(keeps: str) -> None:
         if keeps == "a selector":
             each["spec"]["nodeSelector"] = {"disk": "fast"}
     told = Told(*cluster(), group, *members)
+    if keeps == "the share of another queue":
+        told.add(pod_group("other", queue="capped")).add(pod("other-0", group="other", cpu="3"))
     if keeps == "a cordon":
         told.change(node("n0"), spec={"unschedulable": True})
     assert told.broken("progress") == []
