@@ -14,18 +14,28 @@ from rich.console import Console
 from pumice.cli.exits import Exit
 from pumice.cli.tables.summary import show_faults
 from pumice.cli.terminal import Terminal
+from pumice.cluster.faults.profiles import PACKAGED
+from pumice.config.errors import UnknownNameError
 from pumice.proof.storm.report import check_folder, line_of
 from pumice.proof.storm.script.events import Event
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.storm.stress import StressPlan
 from pumice.proof.strangers.judges.panel import SUBJECTS, subject_profile
-from pumice.proof.strangers.report import SubjectsResult
+from pumice.proof.strangers.report import SubjectsResult, command_of
 from pumice.proof.strangers.script import FAULT, StrangerScript, read_stranger_script
 from pumice.proof.strangers.storming import Rig
-from pumice.proof.strangers.stress import SIZE, FindingMaker, SubjectTally, in_a_folder, result_of, run_seeds
+from pumice.proof.strangers.stress import (
+    SIZE,
+    FindingMaker,
+    SubjectTally,
+    in_a_folder,
+    result_of,
+    run_seeds,
+    shown_again,
+)
 from pumice.proof.strangers.subject import words_of
 from pumice.proof.strangers.workload import storm_of
-from pumice.runtime.serving import client_faults
+from pumice.runtime.serving import client_faults, split_faults
 
 DRAWN: Final = "storm"
 """The profile of faults that is drawn from the seed."""
@@ -88,6 +98,9 @@ class SubjectsAsked:
         )
         if drawn:
             return script
+        unknown, _ = split_faults(self.profile)
+        if unknown:
+            raise UnknownNameError("fault profile for clients", unknown, PACKAGED, path="--profile")
         rules = client_faults(self.profile, served=True).rules
         faults = [Event(FAULT, details=msgspec.to_builtins(rule)) for rule in rules]
         return msgspec.structs.replace(script, events=(*script.events, *faults))
@@ -133,10 +146,9 @@ def _again(asked: SubjectsAsked, rig: Rig, events: Path, terminal: Terminal) -> 
     for _ in range(asked.tries):
         one = time.perf_counter()
         tally.add(in_a_folder(script, rig), time.perf_counter() - one)
-    shown = sum(len(each) for each in tally.seeds_of.values())
     seconds = time.perf_counter() - began
-    found = result_of(tally, asked.subjects, script.judges, seconds, [])
-    terminal.say(f"{script.invariant or 'an invariant'} was broken in {shown} of {asked.tries} runs")
+    shown = shown_again(tally, asked.tries, events, command_of(events, asked.subjects, asked.flags))
+    found = result_of(tally, asked.subjects, script.judges, seconds, shown)
     terminal.emit(found, partial(_show, found=found))
     return Exit.DIFFERS if shown else Exit.DONE
 
@@ -153,5 +165,6 @@ def _show(console: Console, found: SubjectsResult) -> None:
         for event in each.event_list[:MOST_LINES]:
             console.print(f"        {line_of(event)}")
         console.print(f"    shown by {each.shown} of {each.tries} runs of these events")
-        console.print(f"    report: {each.report_file}" if each.command else f"    not in a file: {each.file_error}")
-        console.print(f"    again: {each.command}")
+        if each.report_file is not None:
+            console.print(f"    report: {each.report_file}")
+        console.print(f"    again: {each.command}" if each.command else f"    not in a file: {each.file_error}")

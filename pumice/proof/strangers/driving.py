@@ -31,6 +31,7 @@ MERGE: Final = {"content-type": "application/merge-patch+json"}
 TRIES: Final = 100
 AGAIN_S: Final = 0.1
 """A server that restarts is away for a second or two."""
+OF_OTHERS: Final = "scheduler-of-others"
 GONE_S: Final = 10.0
 """For a pod that was deleted, until another one may take its name."""
 
@@ -158,15 +159,17 @@ class ApiDriver:
             return
         yield ApiCall("DELETE", f"{PATHS['Pod']}/{name}?gracePeriodSeconds=0")
         if event.what == "replace-pod" and event.target in self._known:
-            yield from self._larger(event.target, name)
+            yield from self._another(event.target, name, theirs=int(event.amount) % 2 == 1)
 
-    def _larger(self, job: str, name: str) -> Iterator[ApiCall]:
-        """Make a pod of the same name that asks for more: whoever still means the one before binds the wrong one."""
+    def _another(self, job: str, name: str, *, theirs: bool) -> Iterator[ApiCall]:
+        """Make a pod of the same name that asks for more, or is another scheduler's: a subject that still means the one
+        before binds the wrong one.
+        """
         deadline = time.monotonic() + GONE_S
         while self.ask(ApiCall("GET", f"{PATHS['Pod']}/{name}")) is not None and time.monotonic() < deadline:
             time.sleep(AGAIN_S / 5)
         number = name.rpartition("-")[2]
-        details = {**self._known[job].details, "cpu": "4"}
+        details = {**self._known[job].details, **({"scheduler": OF_OTHERS} if theirs else {"cpu": "4"})}
         if number.isdigit() and self._known[job].what != "vcjob":  # its controller makes the next one
             (pod,) = pods(job, details, range(int(number), int(number) + 1))
             yield ApiCall("POST", PATHS["Pod"], pod)

@@ -50,7 +50,7 @@ class ApiHistory(Struct, frozen=True):
     the last one the subjects had had time to use what was free.
 
     `scheduler`: the schedulerName whose pods are the subjects'. `lag_s`: the age of the oldest state that a subject may
-    have decided on, since faults delay what it sees.
+    have decided on, since faults delay what it sees; `slack_s`: for a request that is under way.
     """
 
     changes: Sequence[ApiChange]
@@ -58,6 +58,7 @@ class ApiHistory(Struct, frozen=True):
     quiet: Sequence[int] = ()
     scheduler: str = "volcano"
     lag_s: float = 5.0
+    slack_s: float = 1.0
     struck: Counter[str] = field(default_factory=Counter[str])
 
     def seen_by(self, at: float) -> int:

@@ -30,6 +30,7 @@ LOOK_S: Final = 0.25
 LAG_S: Final = 5.0
 """Without faults: a period of the scheduler, its decision, and a busy machine."""
 LAG_MOMENTS: Final = 0.5
+SLACK_S: Final = 1.0
 ANY_AGE_S: Final = 1e9
 RELIST_S: Final = 30.0
 """client-go's reflectors wait that long before they list again after several failures."""
@@ -40,7 +41,7 @@ BEGUN_S: Final = 1.0
 LIVES: Final = "subject-lives"
 LAST_MOMENTS: Final = 12
 """In lockstep: moments after the last event, in which what was refused is tried again."""
-PATIENT: Final = frozenset(("starts", "whole-gangs", "job-counts", "nominations"))
+PATIENT: Final = frozenset(("starts", "whole-gangs", "grows-whole", "job-counts", "nominations"))
 """Invariants that a subject which is only slow makes good."""
 
 
@@ -252,6 +253,7 @@ class _Storm:
             quiet=(revision,) if quiet else (),
             scheduler=profile.scheduler,
             lag_s=lag_of(self._script),
+            slack_s=LAG_MOMENTS if self._script.lockstep else SLACK_S,
             struck=struck,
         )
         broken = judged(history, profile.judges)

@@ -21,7 +21,7 @@ from pumice.proof.strangers.judges.panel import promise_of
 from pumice.proof.strangers.reducing import ReducedStorm, reduced, shows
 from pumice.proof.strangers.report import SubjectFinding, SubjectsResult, command_of, page
 from pumice.proof.strangers.script import StrangerScript, write_stranger_script
-from pumice.proof.strangers.storming import Rig, StormJudgement, run_storm
+from pumice.proof.strangers.storming import Rig, ShownViolation, StormJudgement, run_storm
 
 SIZE: Final = Size(4, 20)
 RUNS: Final = 40
@@ -32,7 +32,9 @@ JOURNAL: Final = "storm.db"
 
 @dataclass
 class SubjectTally:
-    """Sums over storms, and the first failing one of each invariant. `seeds_of`: all failing ones."""
+    """Sums over storms, and the first failing one of each invariant. `seeds_of`: all failing ones; `first`: what the
+    first of them showed.
+    """
 
     seeds: int = 0
     changes: int = 0
@@ -41,6 +43,7 @@ class SubjectTally:
     seconds: list[float] = field(default_factory=list[float])
     failures: dict[str, StrangerScript] = field(default_factory=dict[str, StrangerScript])
     seeds_of: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    first: dict[str, ShownViolation] = field(default_factory=dict[str, ShownViolation])
     unbound: int = 0
     interrupted: bool = False
     first_left: int | None = None
@@ -54,7 +57,9 @@ class SubjectTally:
         self.seconds.append(seconds)
         self.unbound += not outcome.bound
         seed = outcome.script.seed
-        for invariant in dict.fromkeys(each.invariant for each in outcome.broken):
+        shown = {each.invariant: each for each in reversed(outcome.broken)}
+        for invariant, violation in shown.items():
+            self.first.setdefault(invariant, violation)
             self.seeds_of.setdefault(invariant, []).append(seed)
             known = self.failures.get(invariant)
             if known is None or seed < known.seed:
@@ -160,6 +165,29 @@ class FindingMaker:
             file_error=problem or None,
             command=command_of(events, self.subjects, self.flags) if events is not None else None,
         )
+
+
+def shown_again(tally: SubjectTally, tries: int, events: Path, command: str) -> list[SubjectFinding]:
+    """Return what the runs of one written storm broke."""
+    return [
+        SubjectFinding(
+            seed=script.seed,
+            seeds=[script.seed],
+            invariant=invariant,
+            promise=promise_of(invariant),
+            message=tally.first[invariant].words,
+            moment=tally.first[invariant].moment,
+            tries=tries,
+            shown=len(tally.seeds_of[invariant]),
+            event_list=list(script.events),
+            events_file=str(events),
+            journal_file=None,
+            report_file=None,
+            file_error=None,
+            command=command,
+        )
+        for invariant, script in sorted(tally.failures.items())
+    ]
 
 
 def result_of(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pumice.proof.storm.script.events import Event
 from pumice.proof.storm.script.workload import Size
+from pumice.proof.strangers.driving import OF_OTHERS
 from pumice.proof.strangers.judges.panel import subject_profile
 from pumice.proof.strangers.script import FAULT, RESTART, StrangerScript
 
@@ -30,7 +31,6 @@ DISTURBANCES: Final = (
     "drain",
     "plain",
 )
-OF_OTHERS: Final = "scheduler-of-others"
 STRANGERS: Final = "[!~]*"
 """Every client except the stress command itself."""
 

@@ -9,20 +9,24 @@ from dataclasses import dataclass, field
 from pumice.core.messages.events import Mutation
 from pumice.proof.storm.invariants.pod_book import PodBook
 from pumice.proof.storm.invariants.truth import StormTruth
-from pumice.proof.strangers.history import ApiHistory, Broken, Found
+from pumice.proof.strangers.history import ApiChange, ApiHistory, Broken, Found
 from pumice.proof.strangers.judges.evictions import evicted_by
 
 
 @dataclass(slots=True)
 class _Gang:
     """What is known of a gang. `began`: when it had its first pod on a node; `was_whole`: since then it had its minimum
-    at some moment. `lost`, `victims`: times at which members went, by themselves and by a subject.
+    at some moment. `lost`, `victims`: times at which members went, by themselves and by a subject. `raised`: when its
+    minimum last rose, and `added` the pods that were bound later than that.
     """
 
     began: float | None = None
     was_whole: bool = False
     lost: list[float] = field(default_factory=list[float])
     victims: list[float] = field(default_factory=list[float])
+    minimum: int = 0
+    raised: float | None = None
+    added: list[str] = field(default_factory=list[str])
 
 
 def judge_gangs(history: ApiHistory) -> Found:
@@ -30,7 +34,8 @@ def judge_gangs(history: ApiHistory) -> Found:
 
     A gang that had its minimum and lost members since is what the subject cannot help, unless the subject evicted them.
     One that lost members or was given a greater minimum while it was being started is not judged: what the subject
-    decided on was right.
+    decided on was right. But no pod is bound `slack_s` after a minimum was raised, unless the gang gets all that it
+    needs since (`grows-whole`): a subject that believes an old PodGroup breaks the gang, though no read was wrong.
     """
     truth, gangs, quiet = StormTruth(), dict[str, _Gang](), [*history.quiet]
     for change in history.changes:
@@ -40,6 +45,7 @@ def judge_gangs(history: ApiHistory) -> Found:
         before = _members(truth, change.mutation)
         truth.apply(change.mutation)
         _note(truth, gangs, change.mutation, before, change.at)
+        _note_growth(truth, gangs, change, before, history.slack_s)
     for revision in quiet:
         yield from _at_rest(truth, gangs, history, revision)
 
@@ -71,6 +77,23 @@ def _note(truth: StormTruth, gangs: dict[str, _Gang], mutation: Mutation, before
     gang.was_whole = gang.was_whole or placed >= _minimum(truth, job, truth.revision)
 
 
+def _note_growth(
+    truth: StormTruth, gangs: dict[str, _Gang], change: ApiChange, before: PodBook | None, slack_s: float
+) -> None:
+    """Note a minimum that rises, and pods that are bound afterwards."""
+    mutation, name = change.mutation, f"{change.mutation.namespace}/{change.mutation.name}"
+    if mutation.kind == "PodGroup":
+        gang, minimum = gangs.setdefault(name, _Gang()), _minimum(truth, name, truth.revision)
+        if gang.minimum and minimum > gang.minimum:
+            gang.raised, gang.added = change.at, []
+        gang.minimum = minimum
+    elif mutation.kind == "Pod" and (pod := truth.pods.get(name)) is not None and pod.node:
+        gang = gangs.setdefault(pod.job, _Gang())
+        is_new = before is None or not before.node
+        if is_new and gang.raised is not None and change.at > gang.raised + slack_s:
+            gang.added.append(mutation.name)
+
+
 def _placed(truth: StormTruth, job: str) -> list[PodBook]:
     """Return the members that are on nodes, or were until they succeeded."""
     return [pod for pod in truth.members(job) if pod.node and pod.phase != "Failed"]
@@ -90,12 +113,25 @@ def _at_rest(truth: StormTruth, gangs: dict[str, _Gang], history: ApiHistory, re
         seen = history.seen_by(gang.began)
         needed, placed = _minimum(truth, job, seen), _placed(truth, job)
         if not placed or len(placed) >= needed:
+            yield from _grown_in_part(truth, job, gang, revision)
             continue
         names = ", ".join(sorted(pod.key.partition("/")[2] for pod in placed))
         if gang.was_whole:
             if gang.victims and not gang.lost:
                 words = f"gang {job} needs {needed}, evictions by the subject leave it {len(placed)} ({names})"
                 yield Broken("whole-gangs", words, revision)
+            else:
+                yield from _grown_in_part(truth, job, gang, revision)
         elif not any(at >= gang.began - history.lag_s for at in (*gang.lost, *gang.victims)):
             words = f"gang {job} needs {needed}, and was started with {len(placed)} ({names})"
             yield Broken("whole-gangs", words, revision)
+
+
+def _grown_in_part(truth: StormTruth, job: str, gang: _Gang, revision: int) -> Iterator[Broken]:
+    """Yield a gang that got pods after its minimum was raised, and not all that it needs since."""
+    if gang.raised is None or not gang.added or any(at >= gang.raised for at in (*gang.lost, *gang.victims)):
+        return
+    placed = len(_placed(truth, job))
+    if placed < gang.minimum:
+        words = f"gang {job} needs {gang.minimum} since it grew, and has {placed}; bound since: {', '.join(gang.added)}"
+        yield Broken("grows-whole", words, revision)

@@ -38,7 +38,13 @@ JUDGES: Final[Mapping[str, Judge]] = {
             "within-capability": f"{VOLCANO}/queue/ (capability: the upper limit of a queue)",
         },
     ),
-    "gangs": Judge(judge_gangs, {"whole-gangs": f"{VOLCANO}/podgroup/ (minMember) and {VOLCANO}/plugins/ (gang)"}),
+    "gangs": Judge(
+        judge_gangs,
+        {
+            "whole-gangs": f"{VOLCANO}/podgroup/ (minMember) and {VOLCANO}/plugins/ (gang)",
+            "grows-whole": f"{VOLCANO}/podgroup/ (minMember), also of a group that was changed",
+        },
+    ),
     "evictions": Judge(judge_evictions, {"within-budget": f"{K8S}/concepts/workloads/pods/disruptions/"}),
     "nominations": Judge(
         judge_nominations,

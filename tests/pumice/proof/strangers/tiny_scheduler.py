@@ -230,6 +230,13 @@ class Scheduler:
 
     # --- decisions
 
+    def _still_needs(self, gang: Gang) -> int:
+        """The minimum as it is now: a list may be old."""
+        if not gang.queue or self._defect == "stale-group":
+            return gang.minimum
+        group = self._api.read(f"{LISTS['PodGroup']}/{gang.name}")
+        return int(group["spec"].get("minMember") or 1) if group is not None else sys.maxsize
+
     def _place(self, gang: Gang) -> None:
         if self._defect == "binds-until-full":
             for pod in gang.members:
@@ -237,6 +244,8 @@ class Scheduler:
                     self._bind(pod, node)
             return
         chosen = [(pod, node) for pod in gang.members if (node := self._find(gang, pod)) is not None]
+        if chosen:
+            gang.minimum = self._still_needs(gang)
         if gang.placed + len(chosen) < gang.minimum:
             for pod, node in chosen:
                 self._give_back(node, gang.queue, pod)

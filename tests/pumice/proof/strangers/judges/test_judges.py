@@ -106,7 +106,25 @@ def test_a_minimum_that_grew_counts_as_it_could_be_known(late: int, broken: list
     group, members = gang(3, 2)
     told = Told(*cluster(), group, *members).change(group, spec={"minMember": 3}).wait(late)
     told.bind(members[0], "n0").bind(members[1], "n0")
-    assert told.broken("gangs") == broken
+    assert told.broken("gangs", slack_s=3.0) == broken
+
+
+@pytest.mark.parametrize(("late", "room", "broken"), [(0, 1, []), (2, 1, ["grows-whole"]), (2, 2, []), (2, 0, [])])
+def test_a_gang_that_grows_gets_all_that_it_needs_or_nothing(late: int, room: int, broken: list[str]) -> None:
+    """Whole with two, it needs four from some moment on; `room`: so many pods are bound afterwards."""
+    group, members = gang(4, 2)
+    told = Told(*cluster("8"), group, *members).bind(members[0], "n0").bind(members[1], "n0")
+    told.change(group, spec={"minMember": 4}).wait(late)
+    for each in members[2 : 2 + room]:
+        told.bind(each, "n0")
+    assert told.broken("gangs", lag_s=100.0) == broken
+
+
+def test_a_grown_gang_that_lost_a_member_is_not_judged() -> None:
+    group, members = gang(4, 2)
+    told = Told(*cluster("8"), group, *members).bind(members[0], "n0").bind(members[1], "n0")
+    told.change(group, spec={"minMember": 4}).wait(2).bind(members[2], "n0").delete(members[0])
+    assert told.broken("gangs", lag_s=100.0) == []
 
 
 # --- evictions, nominations
