@@ -55,34 +55,27 @@ def _since(ring: Ring, revision: int, current: int, namespace: str) -> dict[Key,
     """Return the objects that have changed since, as they were before; None for one that did not exist."""
     if revision < ring.oldest:
         raise _too_old(revision)
-    before: dict[Key, RingEntry] = {}
     found: dict[Key, bytes | None] = {}
     for entry in ring.entries():
         # Later than the listing: the listing does not have it, so there is nothing to take back.
         if entry.revision > current:
             break
-        key = entry.key
-        if namespace and key[0] != namespace:
+        if entry.revision <= revision or (namespace and entry.key[0] != namespace):
             continue
-        if entry.revision <= revision:
-            before[key] = entry
         # The first change after the revision tells what was before; later ones do not matter.
-        elif key not in found:
-            found[key] = _before(entry, before.get(key), revision)
+        if entry.key not in found:
+            found[entry.key] = _met(entry, revision)
     return found
 
 
-def _before(entry: RingEntry, last: RingEntry | None, revision: int) -> bytes | None:
+def _met(entry: RingEntry, revision: int) -> bytes | None:
     """Return the object that the first change after a revision has met."""
     if entry.type == "ADDED":
         return None
-    if entry.type == "DELETED":
-        return entry.blob
-    if last is not None:
-        return last.blob
-    if entry.old is None:
+    met = entry.blob if entry.type == "DELETED" else entry.old
+    if met is None:  # the hub knew of no object
         raise _too_old(revision)
-    return entry.old
+    return met
 
 
 def _too_old(revision: int) -> Exception:

@@ -99,7 +99,7 @@ class StruckNodes:
         return [request]
 
     def _released(self, now: float) -> list[ApiRequest]:
-        released = list[ApiRequest]()
+        released: list[ApiRequest] = []
         for name, queue in [*self._held.items()]:
             if any(isinstance(rule, DeadKubelet) for rule in self._rules(name, now)):
                 continue

@@ -22,7 +22,7 @@ MOST_RULES: Final = 1000
 CONFLICT: Final = 409
 NOWHERE: Final = ValuePlace(Document("", None))
 KEYS: Final = ("include", "rules", "seed")
-PACKAGED: Final = ("lost-answers", "refusals", "rough", "slow", "stale", "watches")
+PACKAGED: Final = ("kubelets", "leases", "lost-answers", "refusals", "rough", "slow", "stale", "watches")
 """The names in `profiles.yaml`, for the help of commands, which read no file to be shown."""
 
 
