@@ -47,6 +47,7 @@ SHORT_MODULES: Final = {
     "pumice/questions/explain/waiting.py": "asks explain about a story, which does not know explain",
     "pumice/questions/gate/alone.py": "pytest runs a policy by it without the command line",
     "pumice/questions/measures/fairness.py": "formulas from papers, which say nothing of jobs or queues",
+    "pumice/testing/certificates.py": "knows cryptography, an extra, and nothing else does",
     "pumice/runtime/allocator.py": "the C library's allocator, and why; nothing else knows of it",
 }
 

@@ -33,9 +33,9 @@ class GatewaySettings:
     for one before each question, where the journal is not a file. `reads_only`: no client may write. `faults`: the
     profile that is in force from the beginning.
 
-    `authorization`: "rbac", or "none" where all may do everything. `users` by token, besides the holder of `token`, who
-    may do everything; `client_authority` (a PEM file) signs client certificates. `account_key` signs tokens of
-    ServiceAccounts.
+    `authorization`: "rbac", or "none" where all may do everything. `users` by token (more may come while it runs),
+    besides the holder of `token`, who may do everything; `client_authority` (a PEM file) signs client certificates.
+    `account_key` signs tokens of ServiceAccounts.
     """
 
     listener: socket.socket

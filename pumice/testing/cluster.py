@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import secrets
+import ssl
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import httpx
 import msgspec
@@ -18,6 +20,7 @@ import msgspec
 from pumice.actors.errors import ActorStoppedError
 from pumice.actors.gateway.hub import TOLD
 from pumice.cluster.kube.statuses import timestamp
+from pumice.cluster.rbac.rules import User, account_of
 from pumice.config.errors import RequestError
 from pumice.core.objects.metadata import Object, section
 from pumice.errors import InputError
@@ -43,6 +46,15 @@ JSON: Final = {"content-type": "application/json"}
 APPLY: Final = {"content-type": "application/apply-patch+yaml"}
 
 
+class ClusterUser(NamedTuple):
+    """A user of a cluster: the path of its kubeconfig, its token, and an HTTP client that shows it."""
+
+    name: str
+    token: str
+    kubeconfig: Path
+    client: httpx.Client
+
+
 class ServedCluster:
     """A cluster that serves Kubernetes' API; made by `served_cluster` or the fixture `pumice_cluster`.
 
@@ -52,7 +64,8 @@ class ServedCluster:
 
     def __init__(self, host: Host, folder: Path) -> None:
         self.host = host
-        self._folder = folder
+        self._folder, self._users = folder, 0
+        self._clients = ExitStack()
 
     # --- where it is
 
@@ -64,21 +77,43 @@ class ServedCluster:
     @property
     def url(self) -> str:
         """Return the URL of the API server."""
-        return f"http://127.0.0.1:{self.host.listener.getsockname()[1]}"
+        scheme = "https" if self.host.certificate is not None else "http"
+        return f"{scheme}://127.0.0.1:{self.host.listener.getsockname()[1]}"
 
     @cached_property
     def kubeconfig(self) -> Path:
         """Return the path of a kubeconfig, as clients take it from KUBECONFIG."""
         path = self._folder / "kubeconfig"
-        write(kubeconfig_of(self.url, self.host.options.token), path)
+        write(kubeconfig_of(self.url, self.host.token, self.host.certificate), path)
         return path
 
     @cached_property
     def client(self) -> httpx.Client:
         """Return an HTTP client of the API, for paths such as `/api/v1/pods`."""
-        token = self.host.options.token
-        headers = {"user-agent": MANAGER} | ({"authorization": f"Bearer {token}"} if token else {})
-        return httpx.Client(base_url=self.url, headers=headers, timeout=CLIENT_S, trust_env=False)
+        return self._client_of(self.host.token, {"user-agent": MANAGER})
+
+    def _client_of(self, token: str, headers: dict[str, str] | None = None) -> httpx.Client:
+        headers = {**(headers or {}), **({"authorization": f"Bearer {token}"} if token else {})}
+        trusted: ssl.SSLContext | bool = True
+        if self.host.certificate is not None:
+            trusted = ssl.create_default_context(cafile=str(self.host.certificate))
+        return httpx.Client(base_url=self.url, headers=headers, timeout=CLIENT_S, verify=trusted, trust_env=False)
+
+    def user(self, name: str, *groups: str) -> ClusterUser:
+        """Return a user with a kubeconfig of its own, who may do what roles say (`authorization="rbac"`). The name of a
+        ServiceAccount is `system:serviceaccount:NAMESPACE:NAME`; it must exist. Raises RefusedError.
+        """
+        account = account_of(name)
+        if account is None:
+            token = secrets.token_hex(16)
+            self.host.users[token] = User(name, groups)
+        else:
+            place = f"/api/v1/namespaces/{account[0]}/serviceaccounts/{account[1]}/token"
+            token = section(_answered(self.client.post(place, json={"spec": {}})), "status")["token"]
+        self._users += 1
+        path = self._folder / f"kubeconfig-{self._users}"
+        write(kubeconfig_of(self.url, token, self.host.certificate, name), path)
+        return ClusterUser(name, token, path, self._clients.enter_context(self._client_of(token)))
 
     @cached_property
     def faults(self) -> ClusterFaults:
@@ -222,6 +257,7 @@ class ServedCluster:
 
     def close(self) -> None:
         """Close the client; the cluster ends with the block or fixture that made it."""
+        self._clients.close()
         if "client" in self.__dict__:
             self.client.close()
 

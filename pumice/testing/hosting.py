@@ -8,6 +8,7 @@ without asyncio, a breakpoint, `time.sleep`) would stop the server that it asks,
 
 from __future__ import annotations
 
+import secrets
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -16,11 +17,12 @@ from anyio import Lock, lowlevel
 from anyio.from_thread import start_blocking_portal
 
 from pumice.actors.gateway.hub import TOLD
-from pumice.actors.gateway.settings import listen
+from pumice.actors.gateway.settings import GatewaySettings, listen
 from pumice.actors.runtime.clock import Alarm, Clock, RealClock, VirtualClock
 from pumice.actors.runtime.mailbox import ask_many_again
 from pumice.actors.system.system import System
 from pumice.cluster.api.origin import unfinished
+from pumice.cluster.rbac.rules import User
 from pumice.core.messages.commands import Append, Entry
 from pumice.core.messages.replies import Refused
 from pumice.errors import InputError
@@ -31,6 +33,7 @@ from pumice.storage.codec import encode
 from pumice.storage.journal import FAULT
 from pumice.storage.memory import MemoryJournal
 from pumice.testing.baseline import Baseline
+from pumice.testing.certificates import made_certificate
 from pumice.testing.faults import profile_of
 
 if TYPE_CHECKING:
@@ -62,11 +65,14 @@ class UnrestfulError(Exception):
 
 class Host:
     """One system, from `start` to `close`. All methods are for the test's thread. `folder`: for journals that questions
-    are answered from.
+    are answered from. `token`: of the administrator, "" where none is asked for; `users`: others, by token.
     """
 
     def __init__(self, options: ClusterOptions, folder: Path) -> None:
         self.options, self._folder = options, folder
+        self.certificate = made_certificate(folder) if options.tls else None
+        self.token = options.token or (secrets.token_hex(16) if options.authorization == "rbac" else "")
+        self.users: dict[str, User] = {}
         self.listener = listen("127.0.0.1", 0)
         self.bells = Bells()
         self.journal = MemoryJournal()
@@ -108,7 +114,17 @@ class Host:
         """In the event loop, which the parts of a system belong to."""
         alarm: Callable[[], Alarm] = (lambda: HeldAlarm(self.bells)) if self.is_virtual else Alarm
         self._writing = Lock()
-        self.system = System(self.options.settings(self.listener, alarm, self._adviser), self.journal, self.clock)
+        gateway = GatewaySettings(
+            self.listener,
+            token=self.token,
+            certificate=self.certificate,
+            key=self.certificate,
+            find_adviser=self._adviser,
+            authorization=self.options.authorization,
+            users=self.users,
+            faults=profile_of(self.options.faults),
+        )
+        self.system = System(self.options.settings(gateway, alarm), self.journal, self.clock)
         self.system.client_faults.spared = frozenset((MANAGER,))
 
     async def _furnish(self, objects: list[Object]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pumice.actors.gateway.settings import GatewaySettings
+from pumice.actors.gateway.settings import Authorization
 from pumice.actors.system.settings import SystemSettings
 from pumice.cluster.kernel.intake import in_order
 from pumice.config.durations import parse_duration
@@ -18,13 +18,12 @@ from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
 from pumice.runtime.built_in import builtin_nodes
 from pumice.storage.retention import Retention
-from pumice.testing.faults import Profile, profile_of
+from pumice.testing.faults import Profile
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-    from pumice.actors.gateway.advice import Adviser
+    from pumice.actors.gateway.settings import GatewaySettings
     from pumice.actors.runtime.clock import Alarm
 
 Manifests = str | Path | Object | Sequence["Manifests"]
@@ -44,7 +43,11 @@ class ClusterOptions:
     keys of the configuration warn instead of failing. `scheduler` (Volcano's), `default_scheduler` (Kubernetes' own,
     which needs the other), `controllers` (Volcano's) and `kubelets` may be left out for the tests of another one.
     `default_duration`: how long a pod runs that neither says so nor has a command that does ("0": for ever). `token`:
-    what clients must send ("": nothing). `faults`: those that clients meet from the beginning and after every reset.
+    what clients must send ("": nothing, or with roles one that is made up). `faults`: those that clients meet from the
+    beginning and after every reset.
+
+    `authorization`: "rbac" enforces Kubernetes' roles; `ServedCluster.user` makes users. `tls`: the server has a
+    certificate of its own; kubectl and Go's clients send tokens over TLS only.
     """
 
     nodes: int | Manifests = 3
@@ -61,8 +64,12 @@ class ClusterOptions:
     token: str = ""
     faults: Profile | None = None
     seed: int = 0
+    authorization: Authorization = "none"
+    tls: bool = False
 
     def __post_init__(self) -> None:
+        if self.authorization not in ("rbac", "none"):
+            raise InputError(f"expected rbac or none, was {self.authorization!r}", path="authorization")
         if self.time not in ("real", "virtual"):
             raise InputError(f"expected real or virtual, was {self.time!r}", path="time")
         _duration_s(self.default_duration)
@@ -77,12 +84,8 @@ class ClusterOptions:
         nodes = builtin_nodes(self.nodes) if isinstance(self.nodes, int) else read_manifests(self.nodes)
         return [*read_manifests(self.crds), *in_order([*nodes, *read_manifests(self.manifests)])]
 
-    def settings(
-        self, listener: socket.socket, alarm: Callable[[], Alarm], find_adviser: Callable[[], Awaitable[Adviser]]
-    ) -> SystemSettings:
-        """Return the settings of the system that serves on the listener, sleeps by the alarms, and has questions
-        answered by what `find_adviser` returns.
-        """
+    def settings(self, gateway: GatewaySettings, alarm: Callable[[], Alarm]) -> SystemSettings:
+        """Return the settings of the system that serves with the gateway's, and sleeps by the alarms."""
         text, path = _config(self.config)
         return SystemSettings(
             config_text=text,
@@ -90,9 +93,7 @@ class ClusterOptions:
             lenient=self.lenient,
             seed=self.seed,
             default_duration_s=_duration_s(self.default_duration),
-            gateway=GatewaySettings(
-                listener, token=self.token, find_adviser=find_adviser, faults=profile_of(self.faults)
-            ),
+            gateway=gateway,
             scheduler=self.scheduler,
             default_scheduler=self.default_scheduler,
             controllers=self.controllers,
