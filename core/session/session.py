@@ -381,6 +381,11 @@ class Session:
             return self.points.job_pipelined(sub_job.job)
         return self.points.sub_job_pipelined(sub_job)
 
+    @cached
+    def _only_gang_judges(self) -> bool:
+        """Return whether no other plugin says which jobs are valid."""
+        return self.points.job_valid.names in ((), (GANG,))
+
     def job_is_valid(self, job: Job) -> bool:
         """Return whether JobValid has no objection."""
         all_wait = self.jobs.all_wait(job)
@@ -390,6 +395,6 @@ class Session:
         verdict = self.points.job_valid(job)
         if verdict is not None:
             self.trail.job_ended(job, Ending.NOT_VALID, verdict.message)
-        elif all_wait and self.points.job_valid.names in ((), (GANG,)):
+        elif all_wait and self._only_gang_judges:
             job.valid_under = self.config
         return verdict is None

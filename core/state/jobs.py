@@ -92,14 +92,14 @@ class Job:
         """Return the template of all its tasks where these certainly are to be placed, as one group anywhere: none of
         them is gated, asks for devices or for nothing. None where something is otherwise.
         """
-        if self._plain is None:
+        plain = self._plain
+        if plain is None:
             only, spec = self.one_template(), self.pod_group
-            special = (
-                only is None or only.best_effort or only.resource_claims or any(t.gated for t in self.tasks.values())
-            )
+            special = only is None or only.best_effort or only.resource_claims
             grouped = spec.sub_group_policy or spec.network_topology is not None
-            self._plain = False if special or grouped or only is None else only
-        return self._plain or None
+            gated = special or grouped or True in [task.gated for task in self.tasks.values()]
+            plain = self._plain = only if only is not None and not gated else False
+        return plain or None
 
     def is_uniform(self) -> bool:
         """Return whether its tasks differ in name and state alone: of one template, role and set of labels, and none is
