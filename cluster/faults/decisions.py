@@ -157,12 +157,14 @@ class FaultsInForce:
         """Count a request, and return the fault that strikes it: that of the first rule that does."""
         if asked.client in self.spared:
             return None
+        about = [rule for rule in self.profile.rules if not isinstance(rule, NodeRule) and selects(rule, asked)]
+        if not about:
+            return None
+        # Only what a rule is about is counted: the names of all others would fill memory.
         self._nth[asked.same] += 1
         nth = self._nth[asked.same]
-        for rule in self.profile.rules:
-            if isinstance(rule, NodeRule):
-                continue
-            if self._in_time(rule, now) and selects(rule, asked) and self._falls(rule, asked, nth):
+        for rule in about:
+            if self._in_time(rule, now) and self._falls(rule, asked, nth):
                 self.struck[rule.rule] += 1
                 self.ever[rule.fault] += 1
                 return Strike(rule, nth)

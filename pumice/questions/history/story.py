@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from pumice.core.objects.metadata import Object
 from pumice.questions.history.entries import EntryTold, NameFilter, StoryEntry
 from pumice.results import Result
+from pumice.storage import journal
 from pumice.storage.journal import CYCLE, DECISION, OUTCOME, SHADOW
 
 LAST_CYCLES = 10
@@ -113,7 +114,7 @@ def story_size(story: CycleStory) -> int:
 
 class JournalOverview(Result, kw_only=True, tag="journal/1"):
     """A journal in numbers: records, also by kind, cycles and decisions, when it `began` and `ended` (seconds since the
-    epoch), its last cycles, and its `events`: configurations, crashes, lost cycles.
+    epoch), its last cycles, and its `events`: configurations, crashes, lost cycles, profiles of faults.
     """
 
     records: int
@@ -139,7 +140,7 @@ class Overview:
     events: list[StoryEntry] = field(default_factory=list[StoryEntry])
 
     def add(self, entry: StoryEntry) -> None:
-        """Add one more record. Crashes, lost cycles and configurations are kept whole."""
+        """Add one more record. Crashes, lost cycles, configurations and profiles of faults are kept whole."""
         self.records[entry.kind] += 1
         self.began = self.began or entry.at
         self.ended = max(self.ended, entry.at)
@@ -147,7 +148,7 @@ class Overview:
             self.cycles += 1
             self.decisions += entry.data["decisions"]
             self.last_cycles.append(entry)
-        elif entry.kind == "config" or "crashed" in entry.text or "lost" in entry.text:
+        elif _is_event(entry):
             self.events.append(entry)
 
     def result(self) -> JournalOverview:
@@ -162,6 +163,19 @@ class Overview:
             last_cycles=[entry.told() for entry in self.last_cycles],
             events=[entry.told() for entry in self.events],
         )
+
+
+def _is_event(entry: StoryEntry) -> bool:
+    """Return whether a record is told in the overview: there are few of them."""
+    match entry.kind:
+        case journal.CONFIG:
+            return True
+        case journal.ACTOR:
+            return "crashed" in entry.text or "lost" in entry.text
+        case journal.FAULT:
+            return "rules" in entry.data["fault"]
+        case _:
+            return False
 
 
 async def overview_of(read: AsyncIterator[StoryEntry]) -> Overview:
