@@ -51,7 +51,10 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
         "pumice.questions.replay.verify:Verified",
         "pumice.questions.replay.rerun:Reconfigured",
     ),
-    "measures": ("pumice.questions.measures.measures:MeasuresResult",),
+    "measures": (
+        "pumice.questions.measures.measures:MeasuresResult",
+        "pumice.questions.measures.held:HeldResult",
+    ),
     "report": ("pumice.cli.report:ReportResult",),
     "sweep": ("pumice.cli.sweep:SweepResult",),
     "tune": ("pumice.questions.tuning.tune:TuneResult",),

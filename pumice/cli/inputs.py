@@ -93,11 +93,11 @@ def load_config(
     return config
 
 
-def moment_said(now: str | None) -> float | None:
-    """Return `--now` in seconds since the epoch, None without it. Raises UsageError."""
+def moment_said(now: str | None, option: str = "--now") -> float | None:
+    """Return the option's moment in seconds since the epoch, None without it. Raises UsageError."""
     if now is None:
         return None
     try:
         return parse_moment(now)
     except ValueError as error:
-        raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path="--now") from error
+        raise UsageError(f"expected a moment like 2026-11-21T02:00:00Z, was {now!r}", path=option) from error

@@ -16,10 +16,12 @@ import typer
 from rich.console import Console
 
 from pumice.cli.exits import Exit, UsageError
+from pumice.cli.inputs import moment_said
 from pumice.cli.options import Format
 from pumice.cli.tables.table import WholeTable
 from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
+from pumice.questions.measures.held import BYTES, HeldGroup, HeldResult, Prices, held, hours, read_prices
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.measures import Measures, measure
 from pumice.questions.measures.tables import (
@@ -32,7 +34,7 @@ from pumice.questions.measures.tables import (
     queue_resources,
 )
 from pumice.storage.sqlite import open_history
-from pumice.units import counted, time_span
+from pumice.units import counted, format_moment, time_span
 
 SHOWN: Final = 20
 
@@ -77,12 +79,34 @@ def measures(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Write a table as Parquet (pumice[tables]).")
     ] = None,
+    by: Annotated[
+        HeldGroup | None,
+        typer.Option(
+            "--by", metavar="queue|namespace|user", help="Print instead who held how much for how long, exactly."
+        ),
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="With --by: from that moment on. Default: the beginning."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="TIME", help="With --by: up to that moment. Default: the end.")
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            "--prices", metavar="FILE", help="With --by: YAML with a price for an hour of a core, a GiB or a piece."
+        ),
+    ] = None,
     *,
     terminal: Terminal,
 ) -> int:
     """Measure waits, slowdowns, evictions, lost work, use and fairness: by job, by queue, over time, and for the whole
     run.
     """
+    if by is not None:
+        return show_held(terminal, anyio.run(_held, file, HeldQuestion.of(by, begin, end, prices, csv or parquet)))
+    refuse_without_by(begin, end, prices)
     if csv is not None and parquet is not None:
         raise UsageError("--csv and --parquet exclude each other: one file a call")
     if str(parquet) == "-":
@@ -93,20 +117,77 @@ def measures(
         if source is not None and source.name == "COMMANDLINE":
             raise UsageError("stdout takes CSV or JSON, not both: name a file, or leave -o out", path="--csv -")
         terminal.format = Format.TABLE  # what is asked for here counts more than PUMICE_OUTPUT
-    jobs: list[JobRow] = []
     if csv is None and parquet is None:
+        jobs: list[JobRow] = []
         found = anyio.run(_measured, file, jobs.append)
         terminal.emit(found.result(jobs), lambda console: show(console, found, jobs))
         return Exit.DONE
+    return _write_table(file, target, terminal)
+
+
+def _write_table(file: Path, target: TableFile, terminal: Terminal) -> int:
     note_inputs(file)
-    for output in (csv, parquet):
+    jobs: list[JobRow] = []
+    for output in (target.csv, target.parquet):
         if output is not None and str(output) != "-":
             demand_output(output)
     with _writer(target) as writer:
         found, count = anyio.run(_written, file, target, writer, None if terminal.tables else jobs)
-    terminal.say(f"{counted(count, 'row')} of {target.rows} written to {csv or parquet}")
+    terminal.say(f"{counted(count, 'row')} of {target.rows} written to {target.csv or target.parquet}")
     if not terminal.tables:
         terminal.emit(found.result(jobs), lambda console: None)
+    return Exit.DONE
+
+
+@dataclass(frozen=True)
+class HeldQuestion:
+    """What is asked with --by."""
+
+    by: HeldGroup
+    begin: float | None
+    end: float | None
+    prices: Prices | None
+
+    @classmethod
+    def of(
+        cls, by: HeldGroup, begin: str | None, end: str | None, prices: Path | None, table: Path | None
+    ) -> HeldQuestion:
+        """Read the options. Raises UsageError, InputError, ConfigError."""
+        if table is not None:
+            raise UsageError("--by prints one table: leave --csv and --parquet out", path="--by")
+        since, until = moment_said(begin, "--from"), moment_said(end, "--to")
+        if since is not None and until is not None and until <= since:
+            raise UsageError("expected a moment after --from", path="--to")
+        return cls(by, since, until, None if prices is None else read_prices(prices))
+
+
+def refuse_without_by(begin: str | None, end: str | None, prices: Path | None) -> None:
+    """Refuse options of --by without it. Raises UsageError."""
+    for option, given in (("--from", begin), ("--to", end), ("--prices", prices)):
+        if given is not None:
+            raise UsageError("needs --by queue, namespace or user", path=option)
+
+
+async def _held(file: Path, asked: HeldQuestion) -> HeldResult:
+    async with open_history(file, since=asked.begin) as journal:
+        return await held(journal, asked.by, asked.begin, asked.end, asked.prices)
+
+
+def show_held(terminal: Terminal, found: HeldResult) -> int:
+    """Print who held how much, in hours of a core, a GiB or a piece."""
+
+    def table(console: Console) -> None:
+        console.print(f"Held from {format_moment(found.begin)} to {format_moment(found.end)}, in hours of a unit:")
+        resources = list(found.total.held_s)
+        priced = found.total.cost is not None
+        cost = [f"cost {found.currency}".strip()] if priced else []
+        shown = WholeTable(found.by, *(f"{one} (GiB)" if one in BYTES else one for one in resources), *cost)
+        for row in (*found.rows, found.total):
+            amounts = (f"{hours(one, row.held_s.get(one, 0.0)):,.2f}" for one in resources)
+            shown.add_row(row.name, *amounts, *([f"{row.cost:,.2f}"] if priced else []))
+        console.print(shown)
+
+    terminal.emit(found, table)
     return Exit.DONE
 
 

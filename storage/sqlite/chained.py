@@ -180,15 +180,19 @@ async def open_history(
     *,
     cycle: int | None = None,
     record: int | None = None,
+    since: float | None = None,
     wanted: Callable[[Segment], bool] | None = None,
 ) -> AsyncGenerator[Journal]:
     """Yield the journal at `path` with its segments, read-only. Raises OpenError.
 
-    `cycle`, `record`: only the part with that one; it begins with a checkpoint. `wanted`: without other segments.
+    `cycle`, `record`: only the part with that one; it begins with a checkpoint. `since`: without the segments that end
+    before that moment. `wanted`: without other segments.
     """
     async with await SqliteJournal.open(path, read_only=True) as newest:
         segments = joined(segments_of(Path(path)), (await newest.head()).cut)
         part = None
+        if since is not None:
+            segments = segments[await _first_since(since, segments) :]
         if record is not None:
             part = next((each for each in segments if record <= each.last), None)
         elif cycle is not None:
@@ -201,6 +205,17 @@ async def open_history(
                 yield together
         else:
             yield newest
+
+
+async def _first_since(moment: float, segments: Sequence[Segment]) -> int:
+    """Return the place of the first segment that ends at that moment or later."""
+    low, high = 0, len(segments)
+    while low < high:
+        middle = (low + high) // 2
+        async with await SqliteJournal.open(segments[middle].path, read_only=True) as segment:
+            last = await segment.read(segments[middle].last - 1, limit=1)
+        low, high = (middle + 1, high) if last and last[0].at < moment else (low, middle)
+    return low
 
 
 async def _part_with(cycle: int, segments: Sequence[Segment]) -> Segment | None:
