@@ -13,7 +13,7 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.messages.boards import BoardLayout, BoardPod, BoardRead, ReadBoard, ResidentsRead
 from pumice.core.messages.queue_tables import told
 from pumice.core.objects.hyper_node import read_hyper_node
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import conditions_of
 from pumice.core.state.dimensions import MEMORY, PODS
 from pumice.core.state.hypernodes import TOP, build_tree
 from pumice.core.state.tasks import NOWHERE
@@ -151,8 +151,7 @@ def _by_labels(spec: NodeSpec) -> tuple[str, ...]:
 
 def _ready(spec: NodeSpec) -> bool:
     """Return whether the node's kubelet says that it is ready; a node that does not say counts as ready."""
-    conditions = section(spec.node, "status").get("conditions") or ()
-    return all(each.get("type") != "Ready" or each.get("status") == "True" for each in conditions)
+    return all(each.get("type") != "Ready" or each.get("status") == "True" for each in conditions_of(spec.node))
 
 
 def in_name_order(view: View) -> Rows:

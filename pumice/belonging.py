@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from pumice.cluster.controllers.job_keys import JOB_NAME
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 from pumice.core.objects.pod import GROUP_NAME
 
 DEFAULT_QUEUE: Final = "default"
@@ -25,8 +25,7 @@ def job_of(namespace: str, pod: Object) -> str:
 def owner_of(group: Object) -> str:
     """Return the controller of a PodGroup as "namespace/name"; the PodGroup itself where it has none."""
     meta = section(group, "metadata")
-    owners: list[Object] = meta.get("ownerReferences") or []
-    name = next((owner["name"] for owner in owners if owner.get("controller")), meta.get("name"))
+    name = next((owner["name"] for owner in rows(meta, "ownerReferences") if owner.get("controller")), meta.get("name"))
     return f"{meta.get('namespace') or 'default'}/{name}"
 
 
@@ -42,10 +41,9 @@ def minimum_of(group: Object) -> int:
 
 def is_of_daemon_set(pod: Object) -> bool:
     """Return whether a DaemonSet owns the pod: it belongs to its node, and is neither moved nor drained."""
-    owners: list[Object] = section(pod, "metadata").get("ownerReferences") or []
-    return any(owner.get("kind") == "DaemonSet" for owner in owners)
+    return any(owner.get("kind") == "DaemonSet" for owner in rows(section(pod, "metadata"), "ownerReferences"))
 
 
 def _named(namespace: str, pod: Object, key: str) -> str:
-    name = text_map(section(pod, "metadata").get("annotations")).get(key)
+    name = annotations_of(pod).get(key)
     return f"{namespace}/{name}" if name else ""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pumice.cluster.machine import Machine
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.messages.commands import ApiRequest, Patch
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, labels_of, section
 from pumice.storage.codec import pack
 
 ROLE: Final = "ClusterRole"
@@ -50,7 +50,7 @@ class AggregationMachine(Machine):
             role
             for selector in selectors
             for other, role in sorted(self._roles.items())
-            if other != name and _selects(selector, text_map(section(section(role, "metadata"), "labels")))
+            if other != name and _selects(selector, labels_of(role))
         ]
         found: list[Object] = []
         for rule in [rule for role in chosen for rule in role.get("rules") or ()]:

@@ -20,7 +20,7 @@ from pumice.cluster.kube.schedules import ScheduleError, TimesOfSchedule, read_s
 from pumice.cluster.kube.statuses import timestamp
 from pumice.config.time_zones import time_zone
 from pumice.core.messages.commands import Create, Delete, UpdateStatus
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, conditions_of, parse_time, section, text_map
 from pumice.storage.codec import pack
 
 # --- Due times
@@ -125,13 +125,11 @@ class Dialect:
 
 
 def _finished_batch(job: Object) -> FinishedJob | None:
-    status = section(job, "status")
-    conditions: list[Object] = status.get("conditions") or []
-    for each in conditions:
-        if each.get("type") in ("Complete", "Failed") and each.get("status") == "True":
-            done = each["type"] == "Complete"
-            at = status.get("completionTime") if done else each.get("lastTransitionTime")
-            return FinishedJob(str(each["type"]), done, not done, parse_time(at))
+    for each in conditions_of(job):
+        if (mark := each.get("type")) in ("Complete", "Failed") and each.get("status") == "True":
+            done = mark == "Complete"
+            at = section(job, "status").get("completionTime") if done else each.get("lastTransitionTime")
+            return FinishedJob(str(mark), done, not done, parse_time(at))
     return None
 
 

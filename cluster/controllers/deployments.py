@@ -18,7 +18,7 @@ from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, labels_of, parse_time, rows, section, text_map
 from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
@@ -175,8 +175,7 @@ def deployment_status(deployment: Object, newest: Object | None, sets: Sequence[
 def timed_out_at(deployment: Object, newest: Object | None) -> float | None:
     """Return when the roll-out exceeds its progress deadline; None when it is complete, or has no deadline."""
     spec = deployment["spec"]
-    listed: list[Object] = section(deployment, "status").get("conditions") or []
-    found = [one for one in listed if one.get("type") == "Progressing"]
+    found = [one for one in rows(section(deployment, "status"), "conditions") if one.get("type") == "Progressing"]
     progress = found[0] if found else Object()
     if spec.get("paused") or newest is None or progress.get("reason") in (None, _DONE, _LATE, _PAUSED):
         return None
@@ -421,7 +420,7 @@ def replica_set_of(deployment: Object, revision: int) -> Object:
     selector = dict(spec["selector"])
     selector["matchLabels"] = {**text_map(selector.get("matchLabels")), TEMPLATE_HASH: mark}
     template = dict(spec["template"])
-    labels = {**text_map(section(template, "metadata").get("labels")), TEMPLATE_HASH: mark}
+    labels = {**labels_of(template), TEMPLATE_HASH: mark}
     template["metadata"] = {**section(template, "metadata"), "labels": labels}
     made: Object = {
         "apiVersion": "apps/v1",

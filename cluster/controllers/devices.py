@@ -14,7 +14,7 @@ from pumice.cluster.machine import Machine
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, rows, section
 from pumice.core.objects.parts import POD_WITH_CLAIMS
 from pumice.storage.codec import pack, unpack
 
@@ -149,5 +149,4 @@ def _name(obj: Object) -> Name:
 
 
 def _pods(claim: Object) -> list[Object]:
-    users: list[Object] = section(claim, "status").get("reservedFor") or []
-    return [user for user in users if user.get("resource") == "pods"]
+    return [user for user in rows(section(claim, "status"), "reservedFor") if user.get("resource") == "pods"]

@@ -15,7 +15,7 @@ from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.machine import Machine
 from pumice.core.kube.selectors import LabelSelector
 from pumice.core.messages.commands import ApiRequest, UpdateStatus
-from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.metadata import Object, controlling_owner, parse_time, section
 from pumice.storage.codec import pack
 
 Name = tuple[str, str]
@@ -95,8 +95,8 @@ class DisruptionMachine(Machine):
         meta = controller["metadata"]
         uid: str = meta.get("uid", "")
         replicas: Any = section(controller, "spec").get("replicas")
-        owner = next((each["uid"] for each in meta.get("ownerReferences") or () if each.get("controller")), "")
-        after = None if deleted else (replicas if isinstance(replicas, int) else 1, owner)
+        owner = controlling_owner(controller)
+        after = None if deleted else (replicas if isinstance(replicas, int) else 1, owner["uid"] if owner else "")
         before = self._scales.pop(uid, None)
         if after is not None:
             self._scales[uid] = after
@@ -158,12 +158,12 @@ class DisruptionMachine(Machine):
 
     def _scale_of(self, pod: Object) -> Scale | None:
         """Return the scale of a controller; a ReplicaSet counts with its Deployment."""
-        owner = next((each["uid"] for each in pod["metadata"]["ownerReferences"] if each.get("controller")), "")
-        found = self._scales.get(owner)
-        if found is None:
+        owner = controlling_owner(pod)
+        found = None if owner is None else self._scales.get(owner["uid"])
+        if owner is None or found is None:
             return None
         above = self._scales.get(found[1])
-        return Scale(owner, found[0]) if above is None else Scale(found[1], above[0])
+        return Scale(owner["uid"], found[0]) if above is None else Scale(found[1], above[0])
 
 
 def _counted(pod: Object) -> Object:

@@ -16,7 +16,7 @@ from pumice.cluster.controllers.pods_of import reference
 from pumice.cluster.machine import Machine
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, has_condition, section, text_map
 from pumice.storage.codec import pack
 
 # --- Contents of Endpoints and EndpointSlices
@@ -76,7 +76,7 @@ def addressed(pod: Object) -> AddressedPod | None:
     ports = [port for each in spec.get("containers") or () for port in each.get("ports") or () if port.get("name")]
     return AddressedPod(
         address,
-        any(each.get("type") == "Ready" and each.get("status") == "True" for each in status.get("conditions") or ()),
+        has_condition(pod, "Ready"),
         "deletionTimestamp" in meta,
         spec.get("nodeName") or "",
         spec.get("hostname") or "",

@@ -15,7 +15,7 @@ from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import ApiReply, Refused
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, controlling_owner, owners_of, section, text_map
 from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
 from pumice.core.objects.pod import QUEUE_NAME
 from pumice.core.texts import whole_number
@@ -118,7 +118,7 @@ class PodGroupMachine(Machine):
 
     def _owner_annotations(self, pod: Object) -> dict[str, str]:
         found: dict[str, str] = {}
-        for reference in pod["metadata"].get("ownerReferences") or ():
+        for reference in owners_of(pod):
             owner = self._owners.get((reference["kind"], pod["metadata"]["namespace"], reference["name"]))
             if owner is not None:
                 # of several owners the first one's annotations win
@@ -170,10 +170,7 @@ def needs_group(pod: Object) -> bool:
 
 def group_name(pod: Object) -> str:
     """Return `podgroup-` and the uid of the controlling owner, or of the pod."""
-    for reference in pod["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return f"podgroup-{reference['uid']}"
-    return f"podgroup-{pod['metadata']['uid']}"
+    return f"podgroup-{(controlling_owner(pod) or pod['metadata'])['uid']}"
 
 
 def pod_group_for(pod: Object, inherited: dict[str, str]) -> Object:
@@ -232,4 +229,4 @@ def _topology(annotations: dict[str, str]) -> Object | None:
 
 
 def _annotations(obj: Object) -> dict[str, str]:
-    return text_map(section(obj, "metadata").get("annotations"))
+    return annotations_of(obj)

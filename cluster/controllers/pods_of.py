@@ -12,7 +12,16 @@ from pumice.cluster.kube.budgets import is_ready
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Patch
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import (
+    Object,
+    OwnerReference,
+    conditions_of,
+    controlling_owner,
+    parse_time,
+    rows,
+    section,
+    text_map,
+)
 from pumice.storage.codec import pack
 
 
@@ -61,8 +70,7 @@ def ready_at(pod: Object) -> float | None:
     """Return since when the pod is ready, in seconds since the epoch; None when it is not."""
     if not is_ready(pod):
         return None
-    conditions: list[Object] = section(pod, "status").get("conditions") or []
-    since = next((each.get("lastTransitionTime") for each in conditions if each.get("type") == "Ready"), None)
+    since = next((each.get("lastTransitionTime") for each in conditions_of(pod) if each.get("type") == "Ready"), None)
     try:
         return parse_time(since)
     except (ValueError, TypeError, AttributeError):
@@ -104,23 +112,18 @@ def by_selector(selector: Object | None) -> Belongs:
 
 def is_controlled(obj: Object) -> bool:
     """Return whether the object has a controller, of any kind."""
-    references: list[Object] = obj["metadata"].get("ownerReferences") or []
-    return any(each.get("controller") for each in references)
+    return controlling_owner(obj) is not None
 
 
-def controller_of(obj: Object, owner_type: tuple[str, str]) -> Object | None:
+def controller_of(obj: Object, owner_type: tuple[str, str]) -> OwnerReference | None:
     """Return the reference to the object's controller, if that is of this apiVersion and kind."""
-    references: list[Object] = obj["metadata"].get("ownerReferences") or []
-    for each in references:
-        if each.get("controller"):  # one owner at most is the controller, so the first decides
-            return each if (each.get("apiVersion"), each["kind"]) == owner_type else None
-    return None
+    owner = controlling_owner(obj)
+    return owner if owner is not None and (owner.get("apiVersion"), owner["kind"]) == owner_type else None
 
 
 def adoption(owner: Object, kind: str, child: Object, user: str) -> Patch:
     """Return the patch by which the owner adopts the object."""
-    others: list[Object] = child["metadata"].get("ownerReferences") or []
-    return _references(kind, child, [*others, reference(owner)], user)
+    return _references(kind, child, [*rows(child["metadata"], "ownerReferences"), reference(owner)], user)
 
 
 def release(owner: Object, kind: str, child: Object, user: str) -> Patch:

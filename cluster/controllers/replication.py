@@ -15,7 +15,7 @@ from pumice.cluster.controllers.pods_of import Belongs, available_at, by_selecto
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import merge_condition, timestamp
 from pumice.core.messages.commands import Delete, UpdateStatus
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, labels_of, section, text_map
 from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
 
@@ -92,7 +92,7 @@ class ReplicationRule(OwnerRule):
 
 def _status(owner: Object, pods: Sequence[Object], trouble: str, now: float) -> Object:
     least, labels = owner["spec"].get("minReadySeconds") or 0, section(owner["spec"], "template")
-    full = text_map(section(labels, "metadata").get("labels")).items()
+    full = labels_of(labels).items()
     times = [available_at(pod, least) for pod in pods]
     numbers = {
         "fullyLabeledReplicas": sum(full <= text_map(pod["metadata"].get("labels")).items() for pod in pods),

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from pumice.cluster.controllers.pods_of import reference
 from pumice.core.messages.commands import ApiRequest, Delete, Patch
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, labels_of, section, text_map
 from pumice.storage.codec import pack
 
 KIND: Final = "ControllerRevision"
@@ -93,7 +93,7 @@ def _revision(owner: Object, data: Object, number: int) -> Object:
     mark = blake2b(pack([owner["kind"], data]), digest_size=5).hexdigest()
     template = section(owner["spec"], "template")
     label = POD_HASH if owner["kind"] == "DaemonSet" else HASH
-    labels = {**text_map(section(template, "metadata").get("labels")), label: mark}
+    labels = {**labels_of(template), label: mark}
     return {
         "apiVersion": "apps/v1",
         "kind": KIND,

@@ -27,7 +27,7 @@ from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import Create, Delete, Patch, UpdateStatus
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, rows, section, text_map
 from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
@@ -108,8 +108,7 @@ def is_running_and_ready(pod: Object) -> bool:
 
 
 def _templates(owner: Object) -> list[Object]:
-    found: list[Object] = owner["spec"].get("volumeClaimTemplates") or []
-    return found
+    return rows(owner["spec"], "volumeClaimTemplates")
 
 
 # --- The next step

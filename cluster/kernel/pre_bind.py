@@ -21,7 +21,7 @@ from pumice.core.kube.volume_writes import (
     promised_volume,
     with_node,
 )
-from pumice.core.objects.metadata import Object, key_of, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, key_of, parse_time, section, text_map
 
 if TYPE_CHECKING:
     from pumice.core.messages.decisions import Bind, ClaimedDevices
@@ -111,7 +111,7 @@ def promise_volume(volume: Object, claim: Object) -> Object | None:
 
 def free_volume(volume: Object, claim: Object) -> Object | None:
     """Release the volume, unless the claim has it by now, or another client reserved it for the claim."""
-    ours = BY_CONTROLLER in text_map(section(volume, "metadata").get("annotations"))
+    ours = BY_CONTROLLER in annotations_of(volume)
     if not ours or section(volume, "status").get("phase") == "Bound":
         return None
     return freed_volume(volume) if is_promised(volume, claim) and not volume_name(claim) else None
@@ -163,7 +163,7 @@ def _lock_writes(
 
 def selected_node(claim: Object) -> str:
     """Return the node on which a claim's volume is to be made, "" for none yet."""
-    return text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE, "")
+    return annotations_of(claim).get(SELECTED_NODE, "")
 
 
 def _device_writes(

@@ -10,7 +10,14 @@ from msgspec import Struct
 
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import (
+    Object,
+    controlling_owner,
+    has_condition,
+    labels_of,
+    parse_time,
+    section,
+)
 from pumice.core.texts import whole_number
 
 # --- Numbers that may be given in per cent (source: Kubernetes' `intstr.GetScaledValueFromIntOrPercent`)
@@ -59,13 +66,12 @@ def selector_of(budget: Object) -> LabelSelector:
 
 def covers(selector: LabelSelector, pod: Object) -> bool:
     """Return whether a budget's selector selects the pod."""
-    return selector.matches(text_map(section(pod, "metadata").get("labels")))
+    return selector.matches(labels_of(pod))
 
 
 def is_ready(pod: Object) -> bool:
     """Return whether the pod's condition Ready is True."""
-    conditions = _rows(section(pod, "status"), "conditions")
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return has_condition(pod, "Ready")
 
 
 def budget_status(budget: Object, pods: Sequence[Object], scale_of: ScaleOf, now: float) -> Object:
@@ -101,7 +107,7 @@ def _wanted(spec: Object, pods: Sequence[Object], scale_of: ScaleOf) -> tuple[in
         return 0, 0, ""
     scales: dict[str, int] = {}
     for pod in pods:
-        if not any(each.get("controller") for each in _rows(pod["metadata"], "ownerReferences")):
+        if controlling_owner(pod) is None:
             continue
         scale = scale_of(pod)
         # without a total no disruption is allowed (`failSafe` of Kubernetes' disruption controller)

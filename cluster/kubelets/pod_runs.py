@@ -18,7 +18,7 @@ from pumice.cluster.kubelets.container_life import KILLED, SERVER_STOPS_S, Conta
 from pumice.cluster.kubelets.container_plans import foreseen, read_life, run_of
 from pumice.cluster.kubelets.pod_life import ENDED_PHASES, POD_LIFE, PodState, PodTrigger, seen
 from pumice.config.durations import duration_s
-from pumice.core.objects.metadata import Object, alike, interned, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, alike, interned, parse_time, rows, section, text_map
 from pumice.core.texts import remembers, whole_number
 
 # --- Host ports
@@ -240,8 +240,7 @@ def _exit_code(annotations: dict[str, str]) -> int:
 
 
 def _scheduled(status: Object) -> str:
-    conditions: list[Object] = status.get("conditions") or []
-    for each in conditions:
+    for each in rows(status, "conditions"):
         if each.get("type") == "PodScheduled":
             return str(each.get("lastTransitionTime", ""))
     return ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from pumice.core.kube.selectors import NOTHING, LabelSelector, SelectorError, label_selector
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import labels_of, section
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -117,7 +117,7 @@ def readable_terms_of(template: PodTemplate, namespace: str) -> PodTerms:
 def namespace_labels(objects: Mapping[str, Mapping[str, Object]], namespace: str) -> Labels:
     """Return the labels of a namespace, none when it is not known."""
     known = objects.get("Namespace", {}).get(namespace)
-    return text_map(section(known, "metadata").get("labels")) if known else _NO_LABELS
+    return labels_of(known) if known else _NO_LABELS
 
 
 STAYS: Final = "namespace-selectors-stay"

@@ -152,7 +152,7 @@ def _rows(nodes: NodeRows, spec: Object) -> BoolArray:
         if spec["nodeName"] in nodes.row:
             mask[nodes.row[spec["nodeName"]]] = True
     else:
-        terms: list[Object] = section(dict(spec), "nodeSelector").get("nodeSelectorTerms") or []
+        terms: list[Object] = section(spec, "nodeSelector").get("nodeSelectorTerms") or []
         for term in terms:
             try:
                 mask |= rows_in_term(nodes, term)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pumice.core.kube.node_selector import label_column, rows_in_term
 from pumice.core.kube.selectors import SelectorError, label_selector
-from pumice.core.objects.metadata import Object, key_of, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, controlling_owner, key_of, labels_of, section
 from pumice.core.quantity import Quantity, quantity_of
 from pumice.core.state.derived import Like, derived
 from pumice.core.state.sources import NODES
@@ -75,7 +75,7 @@ def claim_names(task: Task) -> list[ClaimName]:
 
 def class_name(obj: Object) -> str:
     """Return the storage class of a claim or volume; the old annotation comes first."""
-    annotations = text_map(section(obj, "metadata").get("annotations"))
+    annotations = annotations_of(obj)
     return annotations.get(BETA_CLASS, str(section(obj, "spec").get("storageClassName") or ""))
 
 
@@ -96,7 +96,7 @@ def volume_name(claim: Object) -> str:
 
 def is_fully_bound(claim: Object) -> bool:
     """Return whether the binding of a claim is complete."""
-    return bool(volume_name(claim)) and BIND_COMPLETED in text_map(section(claim, "metadata").get("annotations"))
+    return bool(volume_name(claim)) and BIND_COMPLETED in annotations_of(claim)
 
 
 class Storage:
@@ -144,8 +144,8 @@ class Storage:
 
 def check_owner(claim: Object, task: Task) -> None:
     """Check that an ephemeral volume's claim was made for this pod. Raises StorageError."""
-    owners: list[Object] = section(claim, "metadata").get("ownerReferences") or []
-    if not any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners):
+    owner = controlling_owner(claim)
+    if owner is None or owner.get("uid") != task.uid:
         text = f"PVC {claim_key(claim)} was not created for pod {task.key} (pod is not owner)"
         raise UnreadableVolumesError(text, missing=False)
 
@@ -246,7 +246,7 @@ def is_available(volume: Object, claim: Object) -> bool:
     """Return whether a free volume has the phase, labels, class and access modes. Raises SelectorError."""
     spec = section(claim, "spec")
     chosen: Object | None = spec.get("selector")
-    labels = text_map(section(volume, "metadata").get("labels"))
+    labels = labels_of(volume)
     modes: list[str] = section(volume, "spec").get("accessModes") or []
     wanted: list[str] = spec.get("accessModes") or []
     return (

@@ -4,10 +4,11 @@
 The readers rely on no field: an absent or null one is empty. Objects that others read as well must not be changed.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from sys import intern
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import Any, Final, NotRequired, TypedDict, TypeGuard, TypeVar
 
 Object = dict[str, Any]
 """A JSON object."""
@@ -59,6 +60,46 @@ def labels_of(obj: Object) -> dict[str, str]:
 def annotations_of(obj: Object) -> dict[str, str]:
     """Return metadata.annotations."""
     return section(section(obj, "metadata"), "annotations")
+
+
+class OwnerReference(TypedDict):
+    """An entry of metadata.ownerReferences."""
+
+    apiVersion: NotRequired[str]
+    kind: str
+    name: str
+    uid: str
+    controller: NotRequired[bool]
+
+
+class ObjectCondition(TypedDict, total=False):
+    """An entry of status.conditions."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    lastTransitionTime: str
+
+
+def owners_of(obj: Object) -> Sequence[OwnerReference]:
+    """Return metadata.ownerReferences."""
+    return section(obj, "metadata").get("ownerReferences") or ()
+
+
+def controlling_owner(obj: Object) -> OwnerReference | None:
+    """Return the reference to the object's controller: one owner at most is that."""
+    return next((each for each in owners_of(obj) if each.get("controller")), None)
+
+
+def conditions_of(obj: Object) -> Sequence[ObjectCondition]:
+    """Return status.conditions."""
+    return section(obj, "status").get("conditions") or ()
+
+
+def has_condition(obj: Object, kind: str) -> bool:
+    """Return whether the object's condition of that type is True."""
+    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions_of(obj))
 
 
 def text_map(value: Any) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import annotations_of
 
 if TYPE_CHECKING:
     from pumice.core.objects.metadata import Object
@@ -71,7 +71,7 @@ def read_devices(text: str) -> NodeDevices:
 
 def devices_of(node: Object) -> NodeDevices:
     """Return the devices of a node; none where the annotation cannot be read."""
-    text = text_map(section(node, "metadata").get("annotations")).get(ANNOTATION)
+    text = annotations_of(node).get(ANNOTATION)
     try:
         return NONE if text is None else read_devices(text)
     except ValueError:

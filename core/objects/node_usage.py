@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, mapping, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, mapping, parse_time, section
 from pumice.core.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def usage_of(spec: NodeSpec, handed_in: Object, metrics: Mapping[str, Object], n
 
 def _of_metrics(metrics: Object, spec: NodeSpec) -> NodeUsage:
     measured_at = _moment(metrics.get("timestamp"))
-    annotations = text_map(section(metrics, "metadata").get("annotations"))
+    annotations = annotations_of(metrics)
     written = _annotated(annotations, measured_at)
     if written is not None:
         return written

@@ -11,6 +11,7 @@ from pumice.core.objects.metadata import (
     key_of,
     parse_bool,
     parse_time,
+    rows,
     same_metadata,
     same_section,
     section,
@@ -67,8 +68,7 @@ def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
 
 
 def _conditions(status: Object) -> tuple[PodGroupCondition, ...]:
-    told: list[Object] = status.get("conditions") or []
-    return tuple([_condition(each) for each in told])
+    return tuple([_condition(each) for each in rows(status, "conditions")])
 
 
 def _condition(told: Object) -> PodGroupCondition:

@@ -10,7 +10,7 @@ from pumice.actors.gateway.columns.json_path import find
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.config.errors import nearest_names
-from pumice.core.objects.metadata import Object, rows, section
+from pumice.core.objects.metadata import Object, conditions_of
 from pumice.errors import InputError
 
 Reached = Callable[[Object | None], bool]
@@ -45,8 +45,7 @@ def condition(wanted: WaitFor) -> Reached:
 
 
 def _status_of(obj: Object, name: str) -> str:
-    conditions = rows(section(obj, "status"), "conditions")
-    said = (each.get("status") for each in conditions if str(each.get("type")).lower() == name.lower())
+    said = (each.get("status") for each in conditions_of(obj) if str(each.get("type")).lower() == name.lower())
     return str(next(said, "")).lower()
 
 

@@ -26,7 +26,7 @@ from pumice.actors.gateway.columns.words import (
     spec_of,
     status_of,
 )
-from pumice.core.objects.metadata import Object, annotations_of, labels_of, parse_time, rows, section
+from pumice.core.objects.metadata import Object, annotations_of, controlling_owner, labels_of, parse_time, rows, section
 from pumice.core.quantity import quantity_of
 
 _SHOWN: Final = 3
@@ -555,9 +555,8 @@ def subjects(binding: Object, _now: float) -> list[str]:
 
 def controller(revision: Object, _now: float) -> str:
     """Return the controller of a revision: `kind.group/name`."""
-    owners = rows(section(revision, "metadata"), "ownerReferences")
-    owner = next((one for one in owners if one.get("controller")), None)
-    if not owner:
+    owner = controlling_owner(revision)
+    if owner is None:
         return NONE
     group, slash, _ = str(owner.get("apiVersion", "")).partition("/")
     suffix = f".{group}" if slash else ""

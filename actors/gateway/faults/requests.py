@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from pumice.actors.gateway.advice import GROUP
 from pumice.actors.gateway.identity.rights import attributes_of
@@ -18,7 +18,7 @@ from pumice.cluster.api.kinds import Kind
 from pumice.cluster.faults.decisions import ClientRequest
 from pumice.cluster.faults.rules import EVERY
 from pumice.cluster.rbac.rules import AccessRequest
-from pumice.core.objects.metadata import Object, is_mapping, section, text_map
+from pumice.core.objects.metadata import Object, is_mapping, labels_of, section
 from pumice.storage import codec
 
 
@@ -102,8 +102,8 @@ def _labels(
     """Return the labels of the object that is created, or of the one that exists."""
     if obj is None and access.name and access.verb not in ("list", "watch"):
         known = site.hub.known(row.key, namespace, access.name)
-        obj = cast("Object", codec.unpack(known)) if known is not None else None
-    return None if obj is None else text_map(section(obj, "metadata").get("labels"))
+        obj = codec.unpack(known) if known is not None else None
+    return None if obj is None else labels_of(obj)
 
 
 def _revision(exchange: Exchange) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.actors.gateway.identity.rights import Rights
     from pumice.actors.gateway.request.exchange import Exchange
 
-USER: Final = "impersonate-user"
+WHO: Final = "impersonate-user"
 GROUP: Final = "impersonate-group"
 UID: Final = "impersonate-uid"
 EXTRA: Final = "impersonate-extra-"
@@ -36,7 +36,7 @@ def impersonated(rights: Rights, exchange: Exchange) -> User:
     headers = exchange.headers
     if not any(name.startswith("impersonate-") for name in headers):
         return exchange.user
-    name, groups, uid = exchange.header(USER), exchange.every(GROUP), exchange.header(UID)
+    name, groups, uid = exchange.header(WHO), exchange.every(GROUP), exchange.header(UID)
     extra = {
         unquote(each.removeprefix(EXTRA)): tuple(exchange.every(each)) for each in headers if each.startswith(EXTRA)
     }

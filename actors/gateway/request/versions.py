@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from pumice.core.objects.metadata import Object, is_list, is_mapping, rows, section
+from pumice.core.objects.metadata import Object, annotations_of, is_list, is_mapping, rows, section
 
 Turn = Callable[[Object], Object]
 
@@ -62,7 +62,7 @@ def _to_metrics(scaler: Object) -> Object:
     """Convert the metrics: autoscaling/v1 has one share of CPU, and an annotation holds the others."""
     spec = dict(section(scaler, "spec"))
     percent = spec.pop(_CPU, None)
-    annotations = dict(section(section(scaler, "metadata"), "annotations"))
+    annotations = dict(annotations_of(scaler))
     try:
         others: Any = json.loads(annotations.pop(_METRICS, "[]"))
     except ValueError:
@@ -71,7 +71,7 @@ def _to_metrics(scaler: Object) -> Object:
     if isinstance(percent, int):
         metrics = [_cpu(percent), *metrics]
     made = {**scaler, "spec": {**spec, "metrics": metrics} if metrics else spec}
-    if _METRICS in section(section(scaler, "metadata"), "annotations"):
+    if _METRICS in annotations_of(scaler):
         made["metadata"] = {**scaler["metadata"], "annotations": annotations}
     return made
 

@@ -33,7 +33,7 @@ from pumice.core.kube.cel.values import truth
 from pumice.core.kube.selectors import SelectorError, label_selector
 from pumice.core.messages import commands, replies
 from pumice.core.messages.replies import Refused
-from pumice.core.objects.metadata import Object, is_list, is_mapping, rows, section, text_map
+from pumice.core.objects.metadata import Object, is_list, is_mapping, labels_of, rows, section
 from pumice.storage import codec
 
 # --- ValidatingAdmissionPolicies
@@ -190,7 +190,7 @@ async def _selected(site: Site, key: str, namespace: str, selector: Any) -> list
         wanted = label_selector(selector or {})
     except SelectorError as error:
         raise PolicyError(str(error)) from error
-    return [each for each in every if wanted.matches(text_map(section(each, "metadata").get("labels")))]
+    return [each for each in every if wanted.matches(labels_of(each))]
 
 
 # --- AdmissionReview
@@ -348,7 +348,7 @@ async def _lateness(site: Site, hook: str, request: AdmissionRequest) -> float:
         subresource=request.subresource,
         user="" if request.user is ADMIN else request.user.name,
         kinds=(row.key, row.kind, row.qualified),
-        labels=text_map(section(of, "metadata").get("labels")),
+        labels=labels_of(of),
         webhook=hook,
     )
     strike = site.faults.strike(asked, site.clock.now())
@@ -389,4 +389,4 @@ async def _service(site: Site, hook: Object) -> tuple[Object | None, Object | No
 async def labels_of_namespace(site: Site, namespace: str) -> dict[str, str] | None:
     """Return the labels of a namespace, none where it does not exist; None for an object without a namespace."""
     found = await site.find("Namespace", "", namespace) if namespace else None
-    return section(section(found, "metadata"), "labels") if found is not None else {} if namespace else None
+    return labels_of(found) if found is not None else {} if namespace else None

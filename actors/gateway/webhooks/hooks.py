@@ -18,7 +18,7 @@ from pumice.core.kube.cel.evaluating import evaluate
 from pumice.core.kube.cel.reading import ExpressionError, read_expression
 from pumice.core.kube.cel.values import Authority
 from pumice.core.kube.selectors import SelectorError, label_selector
-from pumice.core.objects.metadata import Object, rows, section, text_map
+from pumice.core.objects.metadata import Object, labels_of, rows, section, text_map
 
 MUTATING: Final = "MutatingWebhookConfiguration"
 VALIDATING: Final = "ValidatingWebhookConfiguration"
@@ -155,7 +155,7 @@ def _is_selected(selecting: Object, request: AdmissionRequest) -> bool:
     if spaces is not None and not _selects(selecting.get("namespaceSelector"), spaces):
         return False
     objects = [each for each in (request.new, request.old) if each is not None]
-    labels = [text_map(section(each, "metadata").get("labels")) for each in objects]
+    labels = [labels_of(each) for each in objects]
     # Old or new: otherwise a client could avoid a webhook by removing the label.
     return any(_selects(selecting.get("objectSelector"), each) for each in labels)
 

@@ -14,7 +14,7 @@ from zlib import crc32
 from pumice.actors.real_clusters.mirror.changes import Key, RemoteChange
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.decisions import Bind, Decision, Evict
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, controlling_owner, section, text_map
 from pumice.core.objects.pod import GROUP_NAME
 from pumice.storage import codec
 
@@ -137,9 +137,8 @@ def controlled(kind: str, obj: Object) -> bool:
     """Return whether Volcano's controllers made the object: the parts of a Job, and the PodGroup of a pod that has
     none.
     """
-    owners: list[Object] = section(obj, "metadata").get("ownerReferences") or []
-    mine = [(each.get("apiVersion"), each.get("kind")) for each in owners if each.get("controller")]
-    return VOLCANO_JOB in mine or (kind == "PodGroup" and bool(mine))
+    owner = controlling_owner(obj)
+    return owner is not None and (kind == "PodGroup" or (owner.get("apiVersion"), owner.get("kind")) == VOLCANO_JOB)
 
 
 class KnownObject(NamedTuple):

@@ -18,7 +18,7 @@ import msgspec
 from pumice.config.errors import ConfigError
 from pumice.config.input_file import read_bytes
 from pumice.core.objects.hyper_node import NAME_LENGTH
-from pumice.core.objects.metadata import Object, is_list, is_mapping, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping, rows, section
 from pumice.core.objects.pod import pod_index
 from pumice.core.plugins import VOCABULARIES
 from pumice.core.pseudonyms import Place, Pseudonyms
@@ -164,8 +164,7 @@ class Redaction:
         name = str(meta["name"])
         if kind == "Pod":
             return self.pod(name)
-        owners: list[Object] = meta.get("ownerReferences") or []
-        for each in owners:  # a pod's own volumes are found by its name
+        for each in rows(meta, "ownerReferences"):  # a pod's own volumes are found by its name
             if kind == "PersistentVolumeClaim" and each.get("kind") == "Pod" and name.startswith(f"{each['name']}-"):
                 return f"{self.pod(each['name'])}-{self.name(name.removeprefix(each['name'] + '-'))}"
         return self.name(name)

@@ -22,7 +22,7 @@ from pumice.cluster.kube.statuses import merge_condition, reported, timestamp
 from pumice.core.messages.commands import BindPod, EvictPod, Get, ReportStatus
 from pumice.core.messages.decisions import PodCondition
 from pumice.core.messages.replies import Accepted, Refused
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, annotations_of, section
 from pumice.storage import codec
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class ClusterEffects:
 def _told(obj: Object) -> Object:
     """Return the changes that the report makes."""
     return {
-        "metadata": {"annotations": section(section(obj, "metadata"), "annotations")},
+        "metadata": {"annotations": annotations_of(obj)},
         "status": section(obj, "status"),
     }
 

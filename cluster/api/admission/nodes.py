@@ -8,7 +8,7 @@ from pumice.cluster.api.admission.pod_spec import EFFECTS
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.names import label_value_problem, qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, invalid_value, unsupported
-from pumice.core.objects.metadata import Object, rows, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 from pumice.core.objects.node_devices import ANNOTATION, read_devices
 
 
@@ -53,7 +53,7 @@ def _taint_problems(taints: list[Object]) -> list[Cause]:
 
 def _devices_problem(node: Object) -> Cause | None:
     """Return the problem of the devices that the node agents are to report, or None."""
-    text = text_map(section(node, "metadata").get("annotations")).get(ANNOTATION)
+    text = annotations_of(node).get(ANNOTATION)
     try:
         if text is not None:
             read_devices(text)

@@ -13,7 +13,7 @@ from pumice.cluster.api.apply.comparing import compare
 from pumice.cluster.api.apply.field_sets import NOTHING, FieldSet, field, field_set, from_fields, to_fields
 from pumice.cluster.api.apply.walks import fields_of
 from pumice.cluster.api.schema.shapes import Shape
-from pumice.core.objects.metadata import Object, is_list, is_mapping, parse_time, section
+from pumice.core.objects.metadata import Object, annotations_of, is_list, is_mapping, parse_time, section
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -193,7 +193,7 @@ def first_owners(live: Object, api_version: str, now: str, shape: Shape) -> Mana
 
 def allowed_by_last_applied(live: Object, api_version: str, shape: Shape) -> FieldSet:
     """Return the fields that kubectl applied client-side last and that have not changed since."""
-    text: Any = section(section(live, "metadata"), "annotations").get(LAST_APPLIED)
+    text: Any = annotations_of(live).get(LAST_APPLIED)
     try:
         last: Any = msgspec.json.decode(text) if isinstance(text, str) and text else None
     except (msgspec.DecodeError, RecursionError):
@@ -211,7 +211,7 @@ def with_last_applied(obj: Object, config: Object) -> Object:
     annotations = section(meta, "annotations")
     if not annotations.get(LAST_APPLIED):
         return obj
-    told = dict(section(section(config, "metadata"), "annotations"))
+    told = dict(annotations_of(config))
     told.pop(LAST_APPLIED, None)
     stripped = {**config, "metadata": {**section(config, "metadata"), "annotations": told}}
     if not told:

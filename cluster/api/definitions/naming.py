@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pumice.cluster.api.kinds import VOLCANOS, Kind
-from pumice.core.objects.metadata import Object, rows, section
+from pumice.core.objects.metadata import Object, has_condition, rows, section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,8 +74,7 @@ def names_of(spec: Object) -> tuple[set[str], set[str]]:
 
 def is_accepted(definition: Object) -> bool:
     """Return whether its names were accepted (the condition says so)."""
-    conditions = rows(section(definition, "status"), "conditions")
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    return has_condition(definition, "Established")
 
 
 def _rank(name: str) -> tuple[int, int, int, int]:

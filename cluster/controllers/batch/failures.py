@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, parse_time, rows, section, text_map
 from pumice.core.texts import whole_number
 
 FIRST_WAIT_S: Final = 10.0
@@ -32,8 +32,7 @@ def verdict_on(job: Object, pod: Object) -> FailureVerdict:
     """Return the verdict by the first rule of the Job's podFailurePolicy that matches, then by the limit of its
     index.
     """
-    rules: list[Object] = section(job["spec"], "podFailurePolicy").get("rules") or []
-    for number, rule in enumerate(rules):
+    for number, rule in enumerate(rows(section(job["spec"], "podFailurePolicy"), "rules")):
         matched = _matched(rule, pod, number)
         if not matched:
             continue

@@ -38,7 +38,7 @@ from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.life.cycle import LifeCycle
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
-from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.metadata import Object, conditions_of, parse_time, rows, section
 from pumice.core.objects.parts import ORPHAN_POD, POD_OF_WORKLOAD
 from pumice.storage.codec import pack
 
@@ -90,8 +90,7 @@ _MARKS: Final = (_S.COMPLETE, _S.FAILED, _S.FAILING, _S.SUCCEEDING, _S.SUSPENDED
 
 def state_of(job: Object) -> BatchJobState:
     """Return the state that the conditions describe."""
-    conditions: list[Object] = section(job, "status").get("conditions") or []
-    holds = {each.get("type") for each in conditions if each.get("status") == "True"}
+    holds = {each.get("type") for each in conditions_of(job) if each.get("status") == "True"}
     return next((mark for mark in _MARKS if mark.value in holds), BatchJobState.ACTIVE)
 
 
@@ -230,8 +229,7 @@ def enough(job: Object, count: JobProgress) -> tuple[str, str] | None:
 
 def _met(job: Object, count: JobProgress) -> int | None:
     """Return the first rule of its successPolicy that holds, if any."""
-    rules: list[Object] = section(job["spec"], "successPolicy").get("rules") or []
-    for number, rule in enumerate(rules):
+    for number, rule in enumerate(rows(section(job["spec"], "successPolicy"), "rules")):
         text, least = rule.get("succeededIndexes"), rule.get("succeededCount")
         wanted = read_indexes(text, job["spec"].get("completions") or 0) if text else None
         done = count.done if wanted is None else count.done & wanted
@@ -356,8 +354,7 @@ def _moved(job: Object, state: BatchJobState, trigger: BatchJobTrigger) -> Batch
 
 def _last_words(job: Object, state: BatchJobState) -> tuple[str, str]:
     """Return reason and message of the condition that announced the end."""
-    conditions: list[Object] = section(job, "status").get("conditions") or []
-    [said] = [each for each in conditions if each.get("type") == state.value]
+    [said] = [each for each in rows(section(job, "status"), "conditions") if each.get("type") == state.value]
     return str(said.get("reason") or ""), str(said.get("message") or "")
 
 

@@ -28,7 +28,7 @@ from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.min_resources import least_of, min_resources
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, rows, section
 from pumice.storage.codec import repack
 
 # --- The PodGroup of a Job
@@ -216,8 +216,7 @@ def _initiate(state: JobState, job: Object, status: Object) -> tuple[Object, lis
     """Return the requests for plugins and volumes of a Job that has not run yet."""
     resources: Object = dict(controlled(job))
     requests = _plugin_objects(state, job, status)
-    volumes: list[Object] = job["spec"].get("volumes") or []
-    for number, volume in enumerate(volumes):
+    for number, volume in enumerate(rows(job["spec"], "volumes")):
         claim = claim_name(job, number, volume)
         resources[f"volume-pvc-{claim}"] = claim
         if volume.get("volumeClaim") and state.failures == 0:
@@ -291,8 +290,7 @@ def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[Api
     requests: list[ApiRequest] = []
     views: list[PodView] = []
     deletes: list[ApiRequest] = []
-    tasks: list[Object] = job["spec"].get("tasks") or []
-    for task in tasks:
+    for task in rows(job["spec"], "tasks"):
         present = dict(state.pods.get(task["name"], {}))
         missing: list[int] = []
         for index in range(task.get("replicas", 0)):
@@ -344,8 +342,7 @@ def _may_start(state: JobState, job: Object, task: Object) -> bool:
 
 def _is_up(state: JobState, job: Object, name: str) -> bool:
     """Return whether the task's minimum is running and ready, or has succeeded."""
-    tasks: list[Object] = job["spec"].get("tasks") or []
-    task = next((each for each in tasks if each["name"] == name), Object())
+    task = next((each for each in rows(job["spec"], "tasks") if each["name"] == name), Object())
     pods = state.pods.get(name, {}).values()
     up = sum(pod.phase == "Succeeded" or (pod.phase == "Running" and pod.ready) for pod in pods)
     return up >= int(task.get("minAvailable", 0))

@@ -7,7 +7,7 @@ from typing import Final
 
 from pumice.cluster.controllers import job_keys as keys
 from pumice.cluster.controllers.pods_of import reference
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, labels_of, rows, section
 
 _FROM_JOB_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
 _FROM_JOB_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
@@ -63,7 +63,7 @@ class PodMaker:
         meta, spec, status = self._job["metadata"], self._job["spec"], section(self._job, "status")
         given: dict[str, str] = meta.get("annotations") or {}
         inherited = {name: value for name, value in given.items() if name.startswith(keys.PUMICE)}
-        own = text_map(section(self._template, "metadata").get("annotations"))
+        own = annotations_of(self._template)
         shared = {
             **inherited,
             **own,
@@ -86,7 +86,7 @@ class PodMaker:
     def _shared_labels(self) -> dict[str, str]:
         meta = self._job["metadata"]
         given: dict[str, str] = meta.get("labels") or {}
-        own = text_map(section(self._template, "metadata").get("labels"))
+        own = labels_of(self._template)
         return {
             **own,
             keys.JOB_NAME: meta["name"],
@@ -102,8 +102,7 @@ class PodMaker:
         spec["schedulerName"] = spec.get("schedulerName") or job_spec.get("schedulerName") or "volcano"
         if not spec.get("priorityClassName") and job_spec.get("priorityClassName"):
             spec["priorityClassName"] = job_spec["priorityClassName"]
-        volumes: list[Object] = job_spec.get("volumes") or []
-        for number, volume in enumerate(volumes):
+        for number, volume in enumerate(rows(job_spec, "volumes")):
             claim = claim_name(self._job, number, volume)
             _mount(spec, f"{self._job['metadata']['name']}-volume-{number}", claim, volume["mountPath"])
         return spec

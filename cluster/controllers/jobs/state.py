@@ -26,7 +26,7 @@ from pumice.cluster.controllers.jobs.policies import (
 from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.timers import moment
 from pumice.core.life.task import ENDED_PHASES
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, rows, section, text_map
 from pumice.core.objects.parts import VOLCANO_JOB
 from pumice.core.texts import whole_number
 
@@ -182,8 +182,7 @@ class JobState(Struct):
         """Return whether the containers of the task's pods have used up the task's restarts (Volcano's
         `TaskFailed`).
         """
-        specs: list[Object] = section(self.job or {}, "spec").get("tasks") or []
-        spec = next((spec for spec in specs if spec["name"] == task), Object())
+        spec = next((spec for spec in rows(section(self.job or {}, "spec"), "tasks") if spec["name"] == task), Object())
         most = spec.get("maxRetry") or _MAX_RETRY
         if not spec.get("replicas") or most == _NO_LIMIT:
             return False

@@ -14,7 +14,7 @@ from pumice.cluster.machine import Machine
 from pumice.core.kube.storage import NO_PROVISIONER
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Update
 from pumice.core.messages.replies import ApiReply, Refused
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, section
 from pumice.storage.codec import pack, unpack
 
 USER: Final = "volume-controller"
@@ -68,7 +68,7 @@ class DriversMachine(Machine):
 
     def _write(self, name: str) -> ApiRequest | None:
         there = self._registered.get(name)
-        ours = there is not None and MADE_HERE in text_map(section(there, "metadata").get("annotations"))
+        ours = there is not None and MADE_HERE in annotations_of(there)
         if name not in self._nodes:
             return Delete("CSINode", "", name, user=USER) if ours else None
         wanted = [{"name": driver, "nodeID": name} for driver in self._drivers()]

@@ -32,7 +32,7 @@ from pumice.core.kube.storage import (
 from pumice.core.kube.volume_writes import bound_claim, bound_volume, claimed_by, in_phase, is_promised, made_volume
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Get, Update
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, section
 from pumice.storage.codec import pack, unpack
 
 USER: Final = "volume-controller"
@@ -157,7 +157,7 @@ class VolumeMachine(Machine):
         kept = [volume for _, volume in sorted(volumes.items()) if is_for(volume, claim, None)]
         if kept:
             return kept[0]
-        if self._waits(claim) or text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE):
+        if self._waits(claim) or annotations_of(claim).get(SELECTED_NODE):
             return None
         free = [volume for name, volume in sorted(volumes.items()) if name not in taken and _fits(volume, claim)]
         return min(free, key=cmp_to_key(_by_capacity), default=None)
@@ -166,7 +166,7 @@ class VolumeMachine(Machine):
         return self._known["StorageClass"].get(class_name(claim))
 
     def _waits(self, claim: Object) -> bool:
-        chosen = text_map(section(claim, "metadata").get("annotations")).get(SELECTED_NODE)
+        chosen = annotations_of(claim).get(SELECTED_NODE)
         storage_class = self._class_of(claim) or {}
         return storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not chosen
 

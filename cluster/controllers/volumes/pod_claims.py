@@ -15,7 +15,7 @@ from pumice.cluster.machine import Machine
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.commands import ApiRequest, Create, Delete, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, rows, section
 from pumice.core.objects.parts import POD_WITH_CLAIMS
 from pumice.storage.codec import pack, unpack
 
@@ -162,13 +162,11 @@ def _brings_claims(pod: Object) -> bool:
 
 
 def _ephemeral(pod: Object) -> list[Object]:
-    volumes: list[Object] = section(pod, "spec").get("volumes") or []
-    return [volume for volume in volumes if volume.get("ephemeral") is not None]
+    return [volume for volume in rows(section(pod, "spec"), "volumes") if volume.get("ephemeral") is not None]
 
 
 def _templated(pod: Object) -> list[Object]:
-    claims: list[Object] = section(pod, "spec").get("resourceClaims") or []
-    return [claim for claim in claims if claim.get("resourceClaimTemplateName")]
+    return [claim for claim in rows(section(pod, "spec"), "resourceClaims") if claim.get("resourceClaimTemplateName")]
 
 
 def _owner(obj: Object) -> Object:
@@ -178,7 +176,7 @@ def _owner(obj: Object) -> Object:
 
 
 def _pod_claim(claim: Object) -> str:
-    return text_map(section(claim, "metadata").get("annotations")).get(POD_CLAIM, "")
+    return annotations_of(claim).get(POD_CLAIM, "")
 
 
 def _made(version: str, kind: str, pod: Object, template: Object, named: Object) -> Object:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from pumice.core.objects.metadata import Object, is_mapping, section, text_map
+from pumice.core.objects.metadata import Object, is_mapping, labels_of, section, text_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ class Reports:
         look: Callable[[str, str, Object], None] = self._of_cluster if cluster else self._of_node
         label = _FOR_CLUSTER if cluster else _FOR_NODES
         for key, config_map in config_maps.items():
-            if text_map(section(config_map, "metadata").get("labels")).get(label) == "true":
+            if labels_of(config_map).get(label) == "true":
                 space, _, name = key.partition("/")
                 look(space, name, config_map)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.core.cached import cached
 from pumice.core.kube.devices import COUNT, Devices, DevicesByClaim
 from pumice.core.life.task import IS_ALLOCATED
-from pumice.core.objects.metadata import key_of, section
+from pumice.core.objects.metadata import annotations_of, key_of, owners_of, section
 from pumice.core.quantity import quantity_of
 
 if TYPE_CHECKING:
@@ -221,6 +221,5 @@ def _total(parts: Iterable[Devices]) -> Devices:
 
 def _pod_claims(claim: Object) -> list[tuple[str, str]]:
     """Return (pod uid, name within the pod) of the pods that a claim was generated for."""
-    meta = section(claim, "metadata")
-    name = section(meta, "annotations").get(POD_CLAIM) or ""
-    return [(owner.get("uid") or "", name) for owner in meta.get("ownerReferences") or () if owner.get("kind") == "Pod"]
+    name = annotations_of(claim).get(POD_CLAIM) or ""
+    return [(owner.get("uid") or "", name) for owner in owners_of(claim) if owner.get("kind") == "Pod"]

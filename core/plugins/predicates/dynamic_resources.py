@@ -19,7 +19,7 @@ from pumice.core.kube.devices import Allocator, DeviceId, Given, constraints_of,
 from pumice.core.kube.node_selector import rows_in_term
 from pumice.core.kube.selectors import SelectorError
 from pumice.core.messages.decisions import ClaimedDevices
-from pumice.core.objects.metadata import key_of, section
+from pumice.core.objects.metadata import controlling_owner, key_of, section
 from pumice.core.session.points.nodes import Reads, Volatility
 from pumice.core.session.points.rules import ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
@@ -63,8 +63,8 @@ def allocated_devices(claim: Object) -> list[DeviceId]:
 
 
 def _is_for(claim: Object, task: Task) -> bool:
-    owners: list[Object] = section(claim, "metadata").get("ownerReferences") or []
-    return any(owner.get("controller") and owner.get("uid") == task.uid for owner in owners)
+    owner = controlling_owner(claim)
+    return owner is not None and owner.get("uid") == task.uid
 
 
 class ClaimsCodes:

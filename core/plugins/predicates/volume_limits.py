@@ -19,7 +19,7 @@ from pumice.core.kube.storage import (
     uses_claims,
     volume_name,
 )
-from pumice.core.objects.metadata import section
+from pumice.core.objects.metadata import rows, section
 from pumice.core.session.points.columns import Clause, Clauses
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.rules import Check, ColumnRule
@@ -98,8 +98,7 @@ class Attachments:
         limits: dict[str, CountArray] = {}
         for name, node in self.storage.of_kind("CSINode").items():
             row = self._placed.nodes.row.get(name)
-            drivers: list[Object] = section(node, "spec").get("drivers") or []
-            for driver in drivers:
+            for driver in rows(section(node, "spec"), "drivers"):
                 most = section(driver, "allocatable").get("count")
                 if row is not None and most is not None:
                     column = limits.setdefault(str(driver.get("name") or ""), self._column(NO_LIMIT))

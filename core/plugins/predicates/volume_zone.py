@@ -17,7 +17,7 @@ from pumice.core.kube.storage import (
     uses_claims,
     volume_name,
 )
-from pumice.core.objects.metadata import section, text_map
+from pumice.core.objects.metadata import labels_of
 from pumice.core.session.points.nodes import Reads
 from pumice.core.session.points.rules import Check, ColumnRule
 from pumice.core.session.reasons import Code, FitFailure, Reason
@@ -64,7 +64,7 @@ def zones(volume: Object) -> list[tuple[str, frozenset[str]]]:
 
     Several values are joined by "__", an empty one voids the label.
     """
-    labels = text_map(section(volume, "metadata").get("labels"))
+    labels = labels_of(volume)
     parts = ((key, [part.strip() for part in labels[key].split("__")]) for key in KEYS if key in labels)
     return [(key, frozenset(values)) for key, values in parts if all(values)]
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pumice.belonging import group_of, owner_of
 from pumice.cli.tables.table import WholeTable
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, controlling_owner, section
 from pumice.questions.oneshot.between import object_key
 from pumice.questions.oneshot.cycles import Cycle
 from pumice.questions.oneshot.outcome import waits
@@ -109,10 +109,8 @@ def _gangs(cycle: Cycle, pending: Mapping[str, LeftPending]) -> dict[str, GangRo
 
 def _job_of(pod: Object) -> str:
     """Return the pod's PodGroup, else its owner, else the pod itself."""
-    meta = pod["metadata"]
-    owner = next((each["name"] for each in meta.get("ownerReferences") or () if each.get("controller")), meta["name"])
-    namespace = meta.get("namespace") or ""
-    return group_of(namespace, pod) or f"{namespace}/{owner}"
+    namespace = pod["metadata"].get("namespace") or ""
+    return group_of(namespace, pod) or f"{namespace}/{(controlling_owner(pod) or pod['metadata'])['name']}"
 
 
 def _title(job: str, group: Object | None) -> str:

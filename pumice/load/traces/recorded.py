@@ -18,7 +18,7 @@ from pumice.cluster.api.origin import as_new
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, owners_of, section, text_map
 from pumice.errors import InputError
 from pumice.executors import waited
 from pumice.load.traces.jobs import Left
@@ -64,8 +64,7 @@ class Arrived:
         """Take the next change, so many seconds after the beginning."""
         obj: Object = codec.unpack(mutation.blob)
         metadata = section(obj, "metadata")
-        owners: list[Object] = metadata.get("ownerReferences") or []
-        if owners:
+        if owners := owners_of(obj):
             self._owners[str(metadata.get("uid"))] = str(owners[0].get("uid"))
         if mutation.kind == "Pod":
             self._run(mutation, obj, at)
@@ -128,7 +127,7 @@ class Arrived:
 
 
 def _annotations(obj: Object) -> Object:
-    return section(section(obj, "metadata"), "annotations")
+    return annotations_of(obj)
 
 
 def _annotated(obj: Object, name: str, seconds: float | None) -> Object:
@@ -153,7 +152,7 @@ async def _arrived(file: Path) -> Arrived:
     async with open_history(file) as journal:
         begun = await beginning(journal)
         for mutation in begun.there():
-            roots = not section(codec.unpack(mutation.blob), "metadata").get("ownerReferences")
+            roots = not owners_of(codec.unpack(mutation.blob))
             arrived.note(mutation, 0.0, outside=roots)
 
         def follow(stored: Stored) -> None:

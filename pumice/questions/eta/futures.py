@@ -17,7 +17,7 @@ from pumice.cluster.kernel.life import Life
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, owners_of, parse_time, section, text_map
 from pumice.questions.eta.durations import Knowledge
 from pumice.questions.eta.runs import TASK, EndedRun, GangFacts, RunKeys, gang_of, keys_of
 from pumice.questions.measures.jobs import OVER
@@ -199,7 +199,7 @@ def without_the_past(fork: Fork) -> Fork:
         if obj["kind"] == "Job":
             return f"{_namespace(obj)}/{_name(obj)}" not in over
         if obj["kind"] == "PodGroup":
-            return not obj["metadata"].get("ownerReferences") or owner_of(obj) not in over
+            return not owners_of(obj) or owner_of(obj) not in over
         if obj["kind"] != PLAIN or section(obj, "status").get("phase") not in ENDED_PHASES:
             return True
         return job_of(_namespace(obj), obj) not in over

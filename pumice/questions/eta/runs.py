@@ -14,7 +14,7 @@ from pumice.belonging import group_of, minimum_of, owner_of
 from pumice.cluster.controllers.job_keys import GROUP_NAME, JOB_NAME
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.events import Mutation
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, rows, section, text_map
 from pumice.storage import codec
 from pumice.storage.journal import API
 from pumice.storage.records import read_as
@@ -67,8 +67,7 @@ def gang_of(group: Object) -> GangFacts:
 
 def template_of(spec: Object) -> str:
     """Return a digest of what a pod's containers are and ask for."""
-    containers: list[Object] = spec.get("containers") or []
-    alike = [{name: each[name] for name in ALIKE if each.get(name)} for each in containers]
+    alike = [{name: each[name] for name in ALIKE if each.get(name)} for each in rows(spec, "containers")]
     return hashlib.blake2b(msgspec.json.encode(alike, order="sorted"), digest_size=8).hexdigest()
 
 

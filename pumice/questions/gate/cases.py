@@ -28,7 +28,7 @@ from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, read_yaml, shaped
 from pumice.config.scalars import resolve_true_false
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, section, text_map
 from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
 from pumice.load.source import read_text
@@ -290,7 +290,7 @@ def _short(obj: Object) -> Object:
         str(spec.get("queue") or "default"),
         str(spec.get("priorityClassName") or ""),
         text_map(meta.get("annotations")).get(ARRIVAL, "0s"),
-        text_map(section(template, "metadata").get("annotations")).get(DURATION, "5s"),
+        annotations_of(template).get(DURATION, "5s"),
         None if least == count else least,
         str(meta.get("namespace") or "default"),
         text_map(meta.get("labels")),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pumice.belonging import DEFAULT_QUEUE
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, is_list, is_mapping, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, is_list, is_mapping, labels_of, section
 from pumice.core.objects.pod import GROUP_NAME, QUEUE_NAME, TASK_SPEC
 from pumice.questions.measures.amounts import request_of
 
@@ -104,7 +104,7 @@ def _named(obj: Object) -> str:
 
 
 def _annotations(obj: Object) -> Mapping[str, str]:
-    return text_map(section(obj, "metadata").get("annotations"))
+    return annotations_of(obj)
 
 
 def _group_of(pod: Object) -> str:
@@ -116,7 +116,7 @@ def _annotated(obj: Object) -> str | None:
 
 
 def _role_of(pod: Object) -> str:
-    labels = text_map(section(pod, "metadata").get("labels"))
+    labels = labels_of(pod)
     return _annotations(pod).get(TASK_SPEC) or labels.get(TASK_SPEC) or ""
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, owners_of, section
 
 
 def state_of(obj: Object) -> str:
@@ -24,7 +24,7 @@ def belongs_to(obj: Object) -> set[str]:
         return {str(section(obj, "involvedObject").get("name"))} - {"None", ""}
     metadata = section(obj, "metadata")
     annotations = section(metadata, "annotations")
-    names = {str(owner.get("name")) for owner in metadata.get("ownerReferences") or ()}
+    names = {str(owner.get("name")) for owner in owners_of(obj)}
     names |= {str(annotations.get(key)) for key in ("scheduling.k8s.io/group-name", "volcano.sh/job-name")}
     return names - {"None", ""}
 

@@ -15,7 +15,7 @@ from pumice.core.errors import QuantityError
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.messages.decisions import Decision, Evict
 from pumice.core.messages.events import Evicted, EvictRefused, Mutation, Outcome
-from pumice.core.objects.metadata import Object, parse_time, section
+from pumice.core.objects.metadata import Object, annotations_of, parse_time, section
 from pumice.questions.measures.amounts import allocatable_of, request_of
 from pumice.storage import codec
 from pumice.storage.journal import API, DECISION, OUTCOME
@@ -231,7 +231,7 @@ class Lives:
     def _born(self, mutation: Mutation, obj: Object, uid: str, at: float) -> PodLife:
         pod = PodLife(mutation.namespace, mutation.name, uid, at, _readable(request_of, obj, "spec"))
         pod.priority_class = str(section(obj, "spec").get("priorityClassName") or self._default_class())
-        pod.user = str(section(section(obj, "metadata"), "annotations").get(USER) or "")
+        pod.user = str(annotations_of(obj).get(USER) or "")
         self._belongs(pod, obj)
         return pod
 

@@ -17,7 +17,7 @@ from pumice.core.devices.gpushare import INDEX, LOCK, MEMORY, NUMBER, indices
 from pumice.core.devices.locks import EXPIRES_S
 from pumice.core.devices.numa.topology import CPU, cpus_of
 from pumice.core.devices.vgpu import Vgpu, codec
-from pumice.core.objects.metadata import Object, parse_time, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, labels_of, parse_time, section
 from pumice.core.quantity import quantity_of
 from pumice.proof.storm.invariants.upheld import CHIPS, EVERY, SLICES
 from pumice.proof.storm.script.shares import POLICY
@@ -71,7 +71,7 @@ def npus_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
 
 def chips_too_full(node: Object, pods: Iterable[Object]) -> Iterator[str]:
     """Yield MindCluster's NPUs with too many AI cores or CPUs given."""
-    labels = text_map(section(node, "metadata").get("labels"))
+    labels = labels_of(node)
     kind, _, each = labels.get("servertype", "").partition("-")
     cores = int(each) if each.isdigit() else 0
     cpus = max((cpus for of, size, cpus in CPUS if (of, size) == (kind, cores)), default=0)
@@ -108,7 +108,7 @@ class LockBook:
 
 
 def _notes(obj: Object) -> dict[str, str]:
-    return text_map(section(obj, "metadata").get("annotations"))
+    return annotations_of(obj)
 
 
 Problem = tuple[str, str]
@@ -193,4 +193,4 @@ def whole_cpus(pod: Object) -> int:
 
 
 def _said(obj: Object, annotation: str) -> str:
-    return text_map(section(obj, "metadata").get("annotations")).get(annotation, "")
+    return annotations_of(obj).get(annotation, "")

@@ -13,7 +13,7 @@ import msgspec
 from pumice.cluster.api.admission.priority_classes import HIGHEST
 from pumice.cluster.controllers.unserved import SCHEDULER
 from pumice.config.schema import PluginOption, SchedulerConfig, Tier
-from pumice.core.objects.metadata import Object, section
+from pumice.core.objects.metadata import Object, owners_of, section
 from pumice.core.objects.pod import GROUP_NAME, is_strange
 from pumice.core.plugins.overcommit import FACTOR
 from pumice.questions.explain.account import Helps
@@ -47,7 +47,7 @@ def with_pods(scene: Scene, job: str) -> Scene | None:
         return None
     objects = scene.objects()
     group = next((each for each in objects if each["kind"] == "PodGroup" and _key(each) == job), None)
-    owners = {str(each["uid"]) for each in section(group or {}, "metadata").get("ownerReferences") or ()}
+    owners = {each["uid"] for each in owners_of(group or {})}
     near = [each for each in objects if around(each, owners)]
     known = {id(each) for each in near}
     made = [each for each in expanded(near, scene.clock.now).objects if each["kind"] == "Pod" and id(each) not in known]
@@ -129,9 +129,9 @@ def about_priority_classes(pod_group: Object, objects: Mapping[Identity, Object]
 
 def _classes_of(pod_group: Object, objects: Mapping[Identity, Object]) -> Iterator[str]:
     yield str(section(pod_group, "spec").get("priorityClassName") or "")
-    metadata = section(pod_group, "metadata")
-    for owner in metadata.get("ownerReferences") or ():
-        job = objects.get((str(owner.get("kind")), str(metadata.get("namespace") or ""), str(owner.get("name"))), {})
+    namespace = str(section(pod_group, "metadata").get("namespace") or "")
+    for owner in owners_of(pod_group):
+        job = objects.get((str(owner.get("kind")), namespace, str(owner.get("name"))), {})
         for task in section(job, "spec").get("tasks") or ():
             yield str(section(section(task, "template"), "spec").get("priorityClassName") or "")
 

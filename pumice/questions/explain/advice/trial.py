@@ -16,7 +16,7 @@ from pumice.cluster.controllers.jobs.policies import POD_EVICTED, JobTrigger, re
 from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import ALLOCATED_STATUSES, LABELS, TaskStatus
 from pumice.core.messages.decisions import Evict
-from pumice.core.objects.metadata import Object, section, text_map
+from pumice.core.objects.metadata import Object, owners_of, section, text_map
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.advice.changes import Change, Identity, identity_of
@@ -128,8 +128,7 @@ def around(obj: Object, owners: set[str]) -> bool:
 
 
 def _controllers(obj: Object) -> list[str]:
-    references = section(obj, "metadata").get("ownerReferences") or ()
-    return [str(each["uid"]) for each in references if each.get("controller")]
+    return [each["uid"] for each in owners_of(obj) if each.get("controller")]
 
 
 SEATED: Final = frozenset(LABELS[status] for status in (*ALLOCATED_STATUSES, TaskStatus.SUCCEEDED))
