@@ -379,3 +379,38 @@ async def test_questions_and_the_page_follow_the_same_rights() -> None:
         await bind(web, "view", "bob")
         assert (await web.get(f"{base}/measures", **BOB))["sees"] is None
         assert 'list resource "nodes"' in await refusal(web, "GET", "/page/live", BOB)
+
+
+@anyio
+async def test_policies_see_the_user_and_ask_for_its_rights() -> None:
+    async with roles() as web:
+        await until_aggregated(web, "edit")
+        for user in ("alice", "bob"):
+            await bind(web, "edit", user, "default")
+        await make_role(web, "boss", "default", verbs=["lead"], apiGroups=["team.example"], resources=["projects"])
+        await bind(web, "boss", "bob", "default", "Role")
+        admission = "/apis/admissionregistration.k8s.io/v1"
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+        asked = "authorizer.group('team.example').resource('projects').namespace('default').check('lead')"
+        who = "request.userInfo.username"
+        own = "authorizer.requestResource.check('create').allowed()"
+        other = "authorizer.serviceAccount('default', 'default').group('').resource('pods').check('list').allowed()"
+        spec = {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [
+                {"expression": "'system:authenticated' in request.userInfo.groups"},
+                {"expression": f"{asked}.allowed()", "messageExpression": f"{who} + ' leads nothing'"},
+                {"expression": f"{own} && !{other}"},
+            ],
+        }
+        policy = {"metadata": {"name": "leads"}, "spec": spec}
+        await web.send("POST", f"{admission}/validatingadmissionpolicies", policy, 201, **ADMIN)
+        binding = {"metadata": {"name": "leads"}, "spec": {"policyName": "leads", "validationActions": ["Deny"]}}
+        await web.send("POST", f"{admission}/validatingadmissionpolicybindings", binding, 201, **ADMIN)
+        maps, body = "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "m"}}
+        with fail_after(10):
+            while (await web.http.post(f"{maps}?dryRun=All", json=body, headers=ALICE)).status_code == 201:  # noqa: ASYNC110
+                await sleep(0.01)
+        told = str((await web.send("POST", maps, body, 422, **ALICE))["message"])
+        assert told.endswith("denied request: alice leads nothing")
+        await web.send("POST", maps, body, 201, **BOB)
