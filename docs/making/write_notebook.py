@@ -1,6 +1,6 @@
-"""Runs the notebook of `examples/` and writes what it says into it: `python -m docs.making.write_notebook`.
+"""Runs the notebooks of `examples/` and writes what they say into them: `python -m docs.making.write_notebook`.
 
-Time is virtual there, so it says the same in every run, and `tests/pumice/lab/test_notebook.py` compares.
+Time is virtual there, so they say the same in every run, and `tests/pumice/lab/test_notebook.py` compares.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from typing import Any, Final
 import nbclient
 import nbformat
 
-NOTEBOOK: Final = Path(__file__).parents[2] / "examples" / "laboratory.ipynb"
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+NOTEBOOKS: Final = tuple(EXAMPLES / f"{name}.ipynb" for name in ("laboratory", "better"))
 FORMAT: Any = nbformat  # its functions have no types
 CLIENT: Any = nbclient.NotebookClient
 
 
-def written() -> Any:
-    """Return the notebook as it is."""
-    return FORMAT.read(NOTEBOOK, as_version=4)
+def written(notebook: Path) -> Any:
+    """Return a notebook as it is."""
+    return FORMAT.read(notebook, as_version=4)
 
 
 def executed(notebook: Any) -> Any:
     """Return a copy with what its cells say, in a kernel of its own. Raises CellExecutionError when one fails."""
     kept: Any = FORMAT.from_dict(notebook)
-    CLIENT(kept, timeout=120, record_timing=False).execute()
+    CLIENT(kept, timeout=240, record_timing=False, resources={"metadata": {"path": str(EXAMPLES)}}).execute()
     for number, cell in enumerate(kept.cells):
         cell["id"] = f"cell-{number}"
     kept["metadata"] = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -33,8 +34,9 @@ def executed(notebook: Any) -> Any:
 
 
 def main() -> int:
-    """Execute it and write it."""
-    FORMAT.write(executed(written()), NOTEBOOK)
+    """Execute them and write them."""
+    for notebook in NOTEBOOKS:
+        FORMAT.write(executed(written(notebook)), notebook)
     return 0
 
 

@@ -1,20 +1,22 @@
-"""The notebook says what it says in every run: in a kernel, whose event loop runs beside it, and without one."""
+"""The notebooks say what they say in every run: in a kernel, whose event loop runs beside it, and without one."""
 
 from __future__ import annotations
 
 import io
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from docs.making.write_notebook import executed, written
+from docs.making.write_notebook import NOTEBOOKS, executed, written
 from pumice.core.plugins import PLUGINS
 
 
 @pytest.fixture
 def notebook() -> Any:
-    return written()
+    """The one of the library."""
+    return written(NOTEBOOKS[0])
 
 
 def said(cell: Any) -> str:
@@ -44,6 +46,9 @@ def test_the_first_cell_is_short(notebook: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_kernel_says_the_same(notebook: Any) -> None:
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_kernel_says_the_same(file: Path) -> None:
+    notebook = written(file)
     again = executed(notebook)
     assert [said(cell) for cell in code(again)] == [said(cell) for cell in code(notebook)]
