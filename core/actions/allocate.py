@@ -123,7 +123,7 @@ def _drain(session: Session, context: AllocateContext) -> None:
 def build_context(session: Session, only: frozenset[int] | None = None) -> AllocateContext:
     """Return every valid, admitted job with tasks to place, in job order; `only`: of these rows."""
     plainly = PlainRoom(session) if session.options.wordless else None
-    queues = PriorityQueue(session.points.queue_order.before)
+    queues: PriorityQueue[Queue] = PriorityQueue(session.points.queue_order.before)
     context = AllocateContext(Decisions(session), queues, FullQueues(session), plainly=plainly)
     # Without enqueue no other action admits jobs (allocate.go).
     if "enqueue" not in session.config.actions:

@@ -15,6 +15,7 @@ from pumice.core.messages.decisions import CycleResult, PodGroupCondition
 from pumice.core.objects.metadata import Object
 from pumice.core.session.closing.close import set_condition
 from pumice.core.session.session import Session
+from pumice.core.state.jobs import Job
 from tests.core.plugins.world import configuration, view_of
 from tests.kit import node, pod, pod_group, queue
 
@@ -163,11 +164,13 @@ def test_a_job_that_waits_is_looked_at_once() -> None:
     for name in ("Pod/j1-0", "Pod/j1-1"):
         world[name]["spec"]["nodeSelector"] = {"disk": "fast"}
     view = view_of(*world.values())
+    jobs = list[Job]()
     for _ in range(3):
         session = open_session(view.snapshot(), STOCK, CycleClock(7, 9.0), Carry())
-        first, second = session.jobs.in_order
+        jobs = session.jobs.in_order
         for each in written(world, lived(STOCK, session)):
             world[f"{each['kind']}/{each['metadata']['name']}"] = each
             view.apply("MODIFIED", each)
-    assert first.settled_under is first.valid_under is STOCK
-    assert second.settled_under is None
+    of_queue, of_nodes = jobs
+    assert of_queue.settled_under is of_queue.valid_under is STOCK
+    assert of_nodes.settled_under is None
