@@ -133,7 +133,10 @@ def _say(tally: SubjectTally, seeds: range, asked: SubjectsAsked, terminal: Term
     if tally.interrupted:
         terminal.say(f"interrupted: {tally.seeds} of {len(seeds)} storms were done")
     elif tally.failures:
-        terminal.say(f"{len(tally.failures)} invariants were broken; cutting the storms down")
+        broken = "; ".join(
+            f"{name} in seeds {', '.join(map(str, seeds))}" for name, seeds in sorted(tally.seeds_of.items())
+        )
+        terminal.say(f"broken: {broken}; cutting the first of each down")
     if tally.seeds and tally.unbound == tally.seeds:
         scheduler = subject_profile(asked.judges).scheduler
         terminal.warn(f"no pod was bound in any storm: does the subject schedule pods of schedulerName {scheduler}?")

@@ -188,6 +188,7 @@ class _Storm:
         if not self._script.lockstep:
             return
         self._settle()
+        self._marks.append(self._driver.revision())  # what the subjects can see at this moment
         self._moment += 1
         for subject in self.subjects:
             subject.tell(self._moment, self._pace.answer_s)
@@ -269,14 +270,14 @@ class _Storm:
         )
 
     def _timed(self, change: ApiChange) -> ApiChange:
-        """Return a change whose time is, in lockstep, the number of its moment."""
+        """Return a change whose time counts, in lockstep, half moments: what subjects see, and what they do then."""
         if not self._script.lockstep:
             return change
         return ApiChange(float(bisect_left(self._marks, change.mutation.revision) + 1), change.mutation)
 
     def _moment_of(self, broken: Broken, history: ApiHistory) -> float:
         if self._script.lockstep:
-            return float(bisect_left(self._marks, broken.revision) + 1)
+            return float(bisect_left(self._marks, broken.revision) // 2 + 1)
         at = next((each.at for each in history.changes if each.mutation.revision == broken.revision), self._began)
         return round(max(at - self._began, 0.0), 1)
 

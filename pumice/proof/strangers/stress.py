@@ -119,14 +119,21 @@ class FindingMaker:
     tries: int
 
     def of(self, tally: SubjectTally, advance: Callable[[int], None] = lambda _: None) -> list[SubjectFinding]:
-        """Cut the first failing storm of each invariant down, and write what it takes to see it again."""
+        """Cut the first failing storm of each invariant down, and write what it takes to see it again. Ctrl-C ends the
+        cutting down, not the report.
+        """
         found = list[SubjectFinding]()
-        for invariant, script in sorted(tally.failures.items()):
-            found.append(self._finding(script, tally.seeds_of[invariant], cut=not tally.interrupted))
+        for invariant in sorted(tally.failures):
+            try:
+                found.append(self._finding(tally, invariant, cut=not tally.interrupted))
+            except KeyboardInterrupt:
+                tally.interrupted = True
+                found.append(self._finding(tally, invariant, cut=False))
             advance(1)
         return found
 
-    def _finding(self, script: StrangerScript, seeds: list[int], *, cut: bool) -> SubjectFinding:
+    def _finding(self, tally: SubjectTally, invariant: str, *, cut: bool) -> SubjectFinding:
+        script = tally.failures[invariant]
         stem = f"stranger-{script.invariant}-{script.seed}"
         journal, events = self.folder / f"{stem}.db", self.folder / f"{stem}.json"
         runs = (PATIENCE if script.lockstep else 1) * RUNS
@@ -143,19 +150,20 @@ class FindingMaker:
                 report.write_text(page(small, self.subjects, command, journal, journal), "utf-8")
         except OSError as error:
             problem = str(error)
-        return self._told(small, seeds, None if problem else events, problem)
+        return self._told(small, tally, None if problem else events, problem)
 
-    def _told(self, small: ReducedStorm, seeds: list[int], events: Path | None, problem: str) -> SubjectFinding:
+    def _told(self, small: ReducedStorm, tally: SubjectTally, events: Path | None, problem: str) -> SubjectFinding:
         script = small.script
+        first = tally.first[script.invariant]
         shown = [each for each in small.outcome.broken if each.invariant == script.invariant] if small.outcome else []
         whole = events is not None and bool(shown)
         return SubjectFinding(
             seed=script.seed,
-            seeds=seeds,
+            seeds=tally.seeds_of[script.invariant],
             invariant=script.invariant,
             promise=promise_of(script.invariant),
-            message=shown[0].words if shown else "",
-            moment=shown[0].moment if shown else 0.0,
+            message=(shown or [first])[0].words,
+            moment=(shown or [first])[0].moment,
             tries=small.tries,
             shown=small.shown,
             event_list=list(script.events),

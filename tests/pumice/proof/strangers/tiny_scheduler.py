@@ -38,7 +38,7 @@ DEFECTS: Final = {
     "conflict-is-success": "a 409 is taken for a bind that was done before",
     "takes-foreign": "pods of other schedulers are bound",
     "ignores-cordon": "cordoned nodes get pods",
-    "counts-failed": "failed pods count as members of a gang that has its minimum",
+    "ignores-pod-count": "a node gets more pods than it may have",
     "binds-until-full": "members are bound as long as there is room, and then the gang is found too large",
     "ignores-capability": "queues get more than their capability",
     "goes-back-in-time": "an older list replaces what is known",
@@ -224,9 +224,7 @@ class Scheduler:
         return self._defect == "takes-foreign" or pod["spec"].get("schedulerName") == "volcano"
 
     def _counts(self, pod: Object) -> bool:
-        if phase_of(pod) == "Failed":
-            return self._defect == "counts-failed"
-        return bool(node_of(pod)) and "deletionTimestamp" not in pod["metadata"]
+        return bool(node_of(pod)) and phase_of(pod) != "Failed" and "deletionTimestamp" not in pod["metadata"]
 
     # --- decisions
 
@@ -260,10 +258,12 @@ class Scheduler:
         if key(pod) in self._reserved and self._reserved[key(pod)] in self._free:
             return self._reserved[key(pod)]  # its room is counted already
         wanted = asks(pod)
+        if self._defect == "ignores-pod-count":
+            wanted["pods"] = 0.0
         if not self._may_have(gang.queue, wanted):
             return None
         for name in sorted(self._free):
-            if all(self._free[name].get(each, 0.0) >= much for each, much in wanted.items()):
+            if all(much <= 0.0 or self._free[name].get(each, 0.0) >= much for each, much in wanted.items()):
                 self._take(name, gang.queue, pod)
                 return name
         return None
