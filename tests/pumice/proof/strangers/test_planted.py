@@ -32,6 +32,7 @@ FOUND_FIRST: Final = dict.fromkeys(DEFECTS, 0) | {
     "stale-group": 17,
     "conflict-is-success": 10,
     "takes-foreign": 8,
+    "ignores-pod-count": 14,
     "ignores-cordon": 3,
     "binds-until-full": 1,
 }

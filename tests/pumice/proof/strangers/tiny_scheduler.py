@@ -27,6 +27,8 @@ LISTS: Final = {
 }
 GROUP: Final = "scheduling.k8s.io/group-name"
 TRIES: Final = 4
+PATIENCE: Final = 1000
+"""Times that a read is asked again."""
 LOST: Final = 0
 """The status of an answer that never came."""
 DEFECTS: Final = {
@@ -76,12 +78,13 @@ class Api:
             return LOST, None
 
     def read(self, path: str) -> Any:
-        """Asked until there is an answer; None where there is no such object."""
-        while True:
+        """Asked until there is an answer; None where there is no such object. Without a server it gives up."""
+        for _ in range(PATIENCE):
             status, found = self.ask("GET", path)
             if status == 200 or status == 404:
                 return found if status == 200 else None
             time.sleep(0.01)
+        sys.exit(f"{path}: no answer")
 
 
 def key(obj: Object) -> str:
