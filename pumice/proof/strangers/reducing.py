@@ -33,8 +33,8 @@ def reduced(script: StrangerScript, run: Run, *, tries: int, runs: int) -> Reduc
     """
     search = _Search(script, run, 1 if script.lockstep else tries, runs)
     # Faults and objects apart: without faults a violation is another one, and the most useful to know.
-    for part in (is_fault, lambda event: not is_fault(event)):
-        search.leave_out(part)
+    search.leave_out(is_fault)
+    search.leave_out(lambda event: not is_fault(event))
     outcomes = [run(search.script) for _ in range(search.tries)]
     showing = [outcome for outcome in outcomes if shows(outcome, script.invariant)]
     return ReducedStorm(search.script, len(outcomes), len(showing), showing[0] if showing else None)

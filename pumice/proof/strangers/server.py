@@ -26,6 +26,7 @@ from pumice.runtime.serving import kubeconfig_of, write
 START_S: Final = 60.0
 STOP_S: Final = 20.0
 LOOK_S: Final = 0.02
+READY: Final = 200
 TAIL: Final = 2000
 """Letters of a log that an error shows."""
 IMPORTED: Final = ("pumice.cli.run", "pumice.runtime.main_job", "pumice.actors.gateway.gateway")
@@ -100,7 +101,7 @@ def free_port() -> int:
 
 def _is_ready(client: httpx.Client) -> bool:
     try:
-        return client.get("/readyz").status_code == httpx.codes.OK
+        return client.get("/readyz").status_code == READY
     except httpx.TransportError:
         return False
 

@@ -74,7 +74,7 @@ class StormJudgement(Struct):
     """
 
     script: StrangerScript
-    broken: list[ShownViolation] = field(default_factory=list)
+    broken: list[ShownViolation] = field(default_factory=list[ShownViolation])
     changes: int = 0
     bound: int = 0
     struck: Counter[str] = field(default_factory=Counter[str])

@@ -114,7 +114,8 @@ def takes_room(pod: Object) -> bool:
 def asks(pod: Object) -> Amounts:
     wanted: Amounts = {"pods": 1.0}
     for container in pod["spec"]["containers"]:
-        for name, text in (container.get("resources", {}).get("requests") or {}).items():
+        requests: dict[str, str] = container.get("resources", {}).get("requests") or {}
+        for name, text in requests.items():
             wanted[name] = wanted.get(name, 0.0) + amount(text)
     return wanted
 
@@ -205,7 +206,7 @@ class Scheduler:
 
     def _gangs(self) -> list[Gang]:
         """Those that were begun first, then by name."""
-        found = []
+        found: list[Gang] = []
         pods = [pod for pod in self._all("Pod") if self._is_mine(pod)]
         for group in self._all("PodGroup"):
             name, uid = group["metadata"]["name"], key(group)
@@ -277,7 +278,7 @@ class Scheduler:
         found = next((each for each in self._all("Queue") if each["metadata"]["name"] == queue), None)
         if found is None:
             return not queue
-        limits = found["spec"].get("capability") or {}
+        limits: dict[str, str] = found["spec"].get("capability") or {}
         held = self._held.get(queue, {})
         return all(held.get(name, 0.0) + wanted.get(name, 0.0) <= amount(text) for name, text in limits.items())
 
@@ -327,7 +328,8 @@ KNOWN: Final = ("cpu", "memory", "pods")
 
 
 def group_of(pod: Object) -> str:
-    return str((pod["metadata"].get("annotations") or {}).get(GROUP) or "")
+    notes: dict[str, str] = pod["metadata"].get("annotations") or {}
+    return notes.get(GROUP, "")
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ class Told:
         return self
 
     def judged(self, judge: str, **options: Any) -> list[Broken]:
-        given = {"quiet": (self.revision,), "lag_s": 3.0, "acknowledged": self.acknowledged, **options}
+        given: dict[str, Any] = {"quiet": (self.revision,), "lag_s": 3.0, "acknowledged": self.acknowledged, **options}
         return [*JUDGES[judge].judge(ApiHistory(deepcopy(self.changes), **given))]
 
     def broken(self, judge: str, **options: Any) -> list[str]:
