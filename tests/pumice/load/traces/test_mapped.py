@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 import zstandard
 
