@@ -35,11 +35,16 @@ DURATION = "pumice.dev/duration"
 FAR = 2.0**62
 
 
+def job_of(task: Task) -> str:
+    """Return the job of a task."""
+    return task.job
+
+
 class InOrder:
     """Jobs of a queue start in their order: the first that waits keeps the others out."""
 
     name = "fcfs"
-    reads = Reads(kind=lambda task: task.job)
+    reads = Reads(kind=job_of)
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._default_s = duration_s(str(arguments.get("default", "1h"))) or 0.0

@@ -129,7 +129,10 @@ class NodeEnv(gymnasium.Env[Seen, int]):
         assert self._asked is not None, "the episode is over: call reset"
         before = self._held
         self._go_on(int(action) if self._mask[int(action)] else int(self._asked[2][0]))
-        return self._seen(), (self._held - before) / self._total, self._asked is None, False, self._info()
+        return self._seen(), (self._held - before) / self._total, self._is_over(), False, self._info()
+
+    def _is_over(self) -> bool:
+        return self._asked is None
 
     # --- the cycle
 
@@ -145,7 +148,11 @@ class NodeEnv(gymnasium.Env[Seen, int]):
         self._most = self._whole[self._shown].max(axis=1)
         snapshot = view.snapshot(volume_rules(self._config))
         clock, options = CycleClock(1, run.start, seed), SessionOptions(wordless=True)
-        self._cycle = greenlet(lambda _: run_cycle(snapshot, self._config, clock, Carry(), options))
+
+        def cycle(_: object) -> object:
+            return run_cycle(snapshot, self._config, clock, Carry(), options)
+
+        self._cycle = greenlet(cycle)
         self._view, self._held = view, 0.0
         self._asked: tuple[Session, Task, npt.NDArray[np.intp]] | None = None
         self._mask = np.zeros(view.nodes.count, dtype=np.bool_)

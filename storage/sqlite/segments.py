@@ -117,8 +117,8 @@ class Archive:
                     if not records:
                         raise DamagedError(after + 1, "lost: it was to go into a segment")
                     await file.append([_record(stored) for stored in records])
-                    after = records[-1].sequence
-                if (await file.head()).hash != records[-1].hash:
+                    after, hash_ = records[-1].sequence, records[-1].hash
+                if (await file.head()).hash != hash_:
                     raise DamagedError(after, "changed: the chain does not lead to it")
                 if checkpoint is not None:
                     await file.save_checkpoint(checkpoint)

@@ -133,7 +133,7 @@ def test_a_cycle_starts_what_a_plain_one_starts(name: str, whole_nodes: bool) ->
         processors = chance.randint(3, 12)
         objects, running, waiting = state(chance, processors, whole_nodes=whole_nodes)
         given = pumice.Workload("state", objects, placement=True, start=format_moment(NOW))
-        run = Evaluator(given)._task(policy, "state", 0).run
+        run = Evaluator(given)._task(policy, "state", 0).run  # pyright: ignore[reportPrivateUsage]
         with installed(policy.modules):
             record = place(run)
         found = {job.name for job in record.jobs if job.started is not None and job.name.startswith("j")}

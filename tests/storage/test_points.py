@@ -202,8 +202,12 @@ def try_all(states: list[State], folder: Path, copies: bool = False, segmented: 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """In memory where that can be had: thousands of journals are opened there. Segments lie there, too."""
+
+    def beside(path: Path) -> Path:
+        return path.parent
+
     for module in (chained, segments):
-        monkeypatch.setattr(module, "folder_of", lambda path: path.parent)
+        monkeypatch.setattr(module, "folder_of", beside)
     memory = Path("/dev/shm")
     made = Path(mkdtemp(dir=memory if memory.is_dir() else None))
     yield made

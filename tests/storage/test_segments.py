@@ -179,7 +179,9 @@ async def test_lost_record_is_not_archived(path: Path) -> None:
         await journal.append(records(40))
         await journal.save_checkpoint(Checkpoint(30, 1.0, b"one"))
         await journal.save_checkpoint(Checkpoint(40, 2.0, b"two"))
-        await journal._loop.call(journal._database._write, ("DELETE FROM journal WHERE sequence = 9", ()))
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("DELETE FROM journal WHERE sequence = 9")
+            database.commit()
         with pytest.raises(DamagedError):
             await Archive(journal, path, ROTATION).rotate()
     assert segments_of(path) == []

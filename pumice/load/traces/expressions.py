@@ -187,7 +187,7 @@ def text_of(expression: Expression, row: Mapping[str, Any], zone: tzinfo) -> str
         said = expression.text(row)
         return "" if said.lower() in MISSING else said
     value = expression(row, zone)
-    return plain(value) if isinstance(value, float) else value or ""
+    return plain(value) if isinstance(value, float) else str(value or "")
 
 
 def plain(number: float) -> str:

@@ -21,6 +21,7 @@ import msgspec
 
 from pumice.config.read import mapping as mapping_of
 from pumice.config.read import read_yaml
+from pumice.core.objects.metadata import Object, is_list, is_mapping, rows, section
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.load.traces.expressions import Expression, RowError, Value, expression_of, plain, text_of
@@ -94,12 +95,13 @@ def philly_rows(text: str, source: str) -> Iterator[Row]:
     last, on the cards of the first. Raises InputError.
     """
     jobs = _decoded(text, source)
-    if not isinstance(jobs, list):
+    if not is_list(jobs):
         raise InputError("expected a list of jobs, as cluster_job_log has it", source=source)
-    for job in jobs:
-        attempts = [each for each in job.get("attempts") or () if each.get("start_time")]
-        first, last = (attempts[0], attempts[-1]) if attempts else ({}, {})
-        cards = sum(len(each.get("gpus") or ()) for each in first.get("detail") or ())
+    for job in filter(is_mapping, jobs):
+        attempts = [each for each in rows(job, "attempts") if each.get("start_time")]
+        nothing: Object = {}
+        first, last = (attempts[0], attempts[-1]) if attempts else (nothing, nothing)
+        cards = sum(len(each.get("gpus") or ()) for each in rows(first, "detail"))
         plain = {name: job.get(name) for name in ("jobid", "vc", "user", "status", "submitted_time")}
         yield {**plain, "start_time": first.get("start_time"), "end_time": last.get("end_time"), "gpus": cards}
 
@@ -107,11 +109,11 @@ def philly_rows(text: str, source: str) -> Iterator[Row]:
 def batsim_rows(text: str, source: str) -> Iterator[Row]:
     """Yield a row for each job of a Batsim workload; `delay` is that of its profile. Raises InputError."""
     said = _decoded(text, source)
-    if not isinstance(said, dict) or "jobs" not in said:
+    if not is_mapping(said) or not is_list(said.get("jobs")):
         raise InputError("expected a workload with `jobs` and `profiles`", source=source)
-    profiles = said.get("profiles") or {}
-    for job in said["jobs"]:
-        yield {**job, "delay": (profiles.get(job.get("profile")) or {}).get("delay")}
+    profiles = section(said, "profiles")
+    for job in rows(said, "jobs"):
+        yield {**job, "delay": section(profiles, str(job.get("profile"))).get("delay")}
 
 
 # --- Presets

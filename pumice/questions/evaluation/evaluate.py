@@ -334,4 +334,5 @@ def _workloads(given: GivenWorkload | Sequence[EvaluatedWorkload]) -> tuple[Eval
             return found
         case _ if given and all(is_mapping(each) for each in given):
             return (EvaluatedWorkload("workload", cast("Sequence[Object]", given)),)
-    raise InputError("expected a workload, several, a path or objects", path="workloads")
+        case _:
+            raise InputError("expected a workload, several, a path or objects", path="workloads")

@@ -51,7 +51,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
                 return cls(read_text(Path(said)), name=Path(said).stem)
             case _ if is_mapping(said):
                 return cls(dump_yaml(dict(said)))
-        raise InputError(f"expected a policy, a path, a text or a mapping, was {said!r:.80}", path="policy")
+            case _:
+                raise InputError(f"expected a policy, a path, a text or a mapping, was {said!r:.80}", path="policy")
 
     def with_modules(self, *files: str | Path) -> Policy:
         """Return the policy with these Python files as plugins. Raises InputError."""

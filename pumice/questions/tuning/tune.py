@@ -80,7 +80,7 @@ class SettingsSearch:
         study = self._study()
         left = self._spec.trials - len(study.trials)
         if left > 0:
-            study.optimize(self._try, n_trials=left, callbacks=[lambda *_: ended()])
+            study.optimize(self._try, n_trials=left, callbacks=[_calling(ended)])
         return self._result(study)
 
     def _study(self) -> Any:
@@ -220,3 +220,12 @@ def _shown(found: Evaluation | None, measure: str) -> str:
     figure = found.figures[measure]
     span = "" if figure.low is None else f" ({figure.low:g} to {figure.high:g})"
     return f"{figure.mean:g}{span}"
+
+
+def _calling(ended: Callable[[], None]) -> Callable[[Any, Any], None]:
+    """Return it as Optuna calls: with the study and the trial."""
+
+    def call(study: Any, trial: Any) -> None:
+        ended()
+
+    return call

@@ -250,7 +250,9 @@ def test_tables_may_be_packed(suffix: str, tmp_path: Path) -> None:
             file.write_bytes(zstandard.ZstdCompressor().compress(TIRESIAS.encode()))
         case _:
             columns = {"submit_time": [0, 30], "duration": [164, 147], "job_id": [0, 1], "num_gpu": [1, 12]}
-            pq.write_table(pa.table(columns), file)
+            tables: Any = pa
+            files: Any = pq
+            files.write_table(tables.table(columns), file)
     objects, _ = read_trace(f"tiresias:{file}")
     assert [came(obj).duration for obj in objects if obj["kind"] == "Job"] == ["164s", "147s"]
 

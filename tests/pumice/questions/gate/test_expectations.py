@@ -177,7 +177,7 @@ def written(draw: st.DrawFn) -> WrittenExpectation:
     """An expectation of any form."""
     what, row = draw(st.sampled_from(sorted(MEASURES.items())))
     how = "cpu" if row.hows is None else draw(st.sampled_from(row.hows))
-    scope = [] if row.whole else draw(st.lists(st.sampled_from(sorted(SCOPES)).flatmap(SCOPES.get), max_size=3))  # type: ignore[arg-type]
+    scope: list[str] = [] if row.whole else draw(st.lists(st.one_of(*SCOPES.values()), max_size=3))
     if row.places:
         scope += draw(st.lists(st.sampled_from(["node=n*", "node!=n1", "task=ps", "node.pool=gpu"]), max_size=2))
     needed = {"inversions": ["first=a-*", "then=b"]}.get(what, [])

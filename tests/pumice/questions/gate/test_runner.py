@@ -85,7 +85,10 @@ def test_pairs_with_one_base_share_its_run_and_the_pool(tmp_path: Path) -> None:
             yield pool
 
     def until(end: float) -> PairTask:
-        return task._replace(head=lambda _: msgspec.structs.replace(task.whole, until_s=end))
+        def head(_: object) -> Any:
+            return msgspec.structs.replace(task.whole, until_s=end)
+
+        return task._replace(head=head)
 
     others = {"b": until(90.0), "c": until(80.0)}
     found = Runner(KeptRuns(None), counted).pairs({"a": task, **others})

@@ -43,6 +43,7 @@ async def path(tmp_path: Path, anyio_backend: str) -> Path:
             names += [(f"pod-{number}-{pod}", "Pod", f"job-{number}") for pod in range(3)]
             if number == JOBS - 4:
                 names.append(("late", "Pod", "job-3"))
+            last = 0
             for name, kind, owner in names:
                 revision += 1
                 last = await journal.append([change(revision, kind, name, f"at {revision}", owner)])
