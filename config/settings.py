@@ -119,6 +119,10 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
             description="A file of random bytes that signs tokens of ServiceAccounts; without it, a new key each start."
         ),
     ] = None
+    client_bytes: Annotated[
+        Bytes | None,
+        Meta(description="Bytes that the gateway may hold for all clients together; without it, 256Mi."),
+    ] = None
     no_scheduler: Annotated[Switch, Meta(description="Leave all pods to other schedulers.")] = False
     no_default_scheduler: Annotated[
         Switch, Meta(description="Leave pods of default-scheduler to another scheduler.")

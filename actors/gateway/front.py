@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Generic, TypeVar
@@ -14,18 +14,20 @@ from typing import Final, Generic, TypeVar
 import anyio
 
 from pumice.actors.gateway.advice import AdviceDesk
+from pumice.actors.gateway.budget import REQUEST, ByteBudget, LoopTurns, NoRoomError, Share
 from pumice.actors.gateway.forms import encode
-from pumice.actors.gateway.identity.authenticator import READS, Authenticator
+from pumice.actors.gateway.identity.authenticator import READS, Authenticator, is_probe
 from pumice.actors.gateway.problems import (
     ApiError,
     failed,
     failure,
     forbidden,
     internal,
+    too_many,
     unavailable,
     wrong_method,
 )
-from pumice.actors.gateway.request.exchange import App, ClientGoneError, Exchange, Receive, Scope, Send
+from pumice.actors.gateway.request.exchange import CUT, App, ClientGoneError, Exchange, Receive, Scope, Send
 from pumice.actors.gateway.request.upgrades import as_http
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.runtime.longest import Longest
@@ -109,17 +111,23 @@ class Open:
 
 @dataclass(kw_only=True)
 class Front:
-    """The front. `open`: the open requests; `longest`: the one that blocked the event loop longest."""
+    """The front. `open`: the open requests; `longest`: the one that blocked the event loop longest; `turns`: of all."""
 
     settings: GatewaySettings
     longest: Longest = field(default_factory=Longest)
     open: Open = field(default_factory=Open)
+    turns: LoopTurns = field(default_factory=LoopTurns)
 
     @cached_property
     def desk(self) -> AdviceDesk:
         """Return the desk for questions that take long."""
         settings = self.settings
         return AdviceDesk(settings.adviser, settings.question_limit, settings.question_s, settings.find_adviser)
+
+    @cached_property
+    def budget(self) -> ByteBudget:
+        """Return the limit on what is held for clients."""
+        return ByteBudget(self.settings.client_bytes)
 
     @cached_property
     def authenticator(self) -> Authenticator:
@@ -170,15 +178,25 @@ class Endpoint(Generic[F]):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request (ASGI)."""
-        exchange = Exchange(scope, receive, send)
+        budget = self._site.budget
+        state: dict[str, Callable[[], None]] = scope.get("state") or {}
+        share = Share(budget, state.get(CUT, _not_cut))
+        exchange = Exchange(scope, receive, send, share)
         await self._site.longest.timed(self._serve(exchange), exchange.method, exchange.path)
 
     async def _serve(self, exchange: Exchange) -> None:
+        share = exchange.share
         try:
             with self._site.open.request():
+                if not is_probe(exchange.path):
+                    await self._site.turns.take()
+                if share is not None:
+                    await share.budget.demand(share, REQUEST)
                 await self._answer(exchange)
         except ClientGoneError:
             return
+        except NoRoomError:
+            await refuse(exchange, too_many("the server holds as many bytes for its clients as it may"))
         except ApiError as error:
             await refuse(exchange, error)
         except WorldError as error:
@@ -186,6 +204,9 @@ class Endpoint(Generic[F]):
         except Exception as error:
             log.exception("bug in Pumice: the gateway could not answer %s %s", exchange.method, exchange.path)
             await refuse(exchange, internal(repr(error)))
+        finally:
+            if share is not None:
+                share.budget.give_back(share)
 
     async def _answer(self, exchange: Exchange) -> None:
         if not self._admits:
@@ -197,6 +218,10 @@ class Endpoint(Generic[F]):
         if self._site.settings.reads_only and exchange.method not in READS and not self._admits:
             raise forbidden("this is a read-only copy of a cluster: send changes to that cluster itself")
         await self._handler(self._site, exchange)
+
+
+def _not_cut() -> None:
+    """Do nothing: the application runs without a server, in tests."""
 
 
 async def refuse(exchange: Exchange, error: ApiError) -> None:
@@ -229,4 +254,6 @@ class Application:
             return
         scope, receive, send = as_http(scope, receive, send)
         path = scope["path"] = scope["path"].rstrip("/") or "/"
-        await next(app for pattern, app in self._routes if pattern.fullmatch(path))(scope, receive, send)
+        # A client that has left while its answer was on its way: there is nobody to say anything to.
+        with suppress(ClientGoneError):
+            await next(app for pattern, app in self._routes if pattern.fullmatch(path))(scope, receive, send)

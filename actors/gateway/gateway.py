@@ -265,7 +265,7 @@ class Gateway(Actor[Poke, Done]):
             tasks.start_soon(self._stop_when_cancelled)
             try:
                 with anyio.CancelScope(shield=True):
-                    await serve(build_app(self.site), self.site.settings, self._stop)
+                    await serve(build_app(self.site), self.site.settings, self._stop, self.site.budget)
             finally:
                 self._stopped.set()
             tasks.cancel_scope.cancel()

@@ -7,11 +7,14 @@ Hypercorn has no setting for any of this, so `mend` puts these classes in the pl
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any, Final
 
 import hypercorn.protocol
+from anyio import lowlevel
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived
+from h2.exceptions import StreamClosedError
 from h2.settings import SettingCodes, Settings
 from hypercorn.events import Closed, RawData
 from hypercorn.events import Event as WireEvent
@@ -20,14 +23,19 @@ from hypercorn.protocol.events import Body, EndBody, Request, Response
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.protocol.ws_stream import WSStream
 
 from pumice.actors.gateway.forms import encode
 from pumice.actors.gateway.problems import ApiError, bad_request, failure, headers_too_large, internal
-from pumice.actors.gateway.request.exchange import PEER, PeerSubject
+from pumice.actors.gateway.request.exchange import CUT, PEER, ClientGoneError, PeerSubject
 
 HEADERS: Final = 64 * 1024
 """Bytes of a request's head, at most."""
+MOST_REFUSED: Final = 1_000
+"""Streams that are refused on a connection before it is closed."""
+PORTION: Final = 4 * 1024
+"""Bytes of HTTP/2 that are read from a connection before others have their turn: about two hundred requests."""
 _NO_LIMIT: Final = 2**31 - 1
 
 _STATE: Final = 4
@@ -43,6 +51,7 @@ def mend() -> None:
     module.H2Protocol, module.H11Protocol = RefusingH2, BoundedH11
     for name in ("h2", "h11"):
         getattr(module, name).WSStream = TalkativeWebSocket
+        getattr(module, name).HTTPStream = EndingStream
 
 
 class LastingWrapper(ProtocolWrapper):
@@ -53,7 +62,8 @@ class LastingWrapper(ProtocolWrapper):
     def __init__(self, *given: Any, **named: Any) -> None:
         # A state of its own: hypercorn hands the same one to all connections, and copies it into each request.
         own = [*given]
-        own[_STATE] = {**given[_STATE], PEER: _peer_of(given[_SEND].__self__)}
+        server = given[_SEND].__self__
+        own[_STATE] = {**given[_STATE], PEER: _peer_of(server), CUT: server.cut}
         super().__init__(*own, **named)
 
     async def handle(self, event: WireEvent) -> None:
@@ -79,6 +89,11 @@ def _peer_of(server: Any) -> PeerSubject:
 class RefusingH2(H2Protocol):
     """Refuses single streams. h2 itself would end the connection with all the others when one is too many."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._begun: list[EndingStream] = []
+        self._refused = 0
+
     async def initiate(self, headers: list[tuple[bytes, bytes]] | None = None, settings: bytes | None = None) -> None:
         """Tell the client the limit, and keep h2 from enforcing it."""
         await super().initiate(headers, settings)
@@ -86,21 +101,49 @@ class RefusingH2(H2Protocol):
         kept[SettingCodes.MAX_CONCURRENT_STREAMS] = _NO_LIMIT
         self.connection.local_settings = Settings(client=False, initial_values=kept)
 
+    async def handle(self, event: WireEvent) -> None:
+        """Handle an event like hypercorn, but in portions: a client may send thousands of requests at once, and others
+        have their turn in between.
+        """
+        if isinstance(event, RawData) and len(event.data) > PORTION:
+            for first in range(0, len(event.data), PORTION):
+                await super().handle(RawData(event.data[first : first + PORTION]))
+                await lowlevel.checkpoint()
+            return
+        await super().handle(event)
+
+    async def _create_stream(self, request: Any) -> None:
+        await super()._create_stream(request)
+        stream = self.streams.get(request.stream_id)
+        if isinstance(stream, EndingStream):
+            self._begun.append(stream)
+
     async def _handle_events(self, events: list[Event]) -> None:
         for event in events:
             match event:
                 case RequestReceived() if code := self._problem(event):
-                    self.connection.reset_stream(event.stream_id, code)
+                    self._refused += 1
+                    with suppress(StreamClosedError):  # its client has reset it meanwhile
+                        self.connection.reset_stream(event.stream_id, code)
                 case DataReceived() if event.stream_id not in self.streams:
                     # of a stream that was refused, or answered before its body came: hypercorn would look it up in vain
                     self.connection.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
                 case _:
                     await super()._handle_events([event])
         await self._flush()
+        if self._refused > MOST_REFUSED:
+            self.connection.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
+            await self._flush()
+            await self.send(Closed())
 
     def _problem(self, request: RequestReceived) -> ErrorCodes | None:
         """Return the error for which a stream is refused, if any."""
-        if len(self.streams) >= self.config.h2_max_concurrent_streams:
+        # A stream that its client has reset counts until its handler has ended: else a client that opens and resets
+        # (CVE-2023-44487) has any number of handlers at work. Twice as many, for they do not end immediately.
+        most = self.config.h2_max_concurrent_streams
+        if len(self._begun) >= 2 * most:
+            self._begun = [one for one in self._begun if one.is_running]
+        if len(self.streams) >= most or len(self._begun) >= 2 * most:
             return ErrorCodes.REFUSED_STREAM
         headers = {bytes(name): bytes(value) for name, value in request.headers or ()}
         needed = [headers.get(name, b"") for name in (b":method", b":path")]
@@ -151,6 +194,28 @@ class BoundedH11(H11Protocol):
         await self.stream_send(Response(stream_id=1, status_code=error.refused.code, headers=headers))
         await self.stream_send(Body(stream_id=1, data=body))
         await self.stream_send(EndBody(stream_id=1))
+
+
+class EndingStream(HTTPStream):
+    """Ends the application when its client has left, or has reset the stream. Hypercorn lets it go on: a list would be
+    written to its end for nobody.
+    """
+
+    is_running = False
+
+    async def handle(self, event: StreamEvent) -> None:
+        """Handle an event like hypercorn."""
+        if isinstance(event, Request):
+            self.is_running = True
+        await super().handle(event)
+
+    async def app_send(self, message: Any) -> None:
+        """Send like hypercorn; None is the application's end. Raises ClientGoneError."""
+        if message is None:
+            self.is_running = False
+        elif self.closed:
+            raise ClientGoneError
+        await super().app_send(message)
 
 
 class TalkativeWebSocket(WSStream):

@@ -8,6 +8,7 @@ of the ring gets an error and lists again. So memory is bounded by the ring and 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -270,9 +271,14 @@ class RingPart:
 
 def _a_chunk(entries: list[RingEntry]) -> list[RingEntry]:
     """Return the first entries that are sent together."""
+    return entries[: len(first_of([entry.blob for entry in entries], CHUNK))]
+
+
+def first_of(blobs: Sequence[bytes], most: int) -> Sequence[bytes]:
+    """Return the first blobs, up to the one with which they have more than `most` bytes."""
     size = 0
-    for number, entry in enumerate(entries, start=1):
-        size += len(entry.blob)
-        if size > CHUNK:
-            return entries[:number]
-    return entries
+    for number, blob in enumerate(blobs, start=1):
+        size += len(blob)
+        if size > most:
+            return blobs[:number]
+    return blobs

@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import ssl
+import struct
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache
@@ -22,6 +23,7 @@ from anyio.lowlevel import current_token
 from hypercorn.config import Config, Sockets
 from hypercorn.events import Closed, Event, RawData, Updated
 
+from pumice.actors.gateway.budget import CONNECTION, ByteBudget, NoRoomError, Share, Use
 from pumice.actors.gateway.protocols import HEADERS, LastingWrapper, mend
 from pumice.actors.gateway.request.exchange import App
 from pumice.actors.gateway.settings import GatewaySettings
@@ -164,10 +166,40 @@ def closing_promptly(server: Any) -> Any:
 
         async def run(self) -> None:
             self.idle_since = monotonic()
+            writer = getattr(self, "writer", None)
+            if writer is not None:
+                # A send ends when the kernel has all of it: what waits is then what its sender has counted.
+                writer.transport.set_write_buffer_limits(high=0)
+            budget: ByteBudget = self.config.budget
+            self.share = Share(budget, self.cut, Use.IDLE)
             try:
+                await budget.demand(self.share, CONNECTION)
+                self.share.since = anyio.current_time()
                 await server.run(self)
+            except NoRoomError:
+                self.cut()
+                await self._close()
             finally:
+                budget.give_back(self.share)
                 self.__dict__.pop("protocol", None)  # which refers back to it
+
+        def cut(self) -> None:
+            """Break the connection off; what the client has not read is dropped, by the kernel too."""
+            writer = getattr(self, "writer", None)
+            if writer is not None:
+                writer.transport.abort()
+                return
+            stream: Any = getattr(self.stream, "transport_stream", self.stream)
+            with suppress(OSError):
+                stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                stream.socket.shutdown(socket.SHUT_RDWR)
+
+        async def _close(self) -> None:
+            """Close like hypercorn, which on asyncio would wait for ever for a client that does not read."""
+            with anyio.move_on_after(LINGER_S) as time:
+                await server._close(self)
+            if time.cancelled_caught:
+                self.cut()
 
         async def protocol_send(self, event: Event) -> None:
             """Send data. asyncio accepts writes to a connection that has gone, and logs a line each time. Hypercorn
@@ -175,6 +207,7 @@ def closing_promptly(server: Any) -> Any:
             """
             if isinstance(event, Updated):
                 self.idle_since = monotonic() if event.idle else inf
+                self.share.since = anyio.current_time() if event.idle else None
                 return
             writer = getattr(self, "writer", None)
             if isinstance(event, RawData) and writer is not None and writer.transport.is_closing():
@@ -229,6 +262,8 @@ def _shut(number: int, listener: socket.socket) -> bool:
         connection.detach()
 
 
+LINGER_S: Final = 5.0
+"""Time for a client to take the rest of what was sent to it before its connection is closed."""
 IDLE_S: Final = 120.0
 """An unused connection is closed after so long: later than client-go's 90 s, so that no request meets a closing one."""
 SHUTDOWN_S: Final = 1.0
@@ -240,17 +275,19 @@ LOOK_S: Final = 0.1
 Serve = Callable[..., Awaitable[None]]
 
 
-async def serve(app: App, settings: GatewaySettings, stop: anyio.Event) -> None:
-    """Serve until `stop` is set and everything open has been closed."""
+async def serve(app: App, settings: GatewaySettings, stop: anyio.Event, budget: ByteBudget) -> None:
+    """Serve until `stop` is set and everything open has been closed. `budget`: of what is held for clients."""
     duplicate = os.dup(settings.listener.fileno())  # hypercorn closes what it listens on
     complaints = Complaints()
-    config = _config(settings, duplicate, complaints)
+    config: Any = _config(settings, duplicate, complaints)
+    config.budget = budget
     filtering = OneLine(complaints)
     accepting = logging.getLogger("trio.serve_listeners")
     accepting.addFilter(filtering)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(complaints.keep_saying)
+            tasks.start_soon(budget.keep)
             tasks.start_soon(_break_off_late, settings.listener, stop)
             if _on_trio():
                 tasks.start_soon(_keep_some_free, settings.listener, complaints)

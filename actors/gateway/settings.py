@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pumice.actors.errors import ListenError
 from pumice.actors.gateway.advice import Adviser
@@ -19,6 +19,7 @@ from pumice.cluster.rbac.rules import User
 Authorization = Literal["none", "rbac"]
 
 MIB = 1024 * 1024
+CLIENT_BYTES: Final = 256 * MIB
 REVISIONS_PER_S = 10_000
 """With a gateway, revisions begin at the time in such units: no client has ever seen a higher one."""
 
@@ -28,8 +29,9 @@ class GatewaySettings:
     """Settings. `listener` is bound and listening already, so a taken port is known before all other work.
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
-    at a time; `ring_bytes` of watch events are kept at most, `ring_events` of each kind. `adviser` answers what takes
-    long (see `advice.py`), `question_limit` questions at a time, each for `question_s` at most. `find_adviser` is asked
+    at a time; `client_bytes` are held at most for all clients together (see `budget.py`); `ring_bytes` of watch events
+    are kept at most, `ring_events` of each kind. `adviser` answers what takes long (see `advice.py`),
+    `question_limit` questions at a time, each for `question_s` at most. `find_adviser` is asked
     for one before each question, where the journal is not a file. `reads_only`: no client may write. `faults`: the
     profile that is in force from the beginning.
 
@@ -44,6 +46,7 @@ class GatewaySettings:
     key: Path | None = None
     body_limit: int = 3 * MIB
     watch_limit: int = 2_000
+    client_bytes: int = CLIENT_BYTES
     ring_bytes: int = 64 * MIB
     ring_events: int = 8_192
     grace_s: float = 2.0
@@ -76,6 +79,10 @@ class GatewaySettings:
 # --- The socket on which clients come
 
 
+SEND_BUFFER: Final = 128 * 1024
+"""Bytes of a connection that wait in the kernel (which doubles it for its own books)."""
+
+
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free one. Raises ListenError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -86,5 +93,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise ListenError(f"cannot listen on {host}:{port}: {why or error}") from error
     # Connections inherit it: a small event must not wait until the last one is acknowledged.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # By itself the kernel would take four megabytes for each client that does not read.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     listener.setblocking(False)
     return listener

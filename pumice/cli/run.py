@@ -59,6 +59,7 @@ SEVERAL: Final = (
 
 METAVARS: Final = {
     "authorization": "rbac|none",
+    "client_bytes": "SIZE",
     "client_ca_file": "PEM",
     "config": "CONF",
     "db": "FILE",
@@ -139,6 +140,7 @@ def run(
     token_auth_file: Annotated[str | None, _option("token_auth_file")] = None,
     client_ca_file: Annotated[str | None, _option("client_ca_file")] = None,
     service_account_key_file: Annotated[str | None, _option("service_account_key_file")] = None,
+    client_bytes: Annotated[str | None, _option("client_bytes")] = None,
     no_scheduler: Annotated[bool | None, _switch("no_scheduler")] = None,
     no_default_scheduler: Annotated[bool | None, _switch("no_default_scheduler")] = None,
     no_controllers: Annotated[bool | None, _switch("no_controllers")] = None,

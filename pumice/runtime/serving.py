@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pumice.actors.gateway.identity.authenticator import is_loopback
-from pumice.actors.gateway.settings import GatewaySettings, listen
+from pumice.actors.gateway.settings import CLIENT_BYTES, MIB, GatewaySettings, listen
 from pumice.cluster.faults.profiles import PACKAGED, named_apart, packaged, read_profile_text
 from pumice.cluster.faults.rules import AnyRule, FaultProfile
 from pumice.cluster.rbac.rules import User
@@ -24,6 +24,7 @@ from pumice.config.read import ValuePlace
 from pumice.config.settings import ProcessSettings
 from pumice.config.yaml_tree import Document
 from pumice.core.objects.metadata import Object
+from pumice.core.quantity import parse_quantity
 from pumice.runtime.certificates import demand_authority, demand_pair
 from pumice.runtime.tokens import read_users, token_given
 from pumice.yaml_text import dump_yaml
@@ -110,9 +111,10 @@ def client_faults(names: str | None, *, served: bool) -> FaultProfile:
 
 MOST_PORT = 65_535
 LEAST_KEY: Final = 32
+LEAST_BYTES: Final = 16 * MIB
 OF_HTTP: Final = (
     "token", "token_file", "tls_cert", "tls_key", "authorization", "token_auth_file", "client_ca_file",
-    "service_account_key_file",
+    "service_account_key_file", "client_bytes",
 )  # fmt: skip
 """Settings that say nothing without `http`."""
 
@@ -166,7 +168,18 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
         users=users,
         client_authority=authority,
         account_key=account_key,
+        client_bytes=_client_bytes(settings),
     )
+
+
+def _client_bytes(settings: ProcessSettings) -> int:
+    """Return the limit on what is held for clients. Raises ConflictError for one that leaves no room for them."""
+    if settings.client_bytes is None:
+        return CLIENT_BYTES
+    asked = int(parse_quantity(settings.client_bytes).value())
+    if asked < LEAST_BYTES:
+        raise ConflictError("expected at least 16Mi: one request may need as much", path="--client-bytes")
+    return asked
 
 
 def _users(settings: ProcessSettings) -> dict[str, User]:

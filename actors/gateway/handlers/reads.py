@@ -29,7 +29,11 @@ from pumice.storage import codec
 ROWS: Final = 10
 SLICE: Final = 100
 """Objects that are decoded and encoded without a breath: a few milliseconds."""
-WHOLE: Final = 512 * 1024
+SLICE_BYTES: Final = 128 * 1024
+"""Bytes of stored objects after which a slice ends, however few they are: a hundred large ones are megabytes, which
+every open list would hold several times over.
+"""
+WHOLE: Final = 256 * 1024
 """A list of up to so many bytes is answered in one piece, a larger one in chunks."""
 
 
@@ -104,6 +108,7 @@ class Pages:
             left -= len(found)
             yield found
             await lowlevel.checkpoint()
+            await self._site.turns.take()
         self._note_the_rest()
 
     def _some(self, start: int, most: int) -> tuple[list[Object], int]:
@@ -112,6 +117,7 @@ class Pages:
         # Searching bytes is about five times as fast as decoding, so a slice takes as long either way.
         stop = min(start + SLICE * (5 if needles else 1), len(self._blobs))
         found: list[Object] = []
+        size = 0
         for position in range(start, stop):
             blob = self._blobs[position]
             if needles and not all(needle in blob for needle in needles):
@@ -119,7 +125,8 @@ class Pages:
             obj: Object = codec.unpack(blob)
             if self._selected.takes(obj):
                 found.append(obj)
-                if len(found) in (most, SLICE):
+                size += len(blob)
+                if len(found) in (most, SLICE) or size > SLICE_BYTES:
                     return found, position + 1
         return found, stop
 

@@ -11,21 +11,24 @@ what cannot be watched is reported in it, by one event of type ERROR, after whic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
 from anyio import lowlevel
 from msgspec.structs import replace
 
+from pumice.actors.gateway.budget import NoRoomError, Use
 from pumice.actors.gateway.forms import Writer, writer
 from pumice.actors.gateway.problems import ApiError, expired, failure, too_new
-from pumice.actors.gateway.request.exchange import Exchange
+from pumice.actors.gateway.request.exchange import ClientGoneError, Exchange
 from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import ListOptions, list_options
 from pumice.actors.gateway.request.selection import Condition, Selection, selection
 from pumice.actors.gateway.request.upgrades import lines
-from pumice.actors.gateway.ring import Ring, RingEntry, RingPart, event_line
+from pumice.actors.gateway.ring import CHUNK, Ring, RingEntry, RingPart, event_line, first_of
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
@@ -73,20 +76,28 @@ class Stream:
 
     async def run(self) -> None:
         """Send until the client leaves, its time is up, or the changes cannot be sent to it."""
+        if self._exchange.share is not None:
+            self._exchange.share.use = Use.WATCH
         seconds = self._options.timeout_s
         lasts = min(seconds, LONGEST_S) if seconds and seconds > 0 else LONGEST_S
         await self._exchange.begin(self._write.form.content_type, frames=lines)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._until_gone, tasks.cancel_scope)
             with anyio.move_on_after(lasts) as time, self._site.open.endless(time):
-                try:
-                    await self._follow(await self._start())
-                except ApiError as error:
-                    await self._exchange.chunk(event_line("ERROR", failure(error.refused)))
-            if time.cancelled_caught and self._options.bookmarks and not self._owes():
-                await self._bookmark()
-            await self._exchange.end()
+                await self._tell()
+            with suppress(ClientGoneError, NoRoomError):
+                if time.cancelled_caught and self._options.bookmarks and not self._owes():
+                    await self._bookmark()
+                await self._exchange.end()
             tasks.cancel_scope.cancel()
+
+    async def _tell(self) -> None:
+        """Send events for ever, or until one of type ERROR says why there are no more."""
+        with suppress(ClientGoneError, NoRoomError):
+            try:
+                await self._follow(await self._start())
+            except ApiError as error:
+                await self._exchange.chunk(event_line("ERROR", failure(error.refused)))
 
     async def _start(self) -> int:
         """Send the existing objects, and return the position to go on from. Raises ApiError, 410 for an old
@@ -124,8 +135,12 @@ class Stream:
     # --- what is there already
 
     async def _send_initial(self, revision: int, blobs: tuple[bytes, ...]) -> None:
-        for first in range(0, len(blobs), SLICE):
-            if chunk := b"".join(self._added(blobs[first : first + SLICE])):
+        first = 0
+        while first < len(blobs):
+            # By bytes, too: a hundred large objects would be megabytes in each of many watches.
+            some = first_of(blobs[first : first + SLICE], CHUNK)
+            first += len(some)
+            if chunk := b"".join(self._added(some)):
                 await self._exchange.chunk(chunk)
             else:
                 await lowlevel.checkpoint()
@@ -134,7 +149,7 @@ class Stream:
             metadata = {"resourceVersion": str(revision), "annotations": annotations}
             await self._exchange.chunk(event_line("BOOKMARK", self._write.bookmark(metadata)))
 
-    def _added(self, blobs: tuple[bytes, ...]) -> list[bytes]:
+    def _added(self, blobs: Sequence[bytes]) -> list[bytes]:
         lines: list[bytes] = []
         for blob in blobs:
             obj: Object = codec.unpack(blob)
@@ -148,7 +163,7 @@ class Stream:
         self._read, sent = position, False
         while True:
             found = self._source.read(self._read)
-            if found is None:
+            if found is None or self._is_expelled:
                 raise expired("too old resource version: the watch was too slow and has fallen behind")
             entries, after = found
             if not entries:
@@ -156,9 +171,16 @@ class Stream:
             # Only here: one that has sent all sleeps anyway, and hundreds would have a turn each for nothing.
             elif sent:
                 await lowlevel.checkpoint()
+            await self._site.turns.take()
             if chunk := self._chunk(self._read, entries):
                 await self._exchange.part(chunk)
             self._read, sent = after, bool(entries)
+
+    @property
+    def _is_expelled(self) -> bool:
+        """Return whether the watch must make room for others."""
+        share = self._exchange.share
+        return share is not None and share.expelled is not None
 
     async def _idle(self, position: int) -> None:
         """Wait for news of the watched kind; from time to time a bookmark tells how far the other kinds have come."""

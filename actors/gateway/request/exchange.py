@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Final
 
 import anyio
 from anyio import lowlevel
 
+from pumice.actors.gateway.budget import Share
 from pumice.actors.gateway.problems import ApiError, bad_request, too_large
 from pumice.actors.gateway.request.query import Query
 from pumice.actors.gateway.request.upgrades import SOCKET, Frames, Socket
@@ -25,7 +27,15 @@ PeerSubject = tuple[tuple[tuple[str, str], ...], ...]
 """The subject of a certificate, as Python's `ssl` gives it: parts, each of names with values."""
 PEER: Final = "pumice.peer"
 """The key of a connection's state that holds the subject of the client's certificate."""
+CUT: Final = "pumice.cut"
+"""The key of a connection's state that holds the function which breaks it off."""
 
+SHORT: Final = 4 * 1024
+"""Bytes of a body, or of a part of an answer, that are held for every request."""
+COPIES: Final = 2
+"""Of a part of an answer, while it waits: it has been framed."""
+PARSED: Final = 4
+"""Memory for a body and the object in it, in bytes of the body."""
 BODY_PATIENCE_S: Final = 60.0
 """Timeout for the body of a request."""
 LEFTOVER_PATIENCE_S: Final = 1.0
@@ -38,10 +48,11 @@ class ClientGoneError(Exception):
 
 class Exchange:
     """Reads `scope` and `receive`, writes to `send`. `started`: the answer's headers are sent. `user`: the sender, once
-    its credentials were looked at.
+    its credentials were looked at. `share`: of the bytes that are held for clients; None where nothing is counted.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, share: Share | None = None) -> None:
+        self.share = share
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.user: User = NOBODY
@@ -107,11 +118,16 @@ class Exchange:
         declared = self.header("content-length")
         if declared.isdigit() and int(declared[:20]) > limit:
             raise too_large(limit)
+        size = int(declared) if declared.isdigit() else limit
+        if self.share is not None and size > SHORT:
+            # Until the request ends: what is read from the body takes several times its bytes.
+            await self.share.budget.demand(self.share, PARSED * size)
         parts: list[bytes] = []
         size, more = 0, True
         with anyio.move_on_after(BODY_PATIENCE_S):
             while more:
-                message = await self._receive()
+                with self.share.waiting() if self.share else nullcontext():
+                    message = await self._receive()
                 if message["type"] == "http.disconnect":
                     raise ClientGoneError
                 part: bytes = message.get("body", b"")
@@ -145,12 +161,13 @@ class Exchange:
         self, status: int, body: bytes, content_type: str = "application/json", headers: Mapping[str, str] | None = None
     ) -> None:
         """Send a whole answer."""
-        self.started = True
         listed = [(b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body))]
         listed += _encoded(headers)
-        await self._send({"type": "http.response.start", "status": status, "headers": listed})
-        # HEAD has the headers of GET, its length too, and no body (RFC 9110).
-        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+        async with self._holding(len(body)):
+            self.started = True
+            await self._send({"type": "http.response.start", "status": status, "headers": listed})
+            # HEAD has the headers of GET, its length too, and no body (RFC 9110).
+            await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
 
     async def begin(
         self,
@@ -175,7 +192,14 @@ class Exchange:
 
     async def part(self, data: bytes) -> None:
         """Send a chunk, for a caller that gives others their turn itself."""
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        async with self._holding(len(data)):
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    def _holding(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Hold bytes until the client has taken them. Raises NoRoomError."""
+        if self.share is None:
+            return nullcontext()
+        return self.share.holding(COPIES * size if size > SHORT else 0)
 
     async def end(self) -> None:
         """End the answer after the last chunk."""

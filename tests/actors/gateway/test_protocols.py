@@ -11,9 +11,10 @@ from anyio.abc import SocketStream
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import Event, ResponseReceived, StreamReset
+from h2.events import ConnectionTerminated, Event, ResponseReceived, StreamReset
 from h2.settings import SettingCodes
 
+from pumice.actors.gateway.protocols import MOST_REFUSED
 from tests.actors.gateway.rig import PATIENCE_S, PODS, QUEUES, Web, serving
 
 pytestmark = pytest.mark.anyio
@@ -83,6 +84,23 @@ async def test_streams_beyond_the_limit_are_refused_and_others_live(caplog: pyte
                 client.ask("/version")
                 (answer,) = [event for event in await client.until(1) if isinstance(event, ResponseReceived)]
                 assert dict(answer.headers or ())[b":status"] == b"200"
+        await still_serves(web)
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+async def test_who_asks_on_and_on_loses_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as web:
+        with anyio.fail_after(PATIENCE_S):
+            async with await anyio.connect_tcp(*web.settings.address) as stream:
+                client = Streams(stream)
+                for number in range(MOST_REFUSED + LIMIT + 1):
+                    asked = client.ask(f"{PODS}?watch=1")
+                    if number > LIMIT:  # refused, or on its way to be
+                        client.h2.reset_stream(asked)
+                await stream.send(client.h2.data_to_send())
+                found = list[Event]()
+                while not any(isinstance(event, ConnectionTerminated) for event in found):
+                    found = client.h2.receive_data(await stream.receive())
         await still_serves(web)
     assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
 
