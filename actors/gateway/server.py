@@ -184,15 +184,8 @@ def closing_promptly(server: Any) -> Any:
                 self.__dict__.pop("protocol", None)  # which refers back to it
 
         def cut(self) -> None:
-            """Break the connection off; what the client has not read is dropped, by the kernel too."""
-            writer = getattr(self, "writer", None)
-            if writer is not None:
-                writer.transport.abort()
-                return
-            stream: Any = getattr(self.stream, "transport_stream", self.stream)
-            with suppress(OSError):
-                stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                stream.socket.shutdown(socket.SHUT_RDWR)
+            """Break the connection off."""
+            _reset(self)
 
         async def _close(self) -> None:
             """Close like hypercorn, which on asyncio would wait for ever for a client that does not read."""
@@ -234,6 +227,20 @@ def closing_promptly(server: Any) -> Any:
     return PromptServer
 
 
+def _reset(server: Any) -> None:
+    """Break a connection off; what its client has not read is dropped, by the kernel too."""
+    writer = getattr(server, "writer", None)
+    if writer is None:
+        stream: Any = getattr(server.stream, "transport_stream", server.stream)
+        with suppress(OSError):
+            stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+            stream.socket.shutdown(socket.SHUT_RDWR)
+        return
+    with suppress(OSError):
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+    writer.transport.abort()
+
+
 def _open_descriptors() -> list[int]:
     try:
         return [int(name) for name in os.listdir(DESCRIPTORS) if name.isdigit()]  # noqa: PTH208 - names are wanted
@@ -262,6 +269,8 @@ def _shut(number: int, listener: socket.socket) -> bool:
         connection.detach()
 
 
+AT_ONCE: Final = struct.pack("ii", 1, 0)
+"""For SO_LINGER: the end of a connection drops what its client has not taken, which the kernel would keep trying."""
 LINGER_S: Final = 5.0
 """Time for a client to take the rest of what was sent to it before its connection is closed."""
 IDLE_S: Final = 120.0
