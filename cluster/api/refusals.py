@@ -111,6 +111,11 @@ def forbidden(kind: Kind, name: str, why: str) -> Refused:
     return Refused(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', _details(kind, name))
 
 
+def too_large() -> Refused:
+    """Return the error for an object beyond the limit of an object, in etcd's words."""
+    return Refused(413, "RequestEntityTooLarge", "etcdserver: request is too large")
+
+
 def bad_request(message: str) -> Refused:
     """Return 400: the request itself is malformed."""
     return Refused(400, "BadRequest", message)

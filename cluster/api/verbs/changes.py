@@ -13,10 +13,11 @@ from pumice.cluster.api.admission.limit_ranges import pod_problem
 from pumice.cluster.api.admission.quotas import over_quota
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.metadata import WITHOUT_GENERATION
+from pumice.cluster.api.patches.operations import MOST_COPIED
 from pumice.cluster.api.refusals import Cause
 from pumice.cluster.api.registry import FoundObject, FoundRecord, Registry
 from pumice.cluster.api.schema.field_types import status_problems
-from pumice.cluster.api.verbs.creation import Creation
+from pumice.cluster.api.verbs.creation import MOST_BYTES, Creation
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.ownership import MANAGED, owners_in, tracked
 from pumice.cluster.api.verbs.requests import RequestMoment, decoded, may_hold_null, name_of
@@ -69,6 +70,10 @@ STATUS: Final = "status"
 FINALIZE: Final = "finalize"
 POD: Final = "Pod"
 """Of pods agents say the very same again and again."""
+
+
+OWNED: Final = 8
+"""Bytes of an object, with the owners of its fields, for each byte of a request, at most."""
 
 
 class Changes:
@@ -190,7 +195,21 @@ class Changes:
             settle(new, self._registry.lookup, moment.text)
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         new = self._owned(found, new, "", moment, owned, applied=owners is not None)
+        if self._is_oversized(found, request, new):
+            return refusals.too_large()
         return self._replace(found, new, moment, dry_run=request.dry_run)
+
+    def _is_oversized(self, found: FoundObject, request: Update | Patch, new: Object) -> bool:
+        """Return whether a change makes an object larger than etcd takes: of many managers, each with its fields, too.
+
+        An object that is larger already, from a file, may shrink.
+        """
+        record = self._tables.get(found.key)
+        size = 0 if record is None else len(record.blob)
+        # Packed for this only where it may be: owners of fields take up to some times the bytes of the request.
+        if not self._registry.served or size + OWNED * len(request.blob) + MOST_COPIED <= MOST_BYTES:
+            return False
+        return len(pack(new)) > max(size, MOST_BYTES)
 
     def _replace(self, found: FoundObject, new: Object, moment: RequestMoment, *, dry_run: bool) -> Accepted:
         key, _, old = found
@@ -227,6 +246,8 @@ class Changes:
         if causes := checks.metadata_of_change(found, new):
             return refusals.invalid(kind, key[2], causes)
         new = self._owned(found, new, STATUS, moment, owners, applied=owners is not None)
+        if self._is_oversized(found, request, new):
+            return refusals.too_large()
         return self._replace(found, new, moment, dry_run=request.dry_run)
 
     def _change_part(

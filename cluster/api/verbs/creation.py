@@ -24,6 +24,9 @@ from pumice.storage.codec import pack
 QUEUES: Final = ("CustomResourceDefinition", "", "queues.scheduling.volcano.sh")
 """The definition of queues."""
 
+MOST_BYTES: Final = 1_536 * 1024
+"""Bytes of an object that a client may write, as etcd's `--max-request-bytes` has it by default."""
+
 
 class Creation:
     """Creation of objects; an object without a remaining owner is deleted again immediately."""
@@ -38,6 +41,8 @@ class Creation:
         obj = decoded(blob)
         if isinstance(obj, Refused):
             return obj
+        if self._registry.served and len(blob) > MOST_BYTES:
+            return refusals.too_large()
         return self.create_object(obj, moment, dry_run=dry_run, nulls=may_hold_null(blob))
 
     def create_object(
@@ -55,6 +60,9 @@ class Creation:
         new = NewObject(self._registry, kind, obj, moment, uid, self.make_namespace, nulls, dry_run)
         if refused := refusal_of_new(new):
             return refused
+        # An applied object has as many owners as fields.
+        if owners and self._registry.served and len(pack([obj, owners])) > MOST_BYTES:
+            return refusals.too_large()
         return self._store(new, owners)
 
     def _store(self, new: NewObject, owners: object) -> Accepted:
