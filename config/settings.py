@@ -123,6 +123,12 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         Bytes | None,
         Meta(description="Bytes that the gateway may hold for all clients together; without it, 256Mi."),
     ] = None
+    max_objects: Annotated[
+        Count | None, Meta(description="Number of objects from which on clients create none; without it, 1000000.")
+    ] = None
+    max_object_bytes: Annotated[
+        Bytes | None, Meta(description="Bytes of all objects from which on clients add none; without it, 8Gi.")
+    ] = None
     no_scheduler: Annotated[Switch, Meta(description="Leave all pods to other schedulers.")] = False
     no_default_scheduler: Annotated[
         Switch, Meta(description="Leave pods of default-scheduler to another scheduler.")

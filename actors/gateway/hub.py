@@ -55,7 +55,8 @@ class Hub:
     `ready`: it knows all objects. `definition` is called with every change of a CustomResourceDefinition and of the
     configurations of webhooks and policies, and returns the kind that it defines.
 
-    `start` is the revision that it begins at; watches from before it are gone.
+    `start` is the revision that it begins at; watches from before it are gone. `objects`: their number, with
+    `object_bytes` in all, as far as it has come.
     """
 
     def __init__(
@@ -77,6 +78,8 @@ class Hub:
         self._start = 0
         self._rings: dict[str, Ring] = {}
         self._known: dict[str, dict[Key, bytes]] = {}
+        self.objects = 0
+        self.object_bytes = 0
         self._selectable: dict[str, tuple[str, ...]] = {}
         self._ring_events = ring_events
         self._ring_bytes = ring_bytes
@@ -157,6 +160,8 @@ class Hub:
         old = known.pop(key, None) if event.type == "DELETED" else known.get(key)
         if event.type != "DELETED":
             known[key] = event.blob
+        self.objects += (event.type != "DELETED") - (old is not None)
+        self.object_bytes += (0 if event.type == "DELETED" else len(event.blob)) - len(old or b"")
         selectable = self._selectable.get(kind, ())
         self.ring(kind).append(RingEntry(event.revision, event.type, kind, key, event.blob, old, selectable))
 
@@ -189,6 +194,8 @@ class Hub:
                 for kind in new:
                     self._known[kind] = await self._learn(kind, definition)
                 learnt.update(new)
+        self.objects = sum(map(len, self._known.values()))
+        self.object_bytes = sum(len(blob) for known in self._known.values() for blob in known.values())
         for ring in self._rings.values():
             # What lies between the old position and this listing was never seen.
             ring.reset(revision)

@@ -20,6 +20,8 @@ Authorization = Literal["none", "rbac"]
 
 MIB = 1024 * 1024
 CLIENT_BYTES: Final = 256 * MIB
+OBJECTS: Final = 1_000_000
+OBJECT_BYTES: Final = 8 * 1024 * MIB
 REVISIONS_PER_S = 10_000
 """With a gateway, revisions begin at the time in such units: no client has ever seen a higher one."""
 
@@ -29,9 +31,10 @@ class GatewaySettings:
     """Settings. `listener` is bound and listening already, so a taken port is known before all other work.
 
     `token` "" asks for none. `certificate` and `key` (PEM files) make it TLS. `body_limit` bytes; `watch_limit` watches
-    at a time; `client_bytes` are held at most for all clients together (see `budget.py`); `ring_bytes` of watch events
-    are kept at most, `ring_events` of each kind. `adviser` answers what takes long (see `advice.py`),
-    `question_limit` questions at a time, each for `question_s` at most. `find_adviser` is asked
+    at a time; `client_bytes` are held at most for all clients together (see `budget.py`); clients create no more than
+    `object_limit` objects with `object_bytes` in all; `ring_bytes` of watch events are kept at most, `ring_events` of
+    each kind. `adviser` answers what takes long (see `advice.py`), `question_limit` questions at a time, each for
+    `question_s` at most. `find_adviser` is asked
     for one before each question, where the journal is not a file. `reads_only`: no client may write. `faults`: the
     profile that is in force from the beginning.
 
@@ -47,6 +50,8 @@ class GatewaySettings:
     body_limit: int = 3 * MIB
     watch_limit: int = 2_000
     client_bytes: int = CLIENT_BYTES
+    object_limit: int = OBJECTS
+    object_bytes: int = OBJECT_BYTES
     ring_bytes: int = 64 * MIB
     ring_events: int = 8_192
     grace_s: float = 2.0

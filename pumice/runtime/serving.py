@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pumice.actors.gateway.identity.authenticator import is_loopback
-from pumice.actors.gateway.settings import CLIENT_BYTES, MIB, GatewaySettings, listen
+from pumice.actors.gateway.settings import CLIENT_BYTES, MIB, OBJECT_BYTES, OBJECTS, GatewaySettings, listen
 from pumice.cluster.faults.profiles import PACKAGED, named_apart, packaged, read_profile_text
 from pumice.cluster.faults.rules import AnyRule, FaultProfile
 from pumice.cluster.rbac.rules import User
@@ -114,7 +114,7 @@ LEAST_KEY: Final = 32
 LEAST_BYTES: Final = 16 * MIB
 OF_HTTP: Final = (
     "token", "token_file", "tls_cert", "tls_key", "authorization", "token_auth_file", "client_ca_file",
-    "service_account_key_file", "client_bytes",
+    "service_account_key_file", "client_bytes", "max_objects", "max_object_bytes",
 )  # fmt: skip
 """Settings that say nothing without `http`."""
 
@@ -169,14 +169,18 @@ def gateway_settings(settings: ProcessSettings) -> GatewaySettings | None:
         client_authority=authority,
         account_key=account_key,
         client_bytes=_client_bytes(settings),
+        object_limit=settings.max_objects or OBJECTS,
+        object_bytes=_bytes_of(settings.max_object_bytes, OBJECT_BYTES),
     )
+
+
+def _bytes_of(given: str | None, default: int) -> int:
+    return default if given is None else int(parse_quantity(given).value())
 
 
 def _client_bytes(settings: ProcessSettings) -> int:
     """Return the limit on what is held for clients. Raises ConflictError for one that leaves no room for them."""
-    if settings.client_bytes is None:
-        return CLIENT_BYTES
-    asked = int(parse_quantity(settings.client_bytes).value())
+    asked = _bytes_of(settings.client_bytes, CLIENT_BYTES)
     if asked < LEAST_BYTES:
         raise ConflictError("expected at least 16Mi: one request may need as much", path="--client-bytes")
     return asked

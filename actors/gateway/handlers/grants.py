@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     Write = Create | Update | Patch
 
 
+SMALL: Final = 4 * 1024
+"""Bytes of a change that passes while the server is full."""
+
+
 async def carry_out(site: Site, user: User, row: Kind, message: Write | Delete) -> Accepted:
-    """Carry out a write of an object. Raises ApiError, 403 for a role or binding with rights that the user lacks."""
+    """Carry out a write of an object. Raises ApiError, 403 for a role or binding with rights that the user lacks, and
+    when the server is full.
+    """
+    _demand_room(site, row, message)
     if row.group != GROUP or site.rights.index is None:
         return await site.ask(message)
     if isinstance(message, Create | Update | Patch):
@@ -36,6 +43,31 @@ async def carry_out(site: Site, user: User, row: Kind, message: Write | Delete) 
         # With the answer its effect: the next request of this client may need it.
         await site.hub.reach(answer.revision)
     return answer
+
+
+def _demand_room(site: Site, row: Kind, message: Write | Delete) -> None:
+    """Refuse what makes a full server hold more. Deletes pass, and small changes, which finalizers need; writes of this
+    process do not come here. A burst may pass by as much as the hub is behind.
+    """
+    hub, settings = site.hub, site.settings
+    full = hub.object_bytes >= settings.object_bytes
+    match message:
+        case Create() | Patch(form="apply"):
+            name = message.name if isinstance(message, Patch) else ""
+            if name and hub.known(row.key, message.namespace if row.namespaced else "", name) is not None:
+                grows = full and len(message.blob) > SMALL
+            elif hub.objects >= settings.object_limit:
+                why = f"the server holds {hub.objects} objects, as many as it may (--max-objects)"
+                raise ApiError(refusals.forbidden(row, name, why))
+            else:
+                grows = full
+        case Update() | Patch():
+            name, grows = getattr(message, "name", ""), full and not message.subresource and len(message.blob) > SMALL
+        case _:
+            return
+    if grows:
+        why = f"the objects have {hub.object_bytes} bytes, as many as they may (--max-object-bytes)"
+        raise ApiError(refusals.forbidden(row, name, why))
 
 
 async def _granted(site: Site, user: User, row: Kind, message: Write) -> Write:
