@@ -34,8 +34,8 @@ HEADERS: Final = 64 * 1024
 """Bytes of a request's head, at most."""
 MOST_REFUSED: Final = 1_000
 """Streams that are refused on a connection before it is closed."""
-PORTION: Final = 4 * 1024
-"""Bytes of HTTP/2 that are read from a connection before others have their turn: about two hundred requests."""
+PORTION: Final = 1024
+"""Bytes of HTTP/2 that are read from a connection before others have their turn: about fifty requests."""
 _NO_LIMIT: Final = 2**31 - 1
 
 _STATE: Final = 4

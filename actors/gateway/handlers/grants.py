@@ -50,21 +50,23 @@ def _demand_room(site: Site, row: Kind, message: Write | Delete) -> None:
     process do not come here. A burst may pass by as much as the hub is behind.
     """
     hub, settings = site.hub, site.settings
-    full = hub.object_bytes >= settings.object_bytes
+    full, name = hub.object_bytes >= settings.object_bytes, ""
+    is_new = isinstance(message, Create)
     match message:
-        case Create() | Patch(form="apply"):
-            name = message.name if isinstance(message, Patch) else ""
-            if name and hub.known(row.key, message.namespace if row.namespaced else "", name) is not None:
-                grows = full and len(message.blob) > SMALL
-            elif hub.objects >= settings.object_limit:
-                why = f"the server holds {hub.objects} objects, as many as it may (--max-objects)"
-                raise ApiError(refusals.forbidden(row, name, why))
-            else:
-                grows = full
+        case Create():
+            grows = full
+        case Patch(form="apply"):
+            name = message.name
+            is_new = hub.known(row.key, message.namespace if row.namespaced else "", name) is None
+            grows = full and (is_new or len(message.blob) > SMALL)
         case Update() | Patch():
-            name, grows = getattr(message, "name", ""), full and not message.subresource and len(message.blob) > SMALL
+            name = getattr(message, "name", "")
+            grows = full and not message.subresource and len(message.blob) > SMALL
         case _:
             return
+    if is_new and hub.objects >= settings.object_limit:
+        why = f"the server holds {hub.objects} objects, as many as it may (--max-objects)"
+        raise ApiError(refusals.forbidden(row, name, why))
     if grows:
         why = f"the objects have {hub.object_bytes} bytes, as many as they may (--max-object-bytes)"
         raise ApiError(refusals.forbidden(row, name, why))

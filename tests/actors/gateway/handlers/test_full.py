@@ -43,8 +43,8 @@ async def test_too_many_objects() -> None:
         last, why = await fill(web)
         assert "as many as it may (--max-objects)" in why
         await web.send("PATCH", f"{CONFIG_MAPS}/new?fieldManager=m", config_map("new"), 403, **APPLY)
-        await web.send("PATCH", f"{CONFIG_MAPS}/{last}?fieldManager=m&force=true", config_map(last, 9), **APPLY)
-        await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"data": {"y": "y" * 10_000}}, **MERGE)
+        await web.send("PATCH", f"{CONFIG_MAPS}/{last}?fieldManager=m&force=true", config_map(last, 9), 200, **APPLY)
+        await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"data": {"y": "y" * 10_000}}, 200, **MERGE)
         await web.send("DELETE", f"{CONFIG_MAPS}/{last}")
         await create_again(web, "again")
 
@@ -55,8 +55,8 @@ async def test_too_many_bytes() -> None:
         assert "(--max-object-bytes)" in why
         refused = await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"data": {"y": "y" * 10_000}}, 403, **MERGE)
         assert refused["message"].startswith(f'configmaps "{last}" is forbidden: the objects have')
-        await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"metadata": {"finalizers": ["example.com/x"]}}, **MERGE)
-        await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"metadata": {"finalizers": None}}, **MERGE)
+        await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"metadata": {"finalizers": ["example.com/x"]}}, 200, **MERGE)
+        await web.send("PATCH", f"{CONFIG_MAPS}/{last}", {"metadata": {"finalizers": None}}, 200, **MERGE)
         for name in ("c0", "c1"):
             await web.send("DELETE", f"{CONFIG_MAPS}/{name}")
         await create_again(web, "again")
