@@ -43,6 +43,8 @@ FIRST_TAGS = [
     "ConfigLoaded",
     "CheckpointTaken",
     "ShadowCompared",
+    "FaultsBegan",
+    "FaultStruck",
     "WriteStatus",
     "PodCondition",
     "PodGroupStatus",

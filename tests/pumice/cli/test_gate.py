@@ -71,7 +71,7 @@ def test_the_workflow_judges_a_pull_request_by_its_revision(place: Path, monkeyp
     [
         ((), "which policy to compare with is not said"),
         (("--base", "v9"), "v9: no such folder, and no git revision"),
-        (("--base", BARE, "--junit", "."), ".: is a folder; name a file to write to"),
+        (("--base", BARE, "--junit", "."), "--junit: .: cannot be written: Is a directory"),
         (("--base", BARE, "--junit", "/nowhere/j.xml"), "--junit: /nowhere/j.xml: cannot be written"),
         (("--base", BARE, "--markdown", "/nowhere/m.md"), "--markdown: /nowhere/m.md: cannot be written"),
         (("--base", BARE, "--keep", __file__), "cannot be written"),

@@ -76,7 +76,7 @@ def decide(cluster: Cluster, *kinds: str, under: str = "approval", **status: Any
 
 
 def test_who_asks_is_known_and_nobody_has_decided(cluster: Cluster) -> None:
-    made = cluster.create({**certificate_request(username="root"), "status": {"certificate": "YQ=="}})
+    made = cluster.create({**certificate_request(), "status": {"certificate": "YQ=="}})
     assert (made["spec"]["username"], made["status"]) == ("pumice:admin", {})
     assert isinstance(cluster.patch(CSR, "r", {"spec": {"signerName": "other.io/z"}}, ""), Accepted)
     assert cluster.get(CSR, "r", "")["spec"]["signerName"] == "x.io/y", "what was asked for stays"
