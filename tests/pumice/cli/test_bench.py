@@ -55,6 +55,7 @@ def test_scenarios(scenario: str, sizes: tuple[object, ...], figures: set[str]) 
     assert (figure["unit"], figure["runs"]) == ("s", 2)
 
 
+@pytest.mark.slow
 def test_simulated_jobs_all_end_faster_than_in_real_time() -> None:
     said = pumice("bench", "simulate", "--nodes", 4, "--pods", 20, "--gang", 2, "--runs", 2, "-o", "json")
     assert said.code == 0

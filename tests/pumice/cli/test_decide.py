@@ -307,7 +307,8 @@ def test_a_gang_of_another_scheduler_waits_for_it(decide: Any) -> None:
     assert "kube-foo: 2; no scheduler of that name runs here" in said.err
 
 
-def test_gang_in_a_pipe_is_one_line_with_each_reason_once(decide: Any) -> None:
+def test_gang_in_a_pipe_is_one_line_with_each_reason_once(decide: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # workers of pytest-xdist have it
     there = [node("n0", cpu="3"), node("n1", cpu="3"), queue("default")]
     waiting = gang("j", pods=6, min_member=2, cpu="2", annotations={"volcano.sh/task-spec": "w"})
     said = decide([*there, *waiting], "-o", "table")

@@ -102,12 +102,17 @@ def test_other_hosts_and_origins_are_refused(tmp_path: Path, headers: dict[str, 
     ("arguments", "problem"),
     [
         (["-f", "OBJECTS", "--http", "0.0.0.0:0"], "--http: 0.0.0.0 can be reached from other machines"),
-        (["-f", "OBJECTS", "--http", "here"], "--http: expected HOST:PORT"),
-        (["-f", "nowhere.yaml"], "nowhere.yaml: does not exist"),
-        (["-f", "-"], "-f: stdin is the client's"),
-        (["--db", "nowhere.db"], "nowhere.db"),
-        (["--db", "a.db", "--server", "http://127.0.0.1:1"], "name different clusters"),
-        (["-f", "OBJECTS", "--gate", "none.yaml"], "none.yaml: does not exist"),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in (
+                (["-f", "OBJECTS", "--http", "here"], "--http: expected HOST:PORT"),
+                (["-f", "nowhere.yaml"], "nowhere.yaml: does not exist"),
+                (["-f", "-"], "-f: stdin is the client's"),
+                (["--db", "nowhere.db"], "nowhere.db"),
+                (["--db", "a.db", "--server", "http://127.0.0.1:1"], "name different clusters"),
+                (["-f", "OBJECTS", "--gate", "none.yaml"], "none.yaml: does not exist"),
+            )
+        ),
     ],
 )
 def test_what_cannot_be_served_is_refused(tmp_path: Path, arguments: list[str], problem: str) -> None:

@@ -62,6 +62,7 @@ def messages(result: CycleResult) -> list[str]:
     return [*(each.message for each in result.pod_conditions), *groups]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all(each.is_dir() for each in CASES), reason="the conformance cases are not beside the repository"
 )

@@ -79,6 +79,7 @@ def holds_together(trail: Trail, cycle: Cycle, name: str) -> None:
             assert trail.elections.of(f"{evict.namespace}/{evict.name}", evict.preemptor) is not None, name
 
 
+@pytest.mark.slow
 def test_a_spread_of_cases_is_decided_alike() -> None:
     assert check(every=60) > 13
 

@@ -75,6 +75,7 @@ def judged(folder: Path) -> tuple[GateVerdict, Trial, Pair, PolicySides, GatePol
     return told, trial, found["w"][0], sides, policy
 
 
+@pytest.mark.slow
 @needs_shared
 @pytest.mark.parametrize("folder", [named(each) for each in changes("bad")])
 def test_a_bad_change_fails_and_is_cut_down(folder: Path) -> None:

@@ -104,7 +104,7 @@ def verified(file: Path) -> bool:
     return bool(pumice("replay", file, "--verify", "-o", "json").json["identical"])
 
 
-@pytest.mark.parametrize("name", ["virtual", "real", "cut"])
+@pytest.mark.parametrize("name", ["virtual", *(pytest.param(one, marks=pytest.mark.slow) for one in ("real", "cut"))])
 def test_the_same_configuration_gives_no_difference(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """And what is kept of that run is the record, to the last hash."""
     file: Path = request.getfixturevalue(name)
