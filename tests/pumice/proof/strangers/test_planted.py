@@ -35,6 +35,7 @@ FOUND_FIRST: Final = dict.fromkeys(DEFECTS, 0) | {
     "ignores-pod-count": 14,
     "ignores-cordon": 3,
     "binds-until-full": 1,
+    "one-short": 2,
 }
 """By defect the seed that finds it, from where the search begins."""
 

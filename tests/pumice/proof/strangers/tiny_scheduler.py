@@ -43,7 +43,7 @@ DEFECTS: Final = {
     "ignores-pod-count": "a node gets more pods than it may have",
     "binds-until-full": "members are bound as long as there is room, and then the gang is found too large",
     "ignores-capability": "queues get more than their capability",
-    "goes-back-in-time": "an older list replaces what is known",
+    "one-short": "a gang is bound when all but one of its minimum fit",
 }
 UNITS: Final = {"m": 1e-3, "": 1.0, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
 
@@ -126,18 +126,18 @@ class Cache:
 
     known: dict[str, dict[str, Object]] = field(default_factory=lambda: {kind: {} for kind in LISTS})
 
-    def take_list(self, kind: str, listing: Object, *, over: bool) -> None:
-        """What a list shows; older than what is known it changes nothing, unless it goes `over` it."""
+    def take_list(self, kind: str, listing: Object) -> None:
+        """What a list shows; older than what is known it changes nothing."""
         at, items = int(listing["metadata"]["resourceVersion"]), {key(each): each for each in listing["items"]}
         mine = self.known[kind]
-        for uid in [uid for uid, each in mine.items() if uid not in items and (over or revision(each) <= at)]:
+        for uid in [uid for uid, each in mine.items() if uid not in items and revision(each) <= at]:
             del mine[uid]
         for each in items.values():
-            self.take(kind, each, over=over)
+            self.take(kind, each)
 
-    def take(self, kind: str, obj: Object, *, over: bool = False) -> None:
+    def take(self, kind: str, obj: Object) -> None:
         mine = self.known[kind]
-        if over or key(obj) not in mine or revision(mine[key(obj)]) <= revision(obj):
+        if key(obj) not in mine or revision(mine[key(obj)]) <= revision(obj):
             mine[key(obj)] = obj
 
     def drop(self, pod: Object) -> None:
@@ -167,8 +167,7 @@ class Scheduler:
 
     def moment(self) -> None:
         for kind, path in LISTS.items():
-            over = self._defect == "goes-back-in-time"
-            self._cache.take_list(kind, self._api.read(f"{path}?resourceVersion=0"), over=over)
+            self._cache.take_list(kind, self._api.read(f"{path}?resourceVersion=0"))
         for uid, node in self._believed.items():
             if (pod := self._cache.known["Pod"].get(uid)) is not None:
                 self._assume(pod, node)
@@ -248,7 +247,8 @@ class Scheduler:
         chosen = [(pod, node) for pod in gang.members if (node := self._find(gang, pod)) is not None]
         if chosen:
             gang.minimum = self._still_needs(gang)
-        if gang.placed + len(chosen) < gang.minimum:
+        short = 1 if self._defect == "one-short" and gang.minimum > 1 else 0
+        if gang.placed + len(chosen) < gang.minimum - short:
             for pod, node in chosen:
                 self._give_back(node, gang.queue, pod)
             return
