@@ -74,7 +74,10 @@ SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
     "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"
 )
-DROP_BUT_OLDEST: Final = f"{DROP_CHECKPOINTS} AND sequence > (SELECT min(sequence) FROM checkpoint)"
+DROP_BUT_OLDEST: Final = (
+    "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?) "
+    "AND sequence > (SELECT min(sequence) FROM checkpoint)"
+)
 """The oldest one is what the next segment begins with."""
 FORGET_CHECKPOINTS: Final = "DELETE FROM checkpoint WHERE sequence < ?"
 DROP_CHECKPOINT: Final = "DELETE FROM checkpoint WHERE sequence = ?"
