@@ -86,6 +86,11 @@ class Stored(Struct, frozen=True, gc=False):
     at: float
     hash: bytes
 
+    @property
+    def record(self) -> Record:
+        """Return it as it is written once more, to another file."""
+        return Record(self.kind, self.payload, self.cause, self.at)
+
 
 class Head(Struct, frozen=True, gc=False):
     """Both ends of the journal.

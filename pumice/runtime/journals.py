@@ -16,15 +16,15 @@ from pumice.config.input_file import demand_output, open_input
 from pumice.config.settings import ProcessSettings
 from pumice.core.messages.events import CycleRecord
 from pumice.core.quantity import parse_quantity
-from pumice.storage.journal import CYCLE, Journal, Record, Stored
+from pumice.storage.journal import CYCLE, Journal
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.records import read_as
 from pumice.storage.retention import KEEP_ALL, Retention, parse_keep
 from pumice.storage.sqlite import SqliteJournal
+from pumice.storage.sqlite.backup import copy_records
 from pumice.storage.sqlite.migrations import APPLICATION_ID
 from pumice.storage.sqlite.segments import SegmentedJournal
 
-BATCH = 10_000
 SQLITE: Final = b"SQLite format 3\0"
 APPLICATION: Final = slice(68, 72)
 """Position of the application's id in a SQLite file."""
@@ -91,14 +91,6 @@ async def keep_as(memory: MemoryJournal, path: Path) -> None:
     async with await SqliteJournal.open(path) as journal:
         head = await memory.head()
         # The numbers and the chain go on from what memory has forgotten.
-        await journal.begin_after(head.cut, head.cut_hash)
-        after = head.cut
-        while batch := await memory.read(after, limit=BATCH):
-            await journal.append([_record(stored) for stored in batch])
-            after = batch[-1].sequence
+        await copy_records(memory, journal, head.cut, head.cut_hash, head.sequence)
         for checkpoint in reversed(await memory.checkpoints()):
             await journal.save_checkpoint(checkpoint)
-
-
-def _record(stored: Stored) -> Record:
-    return Record(stored.kind, stored.payload, stored.cause, stored.at)

@@ -69,7 +69,7 @@ class PieceJournal(MemoryJournal):
 
     def settle(self) -> None:
         """Write the held records to the file. Raises a StorageError; after one nothing is written any more."""
-        records = [*map(_record, self._records), *self._unchained]
+        records = [*(stored.record for stored in self._records), *self._unchained]
         if not records or self._failed:
             return
         # Until all pieces are written: after an error in their midst a second try would write the first ones again.
@@ -156,7 +156,3 @@ async def _trim(file: SqliteJournal, retention: Retention) -> None:
     # By the time of the newest record: virtual time may be years from today's.
     for last in await file.read((await file.head()).sequence - 1, limit=1):
         await file.trim(retention, last.at)
-
-
-def _record(stored: Stored) -> Record:
-    return Record(stored.kind, stored.payload, stored.cause, stored.at)

@@ -12,12 +12,12 @@ import sqlite3
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
 from msgspec.structs import replace
 
-from pumice.storage.errors import DiskFailedError, EditedCheckpointError, TakenError
+from pumice.storage.errors import DamagedError, DiskFailedError, EditedCheckpointError, TakenError
 from pumice.storage.journal import ChainReport, FirstBad
 from pumice.storage.sqlite import queries
 from pumice.storage.sqlite.failures import failing_to_open
@@ -27,6 +27,11 @@ from pumice.storage.sqlite.opening import uri
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from pumice.storage.journal import Journal
+
+COPIED: Final = 5_000
+"""Records at a time."""
 
 
 async def back_up(source: Path, target: Path) -> ChainReport:
@@ -64,6 +69,21 @@ async def _checked(copy: Path) -> tuple[ChainReport, int]:
     async with await SqliteJournal.open(copy) as journal:
         await journal.drop_edited_checkpoints()
         return replace(await journal.check(), without=without), head.sequence
+
+
+async def copy_records(source: Journal, target: SqliteJournal, after: int, hash_: bytes, through: int) -> None:
+    """Copy the records above `after`, whose hash this is, up to `through` into an empty journal, under their numbers.
+    Raises DamagedError for one that is lost or changed.
+    """
+    await target.begin_after(after, hash_)
+    while after < through:
+        records = await source.read(after, limit=min(COPIED, through - after))
+        if not records:
+            raise DamagedError(after + 1, "lost: it was to be copied")
+        await target.append([stored.record for stored in records])
+        after, hash_ = records[-1].sequence, records[-1].hash
+    if (await target.head()).hash != hash_:
+        raise DamagedError(after, "changed: the chain does not lead to it")
 
 
 @contextmanager

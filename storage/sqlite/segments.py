@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from anyio.to_thread import run_sync
 
-from pumice.storage.errors import DamagedError, OpenError
-from pumice.storage.journal import Checkpoint, Record
+from pumice.storage.errors import OpenError
+from pumice.storage.journal import Checkpoint
 from pumice.storage.retention import Retention, Rotation, cut_point
-from pumice.storage.sqlite.backup import becoming
+from pumice.storage.sqlite.backup import becoming, copy_records
 from pumice.storage.sqlite.chained import ChainedJournal, Segment, folder_of, joined, segments_of
 from pumice.storage.sqlite.journal import SqliteJournal
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
-    from pumice.storage.journal import Head, Stored
+    from pumice.storage.journal import Head
 
 BATCH: Final = 5_000
 
@@ -111,15 +111,7 @@ class Archive:
         hash_ = head.cut_hash if after == head.cut else await self._hash(after)
         with becoming(segment.path) as part:
             async with await SqliteJournal.open(part) as file:
-                await file.begin_after(after, hash_)
-                while after < segment.last:
-                    records = await self._journal.read(after, limit=min(BATCH, segment.last - after))
-                    if not records:
-                        raise DamagedError(after + 1, "lost: it was to go into a segment")
-                    await file.append([_record(stored) for stored in records])
-                    after, hash_ = records[-1].sequence, records[-1].hash
-                if (await file.head()).hash != hash_:
-                    raise DamagedError(after, "changed: the chain does not lead to it")
+                await copy_records(self._journal, file, after, hash_, segment.last)
                 if checkpoint is not None:
                     await file.save_checkpoint(checkpoint)
             await run_sync(_seal, part)
@@ -168,7 +160,3 @@ def _seal(file: Path) -> None:
     """Make it a file that is read without others beside it: no more is written to it."""
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-
-
-def _record(stored: Stored) -> Record:
-    return Record(stored.kind, stored.payload, stored.cause, stored.at)

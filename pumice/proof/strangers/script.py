@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Final
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from pumice.cluster.faults.profiles import named_apart, read_rule
 from pumice.cluster.faults.rules import AnyRule
-from pumice.config.errors import ConfigError
-from pumice.config.input_file import demand_output, read_bytes, unreadable
-from pumice.config.read import ValuePlace, sequence, shaped
+from pumice.config.read import ValuePlace
 from pumice.config.yaml_tree import Document
 from pumice.proof.storm.script.checking import HAPPENINGS, Happening, Whole, check_happening, kinds_of
-from pumice.proof.storm.script.events import Event, Natural
+from pumice.proof.storm.script.events import VERSION, Event, Natural, Version, read_events
 from pumice.proof.strangers.judges.panel import SUBJECTS, subject_profile
 
-VERSION: Final = 1
 FAULT: Final = "fault"
 RESTART: Final = "restart-subject"
 JOBS: Final = ("job", "vcjob")
@@ -43,7 +39,7 @@ class StrangerScript(Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     judges: str = "volcano"
     invariant: str = ""
     lockstep: bool = False
-    version: Annotated[int, Meta(ge=1, le=VERSION, description=f"a version from 1 to {VERSION}")] = VERSION
+    version: Version = VERSION
 
     @property
     def rules(self) -> tuple[AnyRule, ...]:
@@ -60,31 +56,11 @@ def is_fault(event: Event) -> bool:
 
 def read_stranger_script(path: Path) -> StrangerScript:
     """Read a storm for strangers. Raises ConfigError, which names the file and `events[i].key`."""
-    source = str(path)
-    try:
-        found: object = msgspec.json.decode(read_bytes(path))
-    except OSError as error:
-        raise ConfigError(unreadable(error), source=source) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"not JSON: {error}", source=source) from error
-    place = ValuePlace(Document(source, None))
-    if not isinstance(found, dict):
-        raise place.wrong("a storm: a mapping with seed and events", found)
-    parts = cast("dict[str, Any]", found)
-    script = shaped(place, {**parts, "events": ()}, StrangerScript)
+    script, place = read_events(path, StrangerScript)
     if script.judges not in SUBJECTS:
         subject_profile(script.judges)
-    each = enumerate(sequence(place.at("events"), parts.get("events")))
-    events = tuple(shaped(place.at("events").at(index), event, Event) for index, event in each)
-    _check(events, place.at("events"))
-    return msgspec.structs.replace(script, events=events)
-
-
-def write_stranger_script(script: StrangerScript, path: Path) -> None:
-    """Write the script in JSON, one key a line, for people to read and change."""
-    demand_output(path)
-    written = {"version": script.version} | msgspec.to_builtins(script)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
+    _check(script.events, place.at("events"))
+    return script
 
 
 def _check(events: tuple[Event, ...], place: ValuePlace) -> None:

@@ -16,11 +16,12 @@ from typing import Final
 
 import msgspec
 
+from pumice.proof.storm.script.events import write_script
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.strangers.judges.panel import promise_of
 from pumice.proof.strangers.reducing import ReducedStorm, reduced, shows
 from pumice.proof.strangers.report import SubjectFinding, SubjectsResult, command_of, page
-from pumice.proof.strangers.script import StrangerScript, write_stranger_script
+from pumice.proof.strangers.script import StrangerScript
 from pumice.proof.strangers.storming import Rig, ShownViolation, StormJudgement, run_storm
 
 SIZE: Final = Size(4, 20)
@@ -145,7 +146,7 @@ class FindingMaker:
         problem, report = "", self.folder / f"{stem}.md"
         command = command_of(events, self.subjects, self.flags)
         try:
-            write_stranger_script(small.script, events)
+            write_script(small.script, events)
             if small.outcome is not None:
                 report.write_text(page(small, self.subjects, command, journal, journal), "utf-8")
         except OSError as error:

@@ -53,7 +53,9 @@ def storm_of(
     events += jobs + _disturbances(random, size, jobs, gangs=gangs)
     if random.random() < 0.3:
         events.append(Event(RESTART, _moment(random)))
-    faults = [Event(FAULT, details=rule) for rule in _faults(random, lockstep=lockstep)] if drawn else []
+    replaced = any(event.what == "replace-pod" for event in events)
+    rules = _faults(random, lockstep=lockstep, replaced=replaced) if drawn else []
+    faults = [Event(FAULT, details=rule) for rule in rules]
     events = [*sorted(events, key=lambda event: event.at), *faults]
     return StrangerScript(seed=seed, events=tuple(events), judges=judges, lockstep=lockstep)
 
@@ -123,10 +125,13 @@ _BINDING: Final[dict[str, Any]] = {"kind": "Pod", "verb": "create", "subresource
 _STATUS: Final[dict[str, Any]] = {"kind": ["PodGroup", "Job.batch", "Pod"], "verb": ["update", "patch"]}
 
 
-def _faults(random: Random, *, lockstep: bool) -> list[dict[str, Any]]:
+def _faults(random: Random, *, lockstep: bool, replaced: bool) -> list[dict[str, Any]]:
     """Return the rules of a seed: few of them, and each struck by chance."""
     known = _of_requests(random) + ([] if lockstep else _of_watches(random))
     chosen = random.sample(known, k=min(len(known), random.choice((1, 2, 2, 3, 4))))
+    if replaced and random.random() < 0.5:
+        # Another pod under the same name only fools a subject that still reads of the one before.
+        chosen.append({"fault": "stale", "kind": "Pod", "changes": random.choice((1, 2, 3)), "probability": 0.6})
     return [{"client": STRANGERS, "probability": round(random.choice((0.1, 0.3, 0.6)), 2), **each} for each in chosen]
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -135,7 +134,7 @@ async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     """
     last: dict[str, RefusedBind] = {}
     after = 0
-    async with open_history(file, cycle=sys.maxsize if cycle is None else cycle) as journal:
+    async with open_history(file, cycle=cycle, wanted=lambda segment: False) as journal:
         while batch := await journal.read(after, (OUTCOME,), BATCH):
             for stored in batch:
                 outcome = read_as(stored, Outcome)

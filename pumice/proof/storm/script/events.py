@@ -8,7 +8,7 @@ An event either comes at a time (`at`, virtual seconds) and does something to th
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -68,6 +68,16 @@ def read_script(path: Path) -> Script:
     """Read a storm. Raises ConfigError, which names the file and `events[i].key`, for a file that cannot be read or is
     not a storm.
     """
+    script, place = read_events(path, Script)
+    check_script(script, place)
+    return script
+
+
+AnyScript = TypeVar("AnyScript", bound=Struct)
+
+
+def read_events(path: Path, form: type[AnyScript]) -> tuple[AnyScript, ValuePlace]:
+    """Read a storm of that form, whose events are not checked yet, and its place. Raises ConfigError."""
     source = str(path)
     try:
         found: object = msgspec.json.decode(read_bytes(path))
@@ -79,18 +89,16 @@ def read_script(path: Path) -> Script:
     if not is_mapping(found):
         raise place.wrong("a storm: a mapping with seed and events", found)
     _check_version(place.at("version"), found.get("version", VERSION))
-    script = shaped(place, {**found, "events": ()}, Script)
+    script = shaped(place, {**found, "events": ()}, form)
     each = enumerate(sequence(place.at("events"), found.get("events")))
     events = tuple(shaped(place.at("events").at(index), event, Event) for index, event in each)
-    script = msgspec.structs.replace(script, events=events)
-    check_script(script, place)
-    return script
+    return msgspec.structs.replace(script, events=events), place
 
 
-def write_script(script: Script, path: Path) -> None:
+def write_script(script: Struct, path: Path) -> None:
     """Write the script in JSON, one key a line, for people to read and change; the version is always written."""
     demand_output(path)
-    written = {"version": script.version} | msgspec.to_builtins(script)
+    written = {"version": VERSION} | msgspec.to_builtins(script)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=1) + b"\n")
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from pumice.config.errors import ConfigError
-from pumice.proof.storm.script.events import Event
+from pumice.proof.storm.script.events import Event, write_script
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.strangers.judges.panel import SUBJECTS
-from pumice.proof.strangers.script import FAULT, StrangerScript, is_fault, read_stranger_script, write_stranger_script
+from pumice.proof.strangers.script import FAULT, StrangerScript, is_fault, read_stranger_script
 from pumice.proof.strangers.workload import storm_of
 
 
@@ -23,7 +23,7 @@ def test_a_storm_follows_from_its_seed_and_is_read_as_written(judges: str, tmp_p
         script = storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1)
         assert script == storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1)
         faults |= {rule.fault for rule in script.rules}
-        write_stranger_script(script, path)
+        write_script(script, path)
         assert read_stranger_script(path) == script
     assert len(faults) > 7
 
