@@ -20,7 +20,7 @@ DAY_S = 86_400.0
 
 
 class Rotation(Struct, frozen=True):
-    """When records leave the journal's file: once there are so many `records` for a segment, or once they span so many
+    """Limits at which records leave the journal's file: so many `records` for a segment, or a span of so many
     `seconds`. None: never for that.
     """
 

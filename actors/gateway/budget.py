@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One limit in bytes for all that is held for clients: connections, bodies that come, answers that nobody reads yet.
+"""One limit in bytes for all that is held for clients: connections, incoming bodies, answers that are not read yet.
 
 Only bytes that wait on a client are counted: a watch holds a position in its ring until its client has read the last
 chunk. What does not fit waits in turn. While something waits, those whose clients have read nothing for longest give
@@ -44,11 +44,11 @@ EVERY_S: Final = 0.1
 
 
 class NoRoomError(Exception):
-    """What clients hold leaves no room for this request."""
+    """Bytes held for clients leave no room for this request."""
 
 
 class Use(IntEnum):
-    """What a share is for, in the order in which they give way."""
+    """Uses of a share; earlier ones are given up first."""
 
     WATCH = 0
     IDLE = 1
@@ -58,7 +58,7 @@ class Use(IntEnum):
 class Share:
     """Bytes that are held for one request, or for one connection. `cut` breaks its connection off.
 
-    `since`: when it began to wait on its client; None while it does not. `expelled`: when it was told to end.
+    `since`: when it began to wait on its client; None while it does not. `expelled`: when it was ordered to end.
     """
 
     __slots__ = ("budget", "cut", "expelled", "held", "since", "use")
@@ -197,7 +197,7 @@ class ByteBudget:
 
 
 # --- LoopTurns
-# A change wakes all watches of a kind at once, and a client may open a thousand connections. Without turns all of them
+# A change wakes all watches of a kind together, and a client may open a thousand connections. Without turns all of them
 # would work before the loop looks at its sockets again, and a probe would wait for all of them.
 
 ROUND_S: Final = 0.01

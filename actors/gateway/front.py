@@ -254,6 +254,6 @@ class Application:
             return
         scope, receive, send = as_http(scope, receive, send)
         path = scope["path"] = scope["path"].rstrip("/") or "/"
-        # A client that has left while its answer was on its way: there is nobody to say anything to.
+        # A client that has left while its answer was on its way: no client is left to answer.
         with suppress(ClientGoneError):
             await next(app for pattern, app in self._routes if pattern.fullmatch(path))(scope, receive, send)

@@ -102,7 +102,7 @@ class RefusingH2(H2Protocol):
         self.connection.local_settings = Settings(client=False, initial_values=kept)
 
     async def handle(self, event: WireEvent) -> None:
-        """Handle an event like hypercorn, but in portions: a client may send thousands of requests at once, and others
+        """Handle an event like hypercorn, but in portions: a client may send thousands of requests together, and others
         have their turn in between.
         """
         if isinstance(event, RawData) and len(event.data) > PORTION:
@@ -198,7 +198,7 @@ class BoundedH11(H11Protocol):
 
 class EndingStream(HTTPStream):
     """Ends the application when its client has left, or has reset the stream. Hypercorn lets it go on: a list would be
-    written to its end for nobody.
+    written to its end without a reader.
     """
 
     is_running = False

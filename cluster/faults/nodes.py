@@ -170,7 +170,7 @@ def _at_other_times(value: Any, ahead_s: float) -> Any:
 
 
 class StruckKubelets(Machine):
-    """A machine of kubelets behind their faults. `speaks`: it also says what others notice about nodes, and hears of
+    """A machine of kubelets behind their faults. `speaks`: it also reports what others notice about nodes, and gets
     nodes for the others.
     """
 

@@ -17,7 +17,7 @@ from pumice.config.read import ValuePlace, mapping, read_yaml, sequence, shaped
 from pumice.config.yaml_tree import Document
 
 LISTED: Final = ("verb", "kind", "nth")
-"""Keys with several values, of which one may stand alone."""
+"""Keys that take a list of values, or one value alone."""
 MOST_RULES: Final = 1000
 CONFLICT: Final = 409
 NOWHERE: Final = ValuePlace(Document("", None))

@@ -50,7 +50,7 @@ class FaultRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
 
 class RequestRule(FaultRule, frozen=True, kw_only=True):
     """A rule about requests. `client`: a pattern for the User-Agent, or for its part before the slash; `user`: for
-    the user's name, "" where no user is told apart. `verb` and `kind`: none means all that the fault fits.
+    the user's name, "" where users are not distinguished. `verb` and `kind`: none means all that the fault fits.
     `subresource`: "" for the object itself, "*" for any. `labels`: a selector that the object matches; lists and
     watches have no labels. `nth`: which of the same requests (of one client, verb, kind and name). Of the requests of
     one client that fit, `skip` are spared first, and at most `times` are struck.
@@ -205,7 +205,7 @@ class DeadKubelet(NodeRule, frozen=True, kw_only=True, tag="dead-kubelet"):
 
 
 class SlowKubelet(NodeRule, frozen=True, kw_only=True, tag="slow-kubelet"):
-    """What the kubelet of a node reports comes `delay_s` later."""
+    """Reports of a node's kubelet come `delay_s` later."""
 
     delay_s: Seconds = 5.0
 

@@ -27,7 +27,7 @@ EVERYTHING: Final = (
     PolicyRule(verbs=(ANY,), groups=(ANY,), resources=(ANY,)),
     PolicyRule(verbs=(ANY,), urls=(ANY,)),
 )
-"""What a user must hold who has a role collect the rules of others (aggregationRule)."""
+"""Rights that a user needs to make a role with an aggregationRule."""
 _PLURALS: Final = {"ClusterRole": "clusterroles", "Role": "roles"}
 
 

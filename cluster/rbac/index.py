@@ -26,7 +26,7 @@ MOST_USERS: Final = 4096
 
 
 class Decision(NamedTuple):
-    """Whether a request is allowed. `reason`: the binding that allows it, or the roles that were not found."""
+    """The decision on a request. `reason`: the binding that allows it, or the roles that were not found."""
 
     allowed: bool
     reason: str = ""

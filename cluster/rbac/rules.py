@@ -137,5 +137,5 @@ def _texts(rule: Object, name: str) -> tuple[str, ...]:
 
 
 def url_matches(pattern: str, path: str) -> bool:
-    """Return whether a non-resource URL of a rule is about a path: `*` at its end stands for any rest."""
+    """Return whether a non-resource URL of a rule is about a path: `*` at its end matches any rest."""
     return pattern == path or (pattern.endswith(ANY) and path.startswith(pattern.rstrip(ANY)))

@@ -15,7 +15,7 @@ import numpy as np
 from pumice.plugins import ColumnRule, FloatArray, PluginBuilder, Reads, Rows, Session, Task, Volatility
 
 LEAST = 1e-3
-"""What is asked for and free is at least so much: ratios stay finite."""
+"""Least amount that counts as requested or free: ratios stay finite."""
 
 
 class AlphaEvolve:

@@ -120,7 +120,7 @@ class ShortestFirst(InOrder):
 
 
 class Reservation(NamedTuple):
-    """When the first job starts at the latest, and what nodes have left then beside it [D, N]."""
+    """Latest start of the first job, and what nodes have left beside it then [D, N]."""
 
     at: float
     extra: FloatArray

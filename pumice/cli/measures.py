@@ -141,7 +141,7 @@ def _write_table(file: Path, target: TableFile, terminal: Terminal) -> int:
 
 @dataclass(frozen=True)
 class HeldQuestion:
-    """What is asked with --by."""
+    """The options of --by, read."""
 
     by: HeldGroup
     begin: float | None

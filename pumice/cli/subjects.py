@@ -143,7 +143,7 @@ def _say(tally: SubjectTally, seeds: range, asked: SubjectsAsked, terminal: Term
 
 
 def _again(asked: SubjectsAsked, rig: Rig, events: Path, terminal: Terminal) -> int:
-    """Run a written storm once more, as often as --tries says, without cutting it down again."""
+    """Run a written storm again, as often as --tries says, without reducing it."""
     script = read_stranger_script(events)
     began, tally = time.perf_counter(), SubjectTally()
     for _ in range(asked.tries):

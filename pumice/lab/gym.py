@@ -192,7 +192,7 @@ class NodeEnv(gymnasium.Env[Seen, int]):
 
 
 class WeightsEnv(gymnasium.Env[Floats, Floats]):
-    """Choose the weights of a configuration, all at once: an episode is one evaluation, on a seed that `reset` names.
+    """Choose all weights of a configuration together: an episode is one evaluation, on a seed that `reset` names.
 
     `arguments`: the weights, as PLUGIN.ARGUMENT; an action is a part of `most` for each. The reward is the objective,
     negative where it is to be small. Observed are the weights that were tried last.

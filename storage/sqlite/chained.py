@@ -95,7 +95,7 @@ class ChainedJournal:
         while len(found) < limit:
             part, last = await self._part(after)
             if self._wanted is not None:
-                after = max(after, (await part.head()).cut)  # what was left out in between is no loss
+                after = max(after, (await part.head()).cut)  # segments left out in between are not lost records
             try:
                 records = await part.read(after, kinds, limit - len(found))
             except DamagedError:

@@ -117,7 +117,7 @@ class Archive:
             await run_sync(_seal, part)
 
     async def retire(self, retention: Retention, now: float) -> list[Segment]:
-        """Delete the oldest segments: those of which no rule keeps a record, and those with which the journal has too
+        """Delete the oldest segments: those whose records no rule keeps, and those with which the journal has too
         many bytes (its own file counts). Return them.
         """
         segments = joined(segments_of(self._path), (await self._journal.head()).cut)

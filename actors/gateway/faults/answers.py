@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an answer on its way to a client: late, lost, cut; of a watch, also delayed and expired.
+"""Faults of an answer on its way to a client: late, lost, cut; a watch may also be delayed or expire.
 
 A channel takes the messages of an answer (ASGI) in place of the client's, and passes on what the client gets. A
 connection is cut by leaving the answer without an end: hypercorn then closes it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request asks for, as rules of faults select it: in the words of Kubernetes' authorization."""
+"""Attributes of a request by which rules of faults select it, named as in Kubernetes' authorization."""
 
 from __future__ import annotations
 

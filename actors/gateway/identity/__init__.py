@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends a request, and whether that user may: tokens, certificates, impersonation and roles."""
+"""The sender of a request and the sender's rights: tokens, certificates, impersonation and roles."""

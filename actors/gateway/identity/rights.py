@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users may do: by roles, or everything."""
+"""Rights of users: by roles, or all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 READS: Final = ("GET", "HEAD")
 PODS: Final = AccessRequest("list", resource="pods")
-"""Who may do this may ask about pods, and about what is made of them."""
+"""The right that a question about pods, and about what is made of them, needs."""
 _VERBS: Final = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _ALL: Final = Decision(True, "every authenticated client may do everything")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.actors.gateway.request.exchange import PeerSubject
 
 ADMIN: Final = User(USER, GROUPS)
-"""Who may do everything: the holder of `--token`, controllers of this process, each client where none is asked."""
+"""The user with all rights: the holder of `--token`, this process's controllers, every client without authorization."""
 
 
 def authenticated(groups: Iterable[str]) -> tuple[str, ...]:

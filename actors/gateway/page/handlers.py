@@ -60,7 +60,7 @@ async def _go_home(exchange: Exchange, value: str, *, secure: bool) -> None:
 F = TypeVar("F", bound=Front)
 NODES: Final = AccessRequest("list", resource="nodes")
 QUEUES: Final = AccessRequest("list", "scheduling.volcano.sh", "queues")
-"""What the board of a cluster shows, besides its pods."""
+"""Objects that the board of a cluster shows, besides its pods."""
 UNAUTHORIZED: Final = 401
 _FORMS: Final = {"login": log_in, "logout": log_out}
 ALIVE_S: Final = 15.0

@@ -48,7 +48,7 @@ def starving_jobs(session: Session, *, every_queue: bool, accepts: Callable[[Job
     """
     starving = Starving(PriorityQueue(session.points.queue_order.before))
     if not session.trail.listens and is_idle(session):
-        return starving  # whoever starves has nothing to place
+        return starving  # a starving job has nothing to place
     seen: set[str] = set()
     for job, voted in _voted(session, seen if every_queue else None):
         queue, starves = session.queue_of(job), voted

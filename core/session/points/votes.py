@@ -90,7 +90,7 @@ class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):
 
 class StarvingPoint(FirstTierAgrees["Job"]):
     """The merge rule: True when all plugins of the first tier that has one agree; later tiers are not asked. False
-    without any plugin. A plugin may answer for all jobs at once, too.
+    without any plugin. A plugin may also answer for all jobs in one call.
     """
 
     # Most jobs of a cluster run, and each was asked in each cycle: with a thousand jobs that was a quarter of a cycle.

@@ -92,7 +92,7 @@ def cell_of(row: Mapping[str, Any], name: str) -> object:
 
 
 def expression_of(text: str) -> Expression:
-    """Return a function of a row and a zone. Raises RowError for a text that is no expression."""
+    """Return a function of a row and a zone. Raises RowError for a text that is not an expression."""
     reader = _Reader(text)
     found = reader.comparison()
     if reader.next is not None:

@@ -126,7 +126,7 @@ class ApiDriver:
                 yield from (ApiCall("POST", PATHS[obj["kind"]], obj) for obj in objects_of(event))
 
     def _removed(self, name: str) -> Iterator[ApiCall]:
-        """Remove a node, and at once its pods, as Kubernetes' garbage collector does later."""
+        """Remove a node and immediately its pods, as Kubernetes' garbage collector does later."""
         yield ApiCall("DELETE", f"{PATHS['Node']}/{name}")
         yield from (ApiCall("DELETE", f"{PATHS['Pod']}/{own}?gracePeriodSeconds=0") for own in self._on(name))
 

@@ -54,7 +54,7 @@ class _Search:
         self._harmless: set[bytes] = set()
 
     def leave_out(self, part: Callable[[Event], bool]) -> None:
-        """Leave out events of a part: all at once, then in pieces."""
+        """Leave out events of a part: all together, then in pieces."""
         if not self._take([event for event in self.script.events if not part(event)]):
             reduction.leave_out_pieces(
                 lambda: len(self._of(part)),

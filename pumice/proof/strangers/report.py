@@ -30,7 +30,7 @@ from pumice.yaml_text import dump_yaml
 MOST_LINES: Final = 60
 """Lines of the story that a report tells."""
 BINDER: Final = "bind-worker"
-"""How the journal calls who bound a pod."""
+"""Names in the journal for the writer of a bind."""
 
 
 class SubjectFinding(msgspec.Struct, kw_only=True):

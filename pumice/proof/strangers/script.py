@@ -31,7 +31,7 @@ KNOWN: Final = {name: each for name, each in HAPPENINGS.items() if name not in L
 
 class StrangerScript(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One storm for strangers. `judges`: the profile of the subjects; `invariant`: what it broke; `lockstep`: the
-    subject is told each moment on its standard input. A fault has its rule as details.
+    subject reads each moment from its standard input. A fault has its rule as details.
     """
 
     seed: Natural

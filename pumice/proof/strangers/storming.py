@@ -46,7 +46,7 @@ PATIENT: Final = frozenset(("starts", "whole-gangs", "grows-whole", "job-counts"
 
 
 class Pace(Struct, frozen=True):
-    """How long a storm waits. `quiet_s`: without a change of any pod all is quiet; `patience_s`: a subject has so
+    """Waiting times of a storm. `quiet_s`: without a change of any pod all is quiet; `patience_s`: a subject has so
     long to make good what it owes; `most_s`: in this time all must be quiet; `answer_s`: for a subject in lockstep.
     """
 
@@ -57,7 +57,7 @@ class Pace(Struct, frozen=True):
 
 
 class StoppedError(Exception):
-    """The command was told to stop."""
+    """The command was ordered to stop."""
 
 
 class ShownViolation(Struct, frozen=True):
@@ -69,7 +69,7 @@ class ShownViolation(Struct, frozen=True):
 
 
 class StormJudgement(Struct):
-    """What came of a storm. `broken`: the earliest first; `changes`: of the API; `bound`: pods that were bound;
+    """Result of a storm. `broken`: the earliest first; `changes`: of the API; `bound`: pods that were bound;
     `restarts`: seconds that each restart of a subject took.
     """
 
@@ -82,7 +82,7 @@ class StormJudgement(Struct):
 
 
 class Rig(Struct, frozen=True):
-    """What storms are run with. `subjects`: the words of their commands; `flags`: of the server; `stop` ends all."""
+    """Means of running storms. `subjects`: the words of their commands; `flags`: of the server; `stop` ends all."""
 
     subjects: Sequence[Sequence[str]]
     flags: Sequence[str] = ()
@@ -206,7 +206,7 @@ class _Storm:
             time.sleep(LOOK_S / 20)
 
     def _end_in_lockstep(self) -> StormJudgement:
-        """Tell moments until nothing moves and nothing is owed any more."""
+        """Tell moments until nothing moves and no fault is pending."""
         outcome, still = StormJudgement(self._script), 0
         for _ in range(LAST_MOMENTS):
             before = _standing(self._driver.pods())

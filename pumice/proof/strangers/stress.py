@@ -111,7 +111,7 @@ def run_seeds(
 
 @dataclass(frozen=True)
 class FindingMaker:
-    """How findings are made: the `subjects` and `flags` of the command, the folder, and how often a storm is tried."""
+    """Means of making findings: the `subjects` and `flags` of the command, the folder, and tries of each storm."""
 
     subjects: list[str]
     flags: list[str]

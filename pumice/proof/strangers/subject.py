@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subject: a program of somebody else, in a process group of its own, with KUBECONFIG set."""
+"""A subject: a foreign program, in a process group of its own, with KUBECONFIG set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINES: Final = 200
 LONGEST: Final = 2000
 SHOWN: Final = 12
 GRACE_S: Final = 1.0
-"""For a subject that is told to stop."""
+"""For a subject that is ordered to stop."""
 KUBECONFIG: Final = "{kubeconfig}"
 PORT: Final = "{port}"
 MOMENT: Final = "moment"

@@ -56,7 +56,7 @@ def _asked(count: int, pod: Mapping[str, object], arrival_s: float) -> AskedPods
 
 
 def packing_bound(objects: Sequence[Object], resource: str) -> float:
-    """Return the part of a resource that can be allocated at once, at most (`util.RESOURCE` of a placement).
+    """Return the largest part of a resource that can be allocated together (`util.RESOURCE` of a placement).
 
     A pod that fits no empty node counts for nothing. Raises InputError for a cluster without the resource.
     """

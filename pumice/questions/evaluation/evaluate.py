@@ -42,7 +42,7 @@ WITHIN: Final = 0.95
 
 
 class Objective(NamedTuple):
-    """What to make small or large: a measure, as expectations of the gate have it."""
+    """A measure to make small or large, as expectations of the gate have it."""
 
     direction: Direction
     measure: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sandbox for policies that nobody has read: one process a run, with bounds, and without files, network or children.
+"""A sandbox for untrusted policies: one process a run, with bounds, and without files, network or children.
 
 The process is forked from a server that has imported Pumice; it decides one harmless cycle, so that nothing is left to
 import, and then gives up all that a policy could use: every file but the pipe for its answer, its environment, and all

@@ -34,8 +34,8 @@ POD, GROUP = "Pod", "PodGroup"
 class EvaluatedWorkload:
     """A workload. `objects`: manifests, nodes among them, or a function that makes them of a seed. `until_s`: the
     horizon in seconds, None until nothing more happens. `noise` varies given objects from seed to seed; seed 0 has them
-    as they stand. `placement`: everything is there at once and one cycle places it; no time passes, and the seed
-    shuffles the order of arrival.
+    as they stand. `placement`: everything exists from the beginning and one cycle places it; no time passes, and the
+    seed shuffles the order of arrival.
     """
 
     name: str
@@ -86,7 +86,7 @@ class EvaluatedWorkload:
         return drawn(self.objects, self.noise, seed)
 
 
-# --- Placement: everything at once
+# --- Placement: everything in one cycle
 
 
 def shuffled(objects: Sequence[Object], seed: int) -> list[Object]:

@@ -130,7 +130,7 @@ def refused_among(view: View, pods: Iterable[str], counted: Mapping[str, Refused
 
 async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     """Return by uid the pods whose last bind failed, in a journal, which is only read. `cycle`: as far as its decisions
-    and those before it go; None for all. A bind that failed in an earlier segment is told by the pod's status alone.
+    and those before it go; None for all. A bind that failed in an earlier segment shows in the pod's status alone.
     """
     last: dict[str, RefusedBind] = {}
     after = 0

@@ -58,7 +58,7 @@ class EntryTold(TypedDict, total=False):
     of that. cycle: its number, `now` (seconds since the epoch), `revision`, how many `decisions`, their `digest`, and
     the digest of the `config`. decision, outcome, actor: the message itself. config: `source`, `digest` and `error`.
     fault: the message itself. shadow: `cycle`, `decisions`, the `same` ones, `differences`. checkpoint: `through`, the
-    last record that it stands for.
+    last record that it covers.
     """
 
     sequence: Required[int]

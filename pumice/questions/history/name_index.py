@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which segments of a journal name an object: a question about one job opens these, and none of the others.
+"""Index from names of objects to segments of a journal: a question about one job opens only the segments that name it.
 
 The index lies beside the segments (`names.db`): a hash of each name that a record is about, or part of, and the
 segments with such records. Only segments without the name are left out, so a clash of hashes costs a look. Whoever

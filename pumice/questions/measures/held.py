@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who held how much for how long: the exact integral of what pods had of each resource, and a bill for it.
+"""Amounts that queues, namespaces and users held: exact integrals of the requests of pods, and a bill for them.
 
 A pod holds its request from its binding to its end. Amounts are in cores, bytes and pieces, times seconds; a price is
 for an hour of a core, of a GiB of memory or ephemeral storage, or of a piece of anything else.
@@ -35,7 +35,7 @@ NO_USER: Final = "(none)"
 
 
 class HeldGroup(StrEnum):
-    """Who held it."""
+    """Holders that amounts are summed by."""
 
     QUEUE = "queue"
     NAMESPACE = "namespace"
@@ -54,7 +54,7 @@ class Prices(Struct, forbid_unknown_fields=True):
 
 
 class HeldRow(Struct, frozen=True):
-    """What one `name` held, by resource: cores, bytes or pieces times seconds. `cost`: null without prices."""
+    """Amounts that one `name` held, by resource: cores, bytes or pieces times seconds. `cost`: null without prices."""
 
     name: str
     held_s: dict[str, float]
@@ -62,7 +62,7 @@ class HeldRow(Struct, frozen=True):
 
 
 class HeldResult(Result, kw_only=True, tag="measures/2"):
-    """What each queue, namespace or user held between two moments (seconds since the epoch), largest cost or cpu first;
+    """Amounts that each holder held between two moments (seconds since the epoch), largest cost or cpu first;
     the sum of all, and the `currency` of the prices.
     """
 

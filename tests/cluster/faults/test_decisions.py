@@ -1,4 +1,4 @@
-"""Which fault strikes: selection against a plain account of it, repetition, and independence of other clients."""
+"""Choice of a fault: against a plain second implementation, repeated, and independent of other clients."""
 
 from __future__ import annotations
 

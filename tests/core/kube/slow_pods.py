@@ -47,7 +47,7 @@ def means(term: Object, holder: str, pod: Object, namespace_labels: dict[str, st
 
 
 def own_means(cluster: Cluster, term: Object, owner: Object, pod: Object) -> bool:
-    """What it means for a term of the pod to be placed: the selector of namespaces counts for those that are known."""
+    """Whether a term of the pod to be placed matches: its namespace selector counts for known namespaces only."""
     home, namespace = owner["metadata"]["namespace"], pod["metadata"]["namespace"]
     if not term.get("namespaceSelector"):  # none, or the one that selects all
         return means(term, home, pod, {})

@@ -239,7 +239,7 @@ def kinds_of(events: Iterable[Event]) -> dict[str, str]:
 
 
 def check_happening(event: Event, kinds: Mapping[str, str], place: ValuePlace, happening: Happening) -> None:
-    """Check an event that is no fault. `kinds`: of all objects, by name. Raises ConfigError."""
+    """Check an event other than a fault. `kinds`: of all objects, by name. Raises ConfigError."""
     if event.on:
         raise place.at("on").wrong(f"no occasion: {event.what} is not a fault", event.on)
     if happening.named and not event.target:

@@ -15,7 +15,7 @@ from pumice.proof.strangers.judges.evictions import evicted_by
 
 @dataclass(slots=True)
 class _Gang:
-    """What is known of a gang. `began`: when it had its first pod on a node; `was_whole`: since then it had its minimum
+    """State of a gang. `began`: when it had its first pod on a node; `was_whole`: since then it had its minimum
     at some moment. `lost`, `victims`: times at which members went, by themselves and by a subject. `raised`: when its
     minimum last rose, and `added` the pods that were bound later than that.
     """

@@ -98,7 +98,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "subject-lives": f"{K8S}/reference/using-api/api-concepts/ (clients handle errors and broken watches)",
     "quiesces": f"{K8S}/concepts/architecture/controller/ (a controller moves the state to what is desired)",
 }
-"""Invariants of every storm: a subject does not end by itself, and it comes to rest."""
+"""Invariants of every storm: a subject does not end by itself, and it settles."""
 
 
 def promise_of(invariant: str) -> str:

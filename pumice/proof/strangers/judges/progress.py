@@ -34,7 +34,7 @@ def judge_progress(history: ApiHistory) -> Found:
 
 
 def _waiting(truth: StormTruth, scheduler: str) -> Iterator[tuple[str, int, list[PodBook]]]:
-    """Yield what waits: its name, how many more pods it needs at once, and the pods that wait."""
+    """Yield what waits: its name, the number of pods that it needs together, and the pods that wait."""
     jobs, queues = dict[str, list[PodBook]](), set[str]()
     for pod in sorted(truth.pods.values(), key=lambda each: each.key):
         obj = truth.object_of(pod)

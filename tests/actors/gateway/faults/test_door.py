@@ -1,4 +1,4 @@
-"""What a client meets: each fault at a request, what has become of the request, and what the journal says of it."""
+"""Faults that a client meets at a request: the outcome of the request, and its record in the journal."""
 
 from __future__ import annotations
 

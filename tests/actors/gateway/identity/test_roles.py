@@ -88,7 +88,7 @@ async def test_refusals_have_kubernetes_words() -> None:
         assert (await web.http.get("/livez")).text == "ok"
         assert (await web.get("/version"))["major"]
         assert (await web.get("/api", **ALICE))["versions"] == ["v1"]
-        # what does not exist is not told from what is forbidden
+        # the answer does not distinguish what does not exist from what is forbidden
         assert "cannot list resource" in await refusal(web, "GET", "/apis/no.such/v1/things", ALICE)
 
 

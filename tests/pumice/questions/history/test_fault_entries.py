@@ -1,4 +1,4 @@
-"""What clients met, as lines of a story."""
+"""Faults that clients met, as lines of a story."""
 
 from pumice.core.messages.events import FaultsBegan, FaultStruck
 from pumice.questions.history.entries import StoryEntry, entry_of

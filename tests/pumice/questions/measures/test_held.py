@@ -1,4 +1,4 @@
-"""What queues, namespaces and users held, second by second, and the bill for it."""
+"""Amounts held by queues, namespaces and users against sums over seconds, and the bill."""
 
 from __future__ import annotations
 
