@@ -149,7 +149,7 @@ def _alone(path: Path) -> Alone | None:
         columns = {row[1] for row in only.execute("PRAGMA table_info(anchor)")}
         identity = only.execute("SELECT CAST(identity AS BLOB) FROM anchor") if "identity" in columns else None
         [(sequence, hash_)] = only.execute(
-            "SELECT ifnull(max(sequence), 0), CAST(hash AS BLOB) FROM (SELECT sequence, hash FROM journal "
+            "SELECT ifnull(CAST(max(sequence) AS INTEGER), 0), CAST(hash AS BLOB) FROM (SELECT sequence, hash FROM journal "
             "ORDER BY sequence DESC LIMIT 1)"
         )
         found = identity.fetchone() if identity is not None else None

@@ -47,29 +47,34 @@ WHOSE: Final = (
 HEAD: Final = (
     "SELECT ifnull(CAST(anchor.sequence AS INTEGER), 0), ifnull(CAST(anchor.hash AS BLOB), x''), "
     "(SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = 'journal'), "
-    "(SELECT max(sequence) FROM journal), "
+    "(SELECT CAST(max(sequence) AS INTEGER) FROM journal), "
     "(SELECT ifnull(CAST(hash AS BLOB), x'') FROM journal ORDER BY sequence DESC LIMIT 1) FROM anchor"
 )
 IDENTITY: Final = "SELECT ifnull(CAST(identity AS BLOB), x'') FROM anchor"
 ROWS: Final = (
-    "SELECT sequence, ifnull(CAST(kind AS TEXT), ''), ifnull(CAST(cause AS INTEGER), 0), "
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(kind AS TEXT), ''), ifnull(CAST(cause AS INTEGER), 0), "
     "ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(lead AS INTEGER), -1), ifnull(CAST(start AS INTEGER), -1), "
     "ifnull(CAST(size AS INTEGER), -1), ifnull(CAST(hash AS BLOB), x'') FROM journal"
 )
 PACKS: Final = (
-    "SELECT sequence, ifnull(CAST(packing AS INTEGER), -1), CAST(content AS BLOB) FROM journal "
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(packing AS INTEGER), -1), CAST(content AS BLOB) FROM journal "
     "WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
 )
-DICTIONARIES: Final = "SELECT number, ifnull(CAST(content AS BLOB), x'') FROM dictionary WHERE number > ?"
-SPAN: Final = (
-    "SELECT count(*), min(sequence), max(sequence), sum(sequence) FROM journal WHERE sequence > ? AND sequence <= ?"
+DICTIONARIES: Final = (
+    "SELECT ifnull(CAST(number AS INTEGER), -1), ifnull(CAST(content AS BLOB), x'') FROM dictionary WHERE number > ?"
 )
-LAST_OF_KIND: Final = "SELECT sequence FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
+SPAN: Final = (
+    "SELECT count(*), CAST(min(sequence) AS INTEGER), CAST(max(sequence) AS INTEGER), CAST(sum(sequence) AS INTEGER) "
+    "FROM journal WHERE sequence > ? AND sequence <= ?"
+)
+LAST_OF_KIND: Final = (
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1) FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
+)
 CHECKPOINTS: Final = (
-    "SELECT sequence, ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(content AS BLOB), x'') FROM checkpoint "
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(content AS BLOB), x'') FROM checkpoint "
     "ORDER BY sequence DESC"
 )
-OLDEST_CHECKPOINT: Final = "SELECT coalesce(min(sequence), 0) FROM checkpoint"
+OLDEST_CHECKPOINT: Final = "SELECT ifnull(CAST(min(sequence) AS INTEGER), 0) FROM checkpoint"
 SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
     "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pumice.storage.errors import DamagedError, OpenError
+from pumice.storage.errors import DamagedError, OpenError, StorageError
+from pumice.storage.journal import Checkpoint
 from pumice.storage.sqlite import SqliteJournal
 from tests.storage.examples import make, run_sql
 
@@ -56,6 +57,37 @@ async def test_damage_is_found_and_named(path: Path, damage: str, sequence: int,
     assert report.first_bad is not None
     assert report.first_bad.sequence == sequence
     assert why in report.first_bad.why
+
+
+UNTYPED = (
+    "CREATE TABLE other AS SELECT * FROM {table}",
+    "DROP TABLE {table}",
+    "ALTER TABLE other RENAME TO {table}",
+)
+"""Columns without a type and a key, as a changed schema may leave them: each value may be of any sort."""
+
+
+@pytest.mark.parametrize("value", ["NULL", "'text'", "x'ff'", "99.5", "1e300"])
+@pytest.mark.parametrize(
+    ("table", "column"), [("journal", "sequence"), ("checkpoint", "sequence"), ("dictionary", "number")]
+)
+async def test_numbers_of_another_sort_end_in_errors_of_this_layer(
+    path: Path, table: str, column: str, value: str
+) -> None:
+    await make(path)
+    async with await SqliteJournal.open(path) as journal:
+        await journal.save_checkpoint(Checkpoint(40, 1.0, b"state"))
+    change = f"UPDATE {table} SET {column} = {value} WHERE {column} = (SELECT min({column}) FROM {table})"
+    run_sql(path, *(each.format(table=table) for each in UNTYPED), change)
+    with pytest.raises(StorageError):
+        async with await SqliteJournal.open(path, read_only=True) as journal:
+            report = await journal.check()
+            if report.first_bad is not None:
+                raise DamagedError(report.first_bad.sequence, report.first_bad.why)
+            await journal.head()
+            await journal.read()
+            await journal.last("api")
+            await journal.checkpoints()
 
 
 async def test_what_makes_no_sense_to_a_reader_is_damage_where_there_is_some(path: Path) -> None:
