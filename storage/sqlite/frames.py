@@ -149,8 +149,8 @@ def _alone(path: Path) -> Alone | None:
         columns = {row[1] for row in only.execute("PRAGMA table_info(anchor)")}
         identity = only.execute("SELECT CAST(identity AS BLOB) FROM anchor") if "identity" in columns else None
         [(sequence, hash_)] = only.execute(
-            "SELECT ifnull(CAST(max(sequence) AS INTEGER), 0), CAST(hash AS BLOB) FROM (SELECT sequence, hash FROM journal "
-            "ORDER BY sequence DESC LIMIT 1)"
+            "SELECT ifnull(CAST(max(sequence) AS INTEGER), 0), CAST(hash AS BLOB) "
+            "FROM (SELECT sequence, hash FROM journal ORDER BY sequence DESC LIMIT 1)"
         )
         found = identity.fetchone() if identity is not None else None
         return Alone(found[0] if found else None, sequence, hash_ or b"")

@@ -57,8 +57,8 @@ ROWS: Final = (
     "ifnull(CAST(size AS INTEGER), -1), ifnull(CAST(hash AS BLOB), x'') FROM journal"
 )
 PACKS: Final = (
-    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(packing AS INTEGER), -1), CAST(content AS BLOB) FROM journal "
-    "WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(packing AS INTEGER), -1), CAST(content AS BLOB) "
+    "FROM journal WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
 )
 DICTIONARIES: Final = (
     "SELECT ifnull(CAST(number AS INTEGER), -1), ifnull(CAST(content AS BLOB), x'') FROM dictionary WHERE number > ?"
@@ -71,8 +71,8 @@ LAST_OF_KIND: Final = (
     "SELECT ifnull(CAST(sequence AS INTEGER), -1) FROM journal WHERE kind = ? ORDER BY sequence DESC LIMIT 1"
 )
 CHECKPOINTS: Final = (
-    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(content AS BLOB), x'') FROM checkpoint "
-    "ORDER BY sequence DESC"
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(at AS REAL), 0.0), ifnull(CAST(content AS BLOB), x'') "
+    "FROM checkpoint ORDER BY sequence DESC"
 )
 OLDEST_CHECKPOINT: Final = "SELECT ifnull(CAST(min(sequence) AS INTEGER), 0) FROM checkpoint"
 SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"

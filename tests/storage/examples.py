@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,14 @@ def record(number: int, kind: str = "api", size: int = 80) -> Record:
 def records(count: int, first: int = 1) -> list[Record]:
     """So many of them."""
     return [record(number) for number in range(first, first + count)]
+
+
+def pod(number: int) -> Record:
+    """Return a record of which most is in all others too: a dictionary pays."""
+    chance = random.Random(number)
+    words = ["apiVersion: v1", "kind: Pod", "schedulerName: volcano", "restartPolicy: OnFailure", "image: busybox"]
+    own = f"name: p{number} uid: {chance.randbytes(16).hex()}"
+    return Record("api", "\n".join([*words, own, *(f"label-{each}: value of it" for each in range(20))]).encode())
 
 
 def contents(stored: Stored) -> Record:

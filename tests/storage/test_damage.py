@@ -11,7 +11,7 @@ import pytest
 from pumice.storage.errors import DamagedError, OpenError, StorageError
 from pumice.storage.journal import Checkpoint
 from pumice.storage.sqlite import SqliteJournal
-from tests.storage.examples import make, run_sql
+from tests.storage.examples import make, pod, run_sql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +59,18 @@ async def test_damage_is_found_and_named(path: Path, damage: str, sequence: int,
     assert why in report.first_bad.why
 
 
+async def read_all(path: Path) -> None:
+    """Read whatever a journal has. Raises StorageError."""
+    async with await SqliteJournal.open(path, read_only=True) as journal:
+        report = await journal.check()
+        if report.first_bad is not None:
+            raise DamagedError(report.first_bad.sequence, report.first_bad.why)
+        await journal.head()
+        await journal.read()
+        await journal.last("api")
+        await journal.checkpoints()
+
+
 UNTYPED = (
     "CREATE TABLE other AS SELECT * FROM {table}",
     "DROP TABLE {table}",
@@ -74,20 +86,14 @@ UNTYPED = (
 async def test_numbers_of_another_sort_end_in_errors_of_this_layer(
     path: Path, table: str, column: str, value: str
 ) -> None:
-    await make(path)
     async with await SqliteJournal.open(path) as journal:
+        for number in range(100):
+            await journal.append([pod(number)])
         await journal.save_checkpoint(Checkpoint(40, 1.0, b"state"))
     change = f"UPDATE {table} SET {column} = {value} WHERE {column} = (SELECT min({column}) FROM {table})"
     run_sql(path, *(each.format(table=table) for each in UNTYPED), change)
     with pytest.raises(StorageError):
-        async with await SqliteJournal.open(path, read_only=True) as journal:
-            report = await journal.check()
-            if report.first_bad is not None:
-                raise DamagedError(report.first_bad.sequence, report.first_bad.why)
-            await journal.head()
-            await journal.read()
-            await journal.last("api")
-            await journal.checkpoints()
+        await read_all(path)
 
 
 async def test_what_makes_no_sense_to_a_reader_is_damage_where_there_is_some(path: Path) -> None:

@@ -20,19 +20,11 @@ from pumice.storage.rows import (
     deflate,
 )
 from pumice.storage.sqlite import SqliteJournal
-from tests.storage.examples import contents, everything, run_sql
+from tests.storage.examples import contents, everything, pod, run_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-
-def pod(number: int) -> Record:
-    """Much that all have, little of its own."""
-    chance = random.Random(number)
-    words = ["apiVersion: v1", "kind: Pod", "schedulerName: volcano", "restartPolicy: OnFailure", "image: busybox"]
-    own = f"name: p{number} uid: {chance.randbytes(16).hex()}"
-    return Record("api", "\n".join([*words, own, *(f"label-{each}: value of it" for each in range(20))]).encode())
 
 
 def noted(sampler: Sampler, appends: Sequence[Sequence[Record]]) -> None:

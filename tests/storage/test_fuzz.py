@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pumice.storage.errors import StorageError
 from pumice.storage.journal import Checkpoint
 from pumice.storage.sqlite import SqliteJournal
-from tests.storage.examples import records
+from tests.storage.examples import pod, records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +27,9 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
     async def write() -> None:
         async with await SqliteJournal.open(path) as journal:
-            for number in range(12):
-                await journal.append(records(10, number * 10 + 1))
+            for number in range(100):
+                await journal.append([pod(number)])
+            await journal.append(records(20))
             await journal.save_checkpoint(Checkpoint(40, 1.0, b"state"))
             await journal.cut(20)
 
