@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subject: a foreign program, in a process group of its own, with KUBECONFIG set."""
+"""A subject: a foreign program, in a process group that ends with this process, with KUBECONFIG set."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ GRACE_S: Final = 1.0
 """For a subject that is ordered to stop."""
 KUBECONFIG: Final = "{kubeconfig}"
 PORT: Final = "{port}"
+WATCHER: Final = ("/bin/sh", "-c", "trap '' HUP INT TERM; read -r _; kill -s KILL 0")
+"""Leader of a subject's process group. Its standard input ends when this process does, by kill -9 too; then it kills
+the group. Linux alone has a death signal for children, and none for theirs.
+"""
 MOMENT: Final = "moment"
 DONE: Final = "done"
 
@@ -58,6 +62,7 @@ class Subject:
         self._kubeconfig = kubeconfig
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
         self._said: deque[str] = deque(maxlen=LINES)
         self._answers: SimpleQueue[str] = SimpleQueue()
         self._reader: Thread | None = None
@@ -66,6 +71,7 @@ class Subject:
         """Start it: in its words {kubeconfig} and {port} become a path and a free port. Raises SubjectError."""
         here = {KUBECONFIG: str(self._kubeconfig), PORT: str(free_port())}
         words = [_filled(each, here) for each in self._words]
+        self._watcher = subprocess.Popen(WATCHER, stdin=subprocess.PIPE, process_group=0)  # nosec B603
         try:
             self._process = subprocess.Popen(
                 words,
@@ -74,9 +80,10 @@ class Subject:
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
                 env={**os.environ, "KUBECONFIG": str(self._kubeconfig)},
-                start_new_session=True,
+                process_group=self._watcher.pid,
             )
         except OSError as error:
+            self._end(signal.SIGKILL)
             raise SubjectError(f"{self.name} cannot be started: {error.strerror}") from error
         self._reader = Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()
@@ -124,16 +131,18 @@ class Subject:
         return f"it printed last:\n{said}" if said else "it printed nothing"
 
     def _end(self, number: signal.Signals) -> None:
-        if self._process is None:
+        process, watcher = self._process, self._watcher
+        self._process = self._watcher = None
+        if watcher is None:
             return
-        process, self._process = self._process, None
-        _signal(process, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_S)
-        _signal(process, signal.SIGKILL)  # what it has started may live on, in the same group
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
+        _signal(watcher.pid, number)
+        if process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_S)
+        _signal(watcher.pid, signal.SIGKILL)  # what it has started may live on, in the same group
+        for each in filter(None, (process, watcher)):
+            each.wait()
+            for stream in filter(None, (each.stdin, each.stdout)):
                 with suppress(OSError):
                     stream.close()
 
@@ -154,6 +163,6 @@ def _filled(word: str, values: dict[str, str]) -> str:
     return word
 
 
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        os.killpg(group, number)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,8 +29,12 @@ def running(folder: Path, code: str, *more: str) -> Generator[Subject]:
 
 
 def until_it_says(subject: Subject, word: str) -> None:
+    until(lambda: word in subject.last_words())
+
+
+def until(happens: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while word not in subject.last_words():
+    while not happens():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -39,6 +44,12 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def members_of(group: int) -> list[int]:
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return [int(pid) for pid, of, state, *_ in rows if int(of) == group and not state.startswith("Z")]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +112,24 @@ def test_nothing_that_a_subject_started_is_left(tmp_path: Path) -> None:
         until_it_says(subject, "pids")
         child = int(subject.last_words().split()[-1])
         assert is_alive(child)
-    deadline = time.monotonic() + PATIENCE_S
-    while is_alive(child):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not is_alive(child))
+
+
+@pytest.mark.slow
+def test_a_command_that_is_killed_leaves_no_subject(tmp_path: Path) -> None:
+    grandchild = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from pumice.proof.strangers.subject import Subject\n"
+        f"subject = Subject([sys.executable, '-c', {grandchild!r}], Path('kubeconfig'), Path())\n"
+        "subject.start()\n"
+        "print(subject._watcher.pid, flush=True)\n"
+        "time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=tmp_path, text=True) as command:
+        assert command.stdout is not None
+        group = int(command.stdout.readline())
+        until(lambda: len(members_of(group)) == 3)  # the watcher, the subject and what it started
+        command.kill()
+    until(lambda: not members_of(group))
