@@ -21,10 +21,13 @@ from pumice.config.errors import describe
 from pumice.core.objects.metadata import Object, is_list, is_mapping, section, text_map
 from pumice.core.objects.soundness import unsound
 from pumice.errors import InputError
+from pumice.load.archives import read_archive
 from pumice.load.documents import DocumentError, ManifestDocument, read_documents
+from pumice.load.exports import exported
 from pumice.load.openb import PREFIX, read_openb
 from pumice.load.places import JsonLines, ManifestPlace
-from pumice.load.source import read_texts
+from pumice.load.source import STDIN, read_texts
+from pumice.load.traces.jobs import Left
 from pumice.load.traces.read import is_trace, read_trace
 
 # --- Manifests of another cluster
@@ -53,7 +56,8 @@ JSON_SUFFIXES: Final = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 class Loaded:
     """Loaded objects in order of arrival, problems (unused input), and skipped kinds.
 
-    `older`: versions of objects that a newer one was given of.
+    `older`: versions of objects that a newer one was given of. `unused`: counts what cannot be used of an archive,
+    while one is read.
     """
 
     objects: list[Object] = field(default_factory=list[Object])
@@ -61,6 +65,7 @@ class Loaded:
     skipped: list[str] = field(default_factory=list[str])
     places: dict[tuple[str, str, str], ManifestPlace] = field(default_factory=dict[tuple[str, str, str], ManifestPlace])
     older: int = 0
+    unused: Left | None = None
     _at: dict[tuple[str, str, str], int] = field(default_factory=dict[tuple[str, str, str], int])
 
     def put(self, key: tuple[str, str, str], obj: Object, place: ManifestPlace) -> InputError | None:
@@ -84,6 +89,24 @@ class Loaded:
         if age[0] > age[1]:
             self.objects[at], self.places[key] = obj, place
         return None
+
+    def refuse(self, problem: InputError) -> None:
+        """Take note of a part of the input that cannot be used: with its place, of an archive by its reason."""
+        if self.unused is None:
+            self.problems.append(problem)
+        else:
+            self.unused.note(problem.problem)
+
+    def skip(self, place: ManifestPlace, what: str, kind: str) -> None:
+        """Take note of an object of a kind that is unknown."""
+        if self.unused is None:
+            self.skipped.append(str(place.error(f"skipped {what}")))
+        else:
+            self.unused.note(f"{kind} is not a kind that Pumice knows")
+
+    def leave(self, source: str, left: Left) -> None:
+        """Say what was left out of a source, by the reason."""
+        self.skipped += [f"{source}: {count} {left.what} left out: {why}" for why, count in left.out.items()]
 
     def place_of(self, obj: Object) -> str:
         """Return the place of an object in the input, for an error; empty when unknown."""
@@ -113,20 +136,32 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
         if path.startswith(PREFIX):
             for obj in read_openb(path):
                 _take(loaded, obj, ManifestPlace(path, 0, 0))
-            continue
-        if is_trace(path):
+        elif is_trace(path):
             objects, left = read_trace(path)
             for obj in objects:
                 if not _has(loaded, obj):  # a queue that was given stands as it was given
                     _take(loaded, obj, ManifestPlace(path, 0, 0))
-            loaded.skipped += [f"{path}: {count} {left.what} left out: {why}" for why, count in left.out.items()]
-            continue
-        for source, text in read_texts(path, stdin):
-            if isinstance(text, InputError):
-                loaded.problems.append(text)
-            else:
-                load_text(text, source, loaded)
+            loaded.leave(path, left)
+        else:
+            _load_files(path, stdin, loaded)
     return loaded
+
+
+def _load_files(path: str, stdin: TextIO, loaded: Loaded) -> None:
+    """Load manifests, or an archive: nobody wrote that by hand, so what cannot be used of it is counted."""
+    left = Left(what="files")
+    archive = None if path == STDIN else read_archive(path, left)
+    if archive is not None:
+        loaded.unused = Left(what="documents")
+    for source, text in read_texts(path, stdin) if archive is None else archive:
+        if isinstance(text, InputError):
+            loaded.refuse(text)
+        else:
+            load_text(text, source, loaded)
+    loaded.leave(path, left)
+    if loaded.unused is not None:
+        loaded.leave(path, loaded.unused)
+        loaded.unused = None
 
 
 def _has(loaded: Loaded, obj: Object) -> bool:
@@ -140,12 +175,20 @@ def load_text(text: str, source: str, loaded: Loaded) -> None:
     for document in _documents(text, source):
         if isinstance(document, DocumentError):
             problem = f"{document.problem} (column {document.column})"
-            loaded.problems.append(InputError(problem, source=source, document=document.document, line=document.line))
+            loaded.refuse(InputError(problem, source=source, document=document.document, line=document.line))
             continue
         for line, remark in document.remarks:
             loaded.skipped.append(str(InputError(remark, source=source, document=document.number, line=line)))
-        for value, place in _flatten(document, source):
+        left = Left(what="parts")
+        export = exported(document.value, left)
+        if export is None:
+            found = _flatten(document, source)
+        else:
+            at = ManifestPlace(source, document.number, document.line, document.lines)
+            found = ((obj, at) for obj in export)
+        for value, place in found:
             _take(loaded, value, place)
+        loaded.leave(source, left)
 
 
 def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentError]:
@@ -226,17 +269,17 @@ def _typed_item(item: object, listing: Object) -> Any:
 def _take(loaded: Loaded, value: Any, place: ManifestPlace) -> None:
     problem = _shape_problem(value, place) or _unsound(value, place)
     if problem is not None:
-        loaded.problems.append(problem)
+        loaded.refuse(problem)
         return
     obj: Object = value
     drop_nulls(obj)  # as the API does with what comes over HTTP: a null quantity asks for nothing
     kind = kind_of(obj["apiVersion"], obj["kind"])
     if kind is None:
-        loaded.skipped.append(str(place.error(f"skipped {_unknown(obj)}")))
+        loaded.skip(place, _unknown(obj), f"{obj['apiVersion']} {obj['kind']}")
         return
     named = _named(obj, kind)
     if problem := loaded.put(_identity(kind, named), named, place):
-        loaded.problems.append(problem)
+        loaded.refuse(problem)
 
 
 def _version(obj: Object) -> tuple[str, int] | None:

@@ -57,13 +57,15 @@ def _read_stdin(stdin: TextIO) -> str | InputError:
     if buffer is None:
         return stdin.read()
     try:
-        return _decoded(buffer.read(), "stdin")
+        return decoded(buffer.read(), "stdin")
     except InputError as error:
         return error
 
 
-def _decoded(data: bytes, source: str) -> str:
-    """Return the text. A byte order mark chooses UTF-16, as in kubectl: PowerShell writes such files."""
+def decoded(data: bytes, source: str) -> str:
+    """Return the text of bytes, InputError for those that are none. A byte order mark chooses UTF-16, as in kubectl:
+    PowerShell writes such files.
+    """
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
         return data.decode(encoding)
@@ -82,7 +84,7 @@ def read_text(file: Path) -> str:
             data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise InputError(f"longer than {MOST_BYTES} bytes", source=str(file))
-        return _decoded(data, str(file))
+        return decoded(data, str(file))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"not a whole gzip file: {error}", source=str(file)) from error
     except OSError as error:

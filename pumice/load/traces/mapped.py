@@ -90,6 +90,10 @@ def _decoded(text: str, source: str) -> Any:
         raise InputError(f"not valid JSON: {error}", source=source) from error
 
 
+UNRECORDED: Final = (None, "", "None")
+"""Start of an attempt whose log was lost, as `parse_date` of the trace's own notebook has it."""
+
+
 def philly_rows(text: str, source: str) -> Iterator[Row]:
     """Yield a row for each job of Philly's `cluster_job_log`: from the start of its first attempt to the end of its
     last, on the cards of the first. Raises InputError.
@@ -98,7 +102,7 @@ def philly_rows(text: str, source: str) -> Iterator[Row]:
     if not is_list(jobs):
         raise InputError("expected a list of jobs, as cluster_job_log has it", source=source)
     for job in filter(is_mapping, jobs):
-        attempts = [each for each in rows(job, "attempts") if each.get("start_time")]
+        attempts = [each for each in rows(job, "attempts") if each.get("start_time") not in UNRECORDED]
         nothing: Object = {}
         first, last = (attempts[0], attempts[-1]) if attempts else (nothing, nothing)
         cards = sum(len(each.get("gpus") or ()) for each in rows(first, "detail"))

@@ -39,16 +39,21 @@ job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,d
 437260,57,A100-SXM4-80GB,15,1,16,9589663,41060,Spot
 """
 SUPERCLOUD = """\
-id_job,id_array_job,id_user,nodes_alloc,cpus_req,partition,state,timelimit,time_submit,time_start,time_end,tres_alloc
-22001,0,501,2,80,normal,3,5760,1609459200,1609459210,1609462810,"1=80,2=340000,4=2,5=80,1002=4"
-22002,0,502,0,40,normal,4,5760,1609459300,0,1609459400,
+id_job,id_array_job,id_array_task,id_user,kill_requid,nodes_alloc,nodelist,cpus_req,derived_ec,exit_code,gres_used,\
+array_max_tasks,array_task_pending,constraints,flags,mem_req,partition,priority,state,timelimit,time_submit,\
+time_eligible,time_start,time_end,time_suspended,track_steps,tres_alloc,tres_req,job_type
+22001,0,4294967294,501,-1,2,"['r1', 'r2']",80,0,0,gpu:volta:4,0,0,xeon-g6,9,9223372036854784308,normal,4294,3,5760,\
+1609459200,1609459200,1609459210,1609462810,0,0,"1=80,2=340000,4=2,5=80,1002=4","1=80,2=340000,4=2,1002=4",LLSUB
+22002,0,4294967294,502,501,0,,40,0,0,,0,0,,8,1,normal,4294,4,5760,1609459300,1609459300,0,1609459400,0,0,,"1=40",OTHER
 """
+"""With the columns that the data set's own notebook lists."""
 PHILLY: list[dict[str, Any]] = [
     {
         "status": "Pass",
         "vc": "6214e9",
         "jobid": "application_1506638472019_10258",
         "attempts": [
+            {"start_time": "None", "end_time": "None", "detail": []},
             {
                 "start_time": "2017-10-07 01:15:19",
                 "end_time": "2017-10-07 02:00:00",
