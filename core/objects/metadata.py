@@ -46,6 +46,12 @@ def rows(obj: Object, name: str) -> list[Object]:
     return obj.get(name) or []
 
 
+def objects_in(section_: Object, key: str) -> list[Object]:
+    """Return the list of mappings under a key; an object that nothing has checked may have something else there."""
+    found = section_.get(key)
+    return [each for each in found if is_mapping(each)] if is_list(found) else []
+
+
 def containers_of(pod_spec: Object) -> list[Object]:
     """Return containers and init containers of a pod spec."""
     containers, first = rows(pod_spec, "containers"), rows(pod_spec, "initContainers")

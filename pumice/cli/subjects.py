@@ -36,6 +36,7 @@ from pumice.proof.strangers.stress import (
 from pumice.proof.strangers.subject import words_of
 from pumice.proof.strangers.workload import storm_of
 from pumice.runtime.serving import client_faults, split_faults
+from pumice.units import counted
 
 DRAWN: Final = "storm"
 """The profile of faults that is drawn from the seed."""
@@ -158,12 +159,14 @@ def _again(asked: SubjectsAsked, rig: Rig, events: Path, terminal: Terminal) -> 
 
 def _show(console: Console, found: SubjectsResult) -> None:
     """Print faults by kind, then the broken invariants and where to read about them."""
-    title = f"{found.seeds} storms, {found.changes} changes, {found.seeds_per_minute:.1f} storms/min"
+    title = (
+        f"{counted(found.seeds, 'storm')}, {counted(found.changes, 'change')}, {found.seeds_per_minute:.1f} storms/min"
+    )
     show_faults(console, found.faults_injected, title)
     if not found.violations:
         console.print("everything held")
     for each in found.violations:
-        console.print(f"{each.invariant}, in {len(each.seeds)} seeds ({each.seed} …): {each.message}")
+        console.print(f"{each.invariant}, in {counted(len(each.seeds), 'seed')} ({each.seed} …): {each.message}")
         console.print(f"    promised by {each.promise}")
         for event in each.event_list[:MOST_LINES]:
             console.print(f"        {line_of(event)}")

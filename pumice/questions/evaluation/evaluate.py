@@ -12,11 +12,10 @@ from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 from typing import Any, Final, Literal, NamedTuple, cast
 
-import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.config.errors import ConfigError
+from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
@@ -260,8 +259,8 @@ class Evaluator:
         if self._sandbox is None:
             with installed(policy.modules):
                 parse_scheduler_config(policy.text, source=policy.name or "policy")
-        elif not is_mapping(yaml.safe_load(policy.text)):
-            raise ConfigError("expected a scheduler.conf: a mapping with actions and tiers", path="config")
+        else:
+            scheduler_document(policy.text, policy.name or "policy")
 
     def _task(self, policy: Policy, name: str, seed: int) -> EvaluationTask:
         workload = next(each for each in self.workloads if each.name == name)

@@ -8,17 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pumice.config.errors import ConfigError
 from pumice.config.load import default_text
 from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.plugins import PLUGINS
 from pumice.errors import InputError
 from pumice.load.source import read_text
 from pumice.plugins.loader import from_sources, install
+from pumice.questions.evaluation.edited import EditedConfig
 from pumice.questions.evaluation.kept import content_key
 from pumice.yaml_text import dump_yaml
 
@@ -72,26 +71,17 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
 def configured(text: str, actions: str, arguments: Mapping[str, Any]) -> str:
     """Return a configuration with other actions ("": its own), and arguments by `PLUGIN.ARGUMENT` set wherever the
-    plugin stands. Raises InputError for a plugin that it does not have.
+    plugin stands. Raises ConfigError for a plugin that it does not have.
     """
     if not arguments and not actions:
         return text
-    try:
-        said: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {str(error).partition(chr(10))[0]}", path="config") from error
-    if not is_mapping(said):
-        raise ConfigError("expected a scheduler.conf: a mapping with actions and tiers", path="config")
-    said["actions"] = actions or said.get("actions")
+    edited = EditedConfig(text, "config")
+    if actions:
+        edited.set_actions(actions)
     for name, value in arguments.items():
         plugin, _, argument = name.partition(".")
-        every = (one for tier in said.get("tiers") or () for one in tier.get("plugins") or ())
-        options = [one for one in every if one.get("name") == plugin]
-        if not options:
-            raise InputError(f"the configuration has no plugin {plugin!r}", path=f"arguments.{plugin}")
-        for option in options:
-            option["arguments"] = {**(option.get("arguments") or {}), argument: value}
-    return dump_yaml(said)
+        edited.set_argument(plugin, argument, value, f"arguments.{plugin}")
+    return edited.text
 
 
 @contextmanager

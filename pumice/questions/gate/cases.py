@@ -28,11 +28,10 @@ from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.config.errors import ConfigError
 from pumice.config.read import ValuePlace, read_yaml, shaped
 from pumice.config.scalars import resolve_true_false
-from pumice.core.objects.metadata import Object, annotations_of, section, text_map
+from pumice.core.objects.metadata import Object, annotations_of, objects_in, section, text_map
 from pumice.errors import InputError
 from pumice.lab.builders import GPU, gang, nodes
 from pumice.load.source import read_text
-from pumice.questions.gate.demands import objects_in
 from pumice.questions.gate.expectations import Expectation
 from pumice.questions.gate.policy import (
     IDLE,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pumice.belonging import DEFAULT_QUEUE
 from pumice.core.errors import QuantityError
-from pumice.core.objects.metadata import Object, annotations_of, is_list, is_mapping, labels_of, section
+from pumice.core.objects.metadata import Object, annotations_of, labels_of, objects_in, section
 from pumice.core.objects.pod import GROUP_NAME, QUEUE_NAME, TASK_SPEC
 from pumice.questions.measures.amounts import request_of
 
@@ -123,9 +123,3 @@ def _role_of(pod: Object) -> str:
 def is_volcano_job(obj: Object) -> bool:
     """Return whether an object is a Volcano Job."""
     return obj["kind"] == "Job" and str(obj.get("apiVersion")).startswith("batch.volcano.sh/")
-
-
-def objects_in(section_: Object, key: str) -> list[Object]:
-    """Return the list of mappings under a key, empty where it is not a list."""
-    found = section_.get(key)
-    return [each for each in found if is_mapping(each)] if is_list(found) else []

@@ -15,8 +15,7 @@ from msgspec import Struct
 from pumice.config.errors import ConfigError
 from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_or_built_in
-from pumice.core.objects.metadata import Object, section
-from pumice.questions.gate.demands import objects_in
+from pumice.core.objects.metadata import Object, objects_in, section
 from pumice.questions.gate.gate import HEAD, by_workload, found_by_reading, pair_tasks, verdict
 from pumice.questions.gate.judging import Judgement, Pair, Pairs
 from pumice.questions.gate.policy import GatePolicy

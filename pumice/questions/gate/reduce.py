@@ -15,8 +15,7 @@ from typing import Final
 
 import msgspec
 
-from pumice.core.objects.metadata import Object, object_key, section
-from pumice.questions.gate.demands import objects_in
+from pumice.core.objects.metadata import Object, object_key, objects_in, section
 from pumice.questions.gate.expectations import Expectation, expectation_of
 from pumice.questions.gate.gate import base_task, head_task
 from pumice.questions.gate.judging import Pair, judge_draw

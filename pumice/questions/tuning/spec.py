@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import yaml
 from msgspec import Meta, Struct, field
 
 from pumice.config.arguments import INTEGER, NUMBER
@@ -37,9 +36,9 @@ from pumice.config.scalars import resolve_true_false
 from pumice.core.objects.metadata import is_list, is_mapping
 from pumice.core.plugins import record_of
 from pumice.load.source import read_text
+from pumice.questions.evaluation.edited import EditedConfig
 from pumice.questions.evaluation.workload import EvaluatedWorkload
 from pumice.questions.gate.policy import Noise, WrittenExpectation, WrittenWorkload, workload_of
-from pumice.yaml_text import dump_yaml
 
 WEIGHTS: Final = "weights"
 ARGUMENTS, FLAGS, PLUGINS, ORDER, ACTIONS = "arguments.", "flags.", "plugins.", "order.", "actions"
@@ -151,53 +150,35 @@ def _dimensions(said: Mapping[str, Any], config: str, place: ValuePlace) -> Iter
 
 
 def weights_of(config: str) -> list[str]:
-    """Return the weights of a configuration's plugins, as PLUGIN.ARGUMENT, by the plugins' records."""
+    """Return the weights of a configuration's plugins, as PLUGIN.ARGUMENT, by the plugins' records. Raises
+    ConfigError.
+    """
     return [
         f"{plugin}.{argument.name}"
-        for plugin in dict.fromkeys(each["name"] for each in _plugins(yaml.safe_load(config)))
+        for plugin in EditedConfig(config, "config").plugins
         for argument in record_of(plugin).arguments
         if argument.kind in (INTEGER, NUMBER) and "weight" in argument.name.lower() and "*" not in argument.name
     ]
 
 
-def _plugins(said: Any) -> Iterator[dict[str, Any]]:
-    for tier in said.get("tiers") or ():
-        yield from tier.get("plugins") or ()
-
-
 def applied(config: str, chosen: Mapping[str, Any]) -> str:
     """Return a configuration with what was chosen laid over it. Raises ConfigError for what it does not have."""
-    said: Any = yaml.safe_load(config)
-    for name, value in chosen.items():
+    edited = EditedConfig(config, "config")
+    # A plugin is taken out last: what else was chosen for it is not wrong then, and orders name it too.
+    for name, value in sorted(chosen.items(), key=lambda item: item[0].startswith(PLUGINS)):
         kind, _, rest = name.partition(".")
+        plugin, _, what = rest.partition(".")
+        path = f"space.{kind}.{plugin}"
         if name == ACTIONS:
-            said["actions"] = value
+            edited.set_actions(value)
         elif name.startswith(ORDER):
-            _reorder(said, rest, value)
+            edited.reorder(int(rest) if rest.isdecimal() else -1, value, path)
+        elif name.startswith(FLAGS):
+            edited.set_flag(plugin, what, value, path)
+        elif name.startswith(ARGUMENTS):
+            edited.set_argument(plugin, what, value, path)
+        elif not value:
+            edited.drop(plugin, path)
         else:
-            plugin, _, what = rest.partition(".")
-            _set(said, plugin, kind, what, value)
-    return dump_yaml(said)
-
-
-def _reorder(said: Any, tier: str, names: list[str]) -> None:
-    there = tier.isdecimal() and int(tier) < len(said["tiers"])
-    plugins: list[dict[str, Any]] = said["tiers"][int(tier)]["plugins"] if there else []
-    if sorted(each["name"] for each in plugins) != sorted(names):
-        raise ConfigError(f"tier {tier} does not have just the plugins {', '.join(names)}", path=f"space.order.{tier}")
-    plugins.sort(key=lambda each: names.index(each["name"]))
-
-
-def _set(said: Any, plugin: str, kind: str, what: str, value: object) -> None:
-    options = [each for each in _plugins(said) if each["name"] == plugin]
-    if not options:
-        raise ConfigError(f"the configuration has no plugin {plugin!r}", path=f"space.{kind}.{plugin}")
-    for option in options:
-        if kind == "plugins":
-            if not value:
-                for tier in said["tiers"]:
-                    tier["plugins"] = [each for each in tier.get("plugins") or () if each is not option]
-        elif kind == "flags":
-            option[what] = value
-        else:
-            option["arguments"] = {**(option.get("arguments") or {}), what: value}
+            edited.demand(plugin, path)
+    return edited.text

@@ -155,7 +155,7 @@ def test_answers_that_a_plugin_fails_to_give_are_counted() -> None:
     ("policy", "objective", "said"),
     [
         (pumice.Policy(CONFIG, arguments={"drf.x": 1}), "minimise wait.mean", "has no plugin 'drf'"),
-        (pumice.Policy("actions: [\n", actions="allocate"), "minimise wait.mean", "not valid YAML"),
+        (pumice.Policy("actions: [\n", actions="allocate"), "minimise wait.mean", "not YAML"),
         (pumice.Policy(CONFIG, modules={"m": "1 / 0"}), "minimise wait.mean", "m.py: cannot be loaded: ZeroDivision"),
         (pumice.Policy(CONFIG, modules={"m": ""}), "minimise wait.mean", "m.py: has no table PLUGINS"),
         (CONFIG, "wait.mean", "expected an objective such as"),
