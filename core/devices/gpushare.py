@@ -69,6 +69,7 @@ def _of_node(spec: NodeSpec) -> tuple[int, int, frozenset[int | None]]:
     count = amount(capacity, NUMBER)
     if MEMORY not in capacity or count <= 0:
         return 0, 0, frozenset()
+    # Atoi's error only skips an entry here; in `indices` it drops the list (GetGPUIndex).
     listed = spec.annotations.get(UNHEALTHY)
     # Cards are taken to be alike: Volcano divides the node's memory by their number (gpushare/device_info.go).
     return amount(capacity, MEMORY) // count, count, frozenset(map(whole_number, listed.split(",") if listed else ()))
@@ -134,6 +135,7 @@ class GpuShare(CardUsers[int], Family):
 
     def _asks(self, template: PodTemplate) -> tuple[int, int]:
         found = self._asked.get(template.number)
+        # Read once for each template, not for each pod: the pods of a job share one.
         if found is None:
             found = self._asked[template.number] = memory_asked(template), number_asked(template)
         return found
@@ -170,6 +172,7 @@ class GpuShare(CardUsers[int], Family):
 
     def refusal(self, task: Task, row: int) -> Refusal:
         """Return the message about a node where the pod does not fit."""
+        # One text is enough: Volcano does not start with both switches on (`deviceshare.go`, enablePredicate).
         words = "GpuShare no enough gpu memory" if self._by_memory else "GpuNumber no enough gpu number"
         return Refusal(f"{words} on node {self._names[row]}")
 
@@ -206,6 +209,7 @@ class GpuShare(CardUsers[int], Family):
         if any(self._asks(task.template)):
             self._take(row, task, indices(notes.get(INDEX)))
 
+    # A card that is unhealthy now keeps no users: Volcano deletes it from the node's cards (NewGPUDevices).
     def _give(self, row: int, task: Task, cards: Sequence[int]) -> None:
         memory, _ = self._asks(task.template)
         # First taken back: a pod is added again after an undone eviction, and must not count twice.

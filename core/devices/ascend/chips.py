@@ -112,6 +112,7 @@ def registered(text: str) -> tuple[Chip, ...]:
     except msgspec.DecodeError:
         return ()
     chips = [_chip(each) for each in listed] if is_list(listed) else []
+    # One chip that Go cannot decode loses the list: json.Unmarshal fails, and NewAscendDevices passes over the node.
     known = [chip for chip in chips if chip is not None]
     return tuple({chip.uuid: chip for chip in known}.values()) if len(known) == len(chips) else ()
 
@@ -140,4 +141,6 @@ def _told(fields: Object) -> bytes:
     """Return the JSON of `DeviceInfo`: empty fields are left out, except the scores of pairs."""
     said = {name: fields[name] for name in _TOLD if fields.get(name)}
     pairs = fields.get("devicepairscore")
+    # Written even when empty: in Go `omitempty` has no effect on a field that is a struct
+    # (`api/devices/device_info.go`).
     return msgspec.json.encode({**said, "devicepairscore": pairs if isinstance(pairs, dict) else {}})

@@ -24,6 +24,7 @@ class Part(NamedTuple):
     dvpp: str = ""
 
     def plus(self, other: Part, sign: int = 1) -> Part:
+        # Volcano's Add and Sub leave DVPP to UpdateDVPP and ResetDVPP: its three states cannot be added up.
         """Add another part to this one; the state of the image processing units stays."""
         return self._replace(cores=self.cores + sign * other.cores, cpus=self.cpus + sign * other.cpus)
 
@@ -70,6 +71,7 @@ TEMPLATES: Final[dict[str, dict[str, Part]]] = {
 }
 """What a part that a pod has amounts to: of Ascend310P by the kind of chip, else by its type."""
 
+# A tuple, not a dictionary: Ascend310P has chips of 8 and of 10 AI cores (initTemplate).
 CPUS: Final = (
     (ASCEND_310P, 8, 7),
     ("910B1", 25, 6),
@@ -88,8 +90,10 @@ def template_for(cores: int, level: str, dvpp: str) -> Part:
         return _OF_310P["vir01"]
     if cores == 2:
         return _OF_310P["vir02_1c" if level == LOW else "vir02"]
+    # Volcano looks an unknown template up in a map and goes on with the empty value, without an error (GetPodResource).
     if cores != 4:
         return NOTHING
+    # Only 4 cores come with or without image processing; for fewer the label is not looked at (`utils.go`).
     if dvpp in (ON, OFF):
         return _OF_310P["vir04_4c_dvpp" if dvpp == ON else "vir04_3c_ndvpp"]
     return _OF_310P["vir04_3c" if level == LOW else "vir04"]
@@ -104,6 +108,7 @@ def lesser(part: Part) -> Part | None:
     """Return a template of as many cores with fewer CPUs, for chips that lack CPUs; None without one."""
     if part.cores == part.cpus == 2:
         return part._replace(cpus=1)
+    # 4 cores with image processing keep their 4 CPUs: no template has them with 3 (taskAICPUCanBeDowngrade).
     if part.cores == part.cpus == 4 and part.dvpp != ON:
         return part._replace(cpus=3)
     return None
@@ -152,11 +157,14 @@ class VirtualChip:
             self._dvpp(ON, OFF)
         elif said == OFF and self.used.dvpp == OFF:
             self._dvpp(OFF, ON)
+        # The first pod without a wish turns the free units into "null", so a later pod that insists on them finds none
+        # here.
         elif said == NULL and self.used.dvpp != ON:
             self._dvpp(NULL, NULL)
 
     def leave_dvpp(self, said: str) -> None:
         """Free the image processing units of a pod (ResetDVPP)."""
+        # Volcano resets only "yes" (ResetDVPP): when the last pod without a wish leaves, the chip stays at "null".
         if said == ON:
             self._dvpp(OFF, ON)
 
@@ -167,6 +175,7 @@ class VirtualChip:
         """Return whether the chip has room for the part (isChipMeetResReq)."""
         if not self.free.covers(part):
             return False
+        # Only a chip that was cut is asked for its groups: Volcano looks at SegmentFlag first (isChipVGroupValid).
         if self.kind == ASCEND_310P and self.cut and part.cores >= _FEW_LEFT.get(len(self._groups()), 1 << 30):
             return False
         return not ((part.dvpp == ON and self.free.dvpp != ON) or (part.dvpp == NULL and self.free.dvpp == OFF))

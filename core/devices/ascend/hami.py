@@ -111,12 +111,15 @@ def choose(
     taken: set[int] = set()
     given: list[list[tuple[int, Assigned]]] = []
     for asked in wanted:
+        # A percentage is of the chip that the policy prefers, even if another is taken: ResourceReqs runs on the first
+        # chip.
         memory = memory_asked(asked, model, chips[order[0]].memory)
         if not allowed(asked, model, memory):
             return PARTIAL
         fitting = [each for each in order if each not in taken and takes(chips[each], usage[each], memory)]
         if len(fitting) < asked.cards:
             return SCARCE
+        # selectDevices counts down after it took a chip, so a container that requests 0 chips still gets one.
         found = _wired(asked.cards, chips, fitting) if together else fitting[: max(asked.cards, 1)]
         taken.update(found)
         given.append([(chip, Assigned(chips[chip].uuid, model.word, memory, 0)) for chip in found])
@@ -131,6 +134,7 @@ def _wired(count: int, chips: Sequence[Chip], fitting: Sequence[int]) -> list[in
         if network is not None:
             groups.setdefault(network, []).append(each)
     ordered = [chip for group in sorted(groups.values(), key=len, reverse=True) for chip in group]
+    # Volcano compares the length after each append, so a request of 0 is never met and gets all wired chips.
     return ordered[:count] if count > 0 else ordered
 
 
@@ -150,6 +154,8 @@ def score(
     if not (model.word.startswith(WIRED_MODELS) and all(chips[chip].wired for chip in firsts)):
         return total
     networks = [chips[chip].network for chip in firsts if chips[chip].network is not None]
+    # A network that is not a number counts as wired, but belongs to no group: Volcano then returns 0, without the
+    # policy.
     if not networks:
         return 0.0
     return total + max(map(networks.count, networks)) / len(networks) * NETWORK_WEIGHT
@@ -179,6 +185,7 @@ def held(text: str) -> tuple[Assigned, ...]:
     as in Volcano, which does not tell containers apart here.
     """
     listed = [*fields_in(text)]
+    # Fewer than four fields make the whole annotation unreadable (DecodeContainerDevices): nothing of it is counted.
     return tuple(map(part_of, listed)) if all(len(fields) >= _FIELDS for fields in listed) else ()
 
 
@@ -244,6 +251,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         return [ChipUsage(*each) for each in zip(sharers, memory, cores, strict=True)]
 
     def _chosen(self, task: Task, row: int, policy: str) -> list[list[tuple[int, Assigned]]] | str:
+        # Volcano selects anew for filter, score and assignment (selectDevices): the use may have changed in between.
         wanted = self._asks(task.template) or ()
         chips, usage = self.chips.chips[row], self._usage(row)
         return choose(wanted, self._model, chips, usage, policy, likes_unused=self._likes_unused)
@@ -260,6 +268,8 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
             return np.array([not isinstance(answer, str) for answer in answers], dtype=np.bool_)
         wanted = self._asks(task.template) or ()
         fits: BoolArray = self.present.copy()
+        # Only one container can be answered by counting usable chips; of several, none may take what an earlier one
+        # got.
         if len(wanted) == 1:
             fits &= self._fitting(wanted[0])
         else:
@@ -333,12 +343,14 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         fits = self.fitting(task)
         there: list[int] = fits.nonzero()[0].tolist()
         scores = self._scores_of(there, self.chips.alike, lambda row: self._score(task, row))
+        # ScoreNode notes the policy in the device, and Volcano scores only nodes that passed the filter.
         self._was_scored |= fits
         return scores
 
     # --- who has what
 
     def _held(self, row: int, notes: Mapping[str, str]) -> list[tuple[int, Assigned]]:
+        # An unreadable annotation and one of chips that the node no longer reports hold nothing here (addResource).
         at = {chip.uuid: index for index, chip in enumerate(self.chips.chips[row])}
         devices = held(notes.get(of_model(self.name)[1], "")) if at else ()
         return [(at[device.uuid], device) for device in devices if device.uuid in at]
@@ -360,6 +372,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
 
     def assign(self, row: int, task: Task, notes: Notes, now: float) -> Notes:
         """Choose devices, count them, and return the annotations of the pod (Allocate)."""
+        # Before the choice, as in Volcano: a locked node reports the lock, even if it lacks chips as well.
         self._lock(row, task)
         given = self._chosen(task, row, self._policy if self._was_scored[row] else "")
         if isinstance(given, str):
@@ -370,6 +383,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         to_allocate, allocated, runtime = of_model(self.name)
         said = {to_allocate: text, allocated: text, PREDICATE_TIME: str(int(now)), runtime: self._cuts(devices)}
         self.add(row, task, said)
+        # An assignment that failed above keeps the lock until it expires, as Volcano's early returns do.
         if self.locks is not None and not self._keeps_lock:
             self.locks.drop(row, self.name)
         return {**said, **allocating("hami.io", self._names[row], now)}
@@ -393,6 +407,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
         """Give back what the pod was assigned: the annotations that go (Release). One that has been given its chips by
         the node keeps its own.
         """
+        # The chips are given back even when the annotations stay: Volcano looks at the phase afterwards (Release).
         self.remove(row, task, notes)
         written = (NODE, TIME, BIND_PHASE, BIND_TIME, PREDICATE_TIME, *self._written)
         given = notes.get(BIND_PHASE) == "success"
@@ -420,6 +435,7 @@ class HamiNpu(AskedByTemplate, CardUsers[Assigned], Family):
 
     def trial(self, row: int) -> HamiNpu:
         """Return a copy that has only that node, as row 0, for changes on trial. No policy counts in it."""
+        # SimulatePredicate calls FilterNode with the policy "" (`plugins/predicates/predicates.go`).
         twin = self._alone(row)
         twin.chips, twin._present, twin._policy = self.chips.alone(row), self._present[row : row + 1], ""
         return twin

@@ -65,6 +65,7 @@ class VirtualChipUse:
     def of(self, node: NpuNode, numbers: Sequence[str], part: Part, *, cuts: bool) -> None:
         """Return a use of so much of each of the chips."""
         for number, chip in node.chips.items():
+            # Compared as text, like Volcano: "01" matches no chip, and a chip that is listed twice counts twice.
             for _ in (each for each in numbers if each == str(number)):
                 self._one(chip, part, cuts=cuts)
 
@@ -79,6 +80,7 @@ class VirtualChipUse:
 
     def note(self, node: NpuNode, template: str, uid: str) -> None:
         """Note that the pod uses the template, or drop the note when its part is taken back."""
+        # Volcano's ConCache. While it has an entry, only pods of that same template may join the node.
         if self._taken:
             node.in_use.setdefault(template, set()).add(uid)
             return
@@ -165,9 +167,11 @@ class MindClusterNpu(Family):
         return task.labels.get(KIND_OF_JOB) == OF_310P and self._cores(task) is not None
 
     def _cores(self, task: Task) -> int | None:
-        """Return the limit of AI cores of the first container that has one; None without any."""
+        """Return the AI cores of the first container that requests some; None when no container has a limit of them."""
         template = task.template
         if template.number not in self._asked:
+            # Limits decide whether a pod asks for cores (checkVNPUResourcesInPod), requests how many
+            # (getAiCoreNumFromPod).
             limited = any(CORE in limits_of(each) for each in containers(template))
             asked = [amount(requests_of(each), CORE) for each in containers(template)]
             self._asked[template.number] = next((each for each in asked if each), 0) if limited else None
@@ -187,6 +191,7 @@ class MindClusterNpu(Family):
         not understood.
         """
         asked = self._asks(task)
+        # No error: the pod asks for nothing on a node without AI cores, and the unusable chips refuse it later.
         if not node.total.cores:
             return NOTHING
         if node.is_whole(asked.cores):
@@ -206,17 +211,21 @@ class MindClusterNpu(Family):
     def _passes(self, task: Task, row: int) -> bool:
         """Return whether the node itself passes, chips apart."""
         there = self._counted[row] and self.nodes[row].status != SEPARATE
+        # Volcano cuts the idle cores off to whole ones before it compares (checkNodeNum).
         return bool(there) and int(float(self._idle[row]) / MILLI) >= self._asks(task).cores
 
     def _chips_pass(self, task: Task, node: NpuNode) -> bool:
         part = self._part(task, node)
         if part is None or not node.usable:
             return False
+        # Too little room refuses no pod by itself: CheckNodeNPUByDyPod only asks whether fewer CPUs would do.
         if self._is_lowered(node, part):
+            # By name alone, as Volcano's DowngradeCache: pods of one name in two namespaces share the mark.
             node.lowered.add(task.name)
             part = lesser(part) or part
         if not node.in_use:
             return True
+        # Whole chips have no template, so a pod that requests them joins only a node whose chips are unused.
         template = name_of(part)
         return template is not None and list(node.in_use) == [template]
 
@@ -251,6 +260,7 @@ class MindClusterNpu(Family):
         CPUs.
         """
         lowered = [self._gets_fewer(task, row) for row in numbers_of(rows, len(self._names))]
+        # Nodes that do not count AI cores come last in Volcano's order (`310p/vnpu/node.go`, Less).
         idle: FloatArray = np.where(self._counted[rows], 2.0 * self._idle[rows], UNLIMITED)
         return idle + np.array(lowered, dtype=np.float64)
 
@@ -277,6 +287,7 @@ class MindClusterNpu(Family):
             return
         words = text.split("-")
         if len(words) == 2:
+            # An unknown label counts nothing: AddResource logs the error of GetPodResource and goes on.
             part = self._had(words[1]) or self._part(task, node) or NOTHING
             use.of(node, [words[0]], part, cuts=not node.is_whole(part.cores))
         elif node.count:
@@ -310,9 +321,12 @@ class MindClusterNpu(Family):
         if not node.is_whole(part.cores):
             template = name_of(part)
             if template is None:
+                # Volcano notes the time in its own copy, patches nothing, and binds the pod without a chip
+                # (SetNPUTopologyToPodFn).
                 notes[PREDICATE_TIME] = str(int(now * 1e9))
                 return {}
             name = f"{name}-{template}"
+        # Nanoseconds here, seconds in HAMi's annotation of the same name.
         said = {PREDICATE_TIME: str(int(now * 1e9)), CORE: name}
         if self._once:
             self.add(row, task, said)
@@ -353,6 +367,7 @@ class MindClusterNpu(Family):
 
 def _with_fewer(part: Part) -> Part:
     """Return the CPUs of a pod that gets fewer."""
+    # downgradeTaskAICPU does not look at image processing; the filter did before it set the mark.
     return part._replace(cpus={2: 1, 4: 3}.get(part.cores, part.cpus))
 
 
@@ -369,6 +384,7 @@ def _whole(chips: Sequence[VirtualChip], part: Part, cores_each: int) -> str:
     if count == 0:
         raise DeviceError("task require card number 0")
     each = Part(part.cores // count, part.cpus // count, NULL)
+    # Unlike for a part, an unstable chip will do (selectChipFromNodeWhole).
     free = [str(chip.number) for chip in chips if chip.has(each) and not chip.cut]
     if len(free) < count:
         raise DeviceError(f"selectChipFromNodeWhole free whole chip <{len(free)}> not enough for req <{count}>")
@@ -385,6 +401,7 @@ def shares(rank: FloatArray, high: float) -> FloatArray:
         return scores
     # The inverse of `rank`, which is odd where the pod would get fewer CPUs.
     idle, lowered = np.floor(rank / 2.0), rank % 2.0 == 1.0
+    # Volcano's sort is not stable; here the node that comes first wins among equals.
     order = np.argsort(idle, kind="stable")
     if not lowered.any():
         scores[order[0]] = high

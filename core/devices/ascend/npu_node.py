@@ -87,6 +87,7 @@ class NpuNode:
 
     def is_whole(self, cores: int) -> bool:
         """Return whether so many cores are whole chips (IsResourceWholeCard)."""
+        # 0 cores are whole chips as well (0 % n is 0); assigning them fails with "task require card number 0".
         return bool(self.cores_each) and cores % self.cores_each == 0
 
 
@@ -109,15 +110,19 @@ def _notes(
     """Return the node's annotations with the reported ones, and the time of the report."""
     devices = dict(said.devices)
     time: int | None = max(said.time, 0)
+    # Volcano asks the map in any order (GetDeviceType), and takes Ascend910 where no name fits.
     own = VENDOR + next((kind for name in devices for kind in _KINDS if kind in name), _KINDS[0])
     if tasks is not None and own in devices:
         listed = _registered(spec.annotations.get("baseDeviceInfos"))
+        # Without the node's own list Volcano stops copying the report, in map order. Here only the list is left out.
         if listed is None:
             del devices[own]
         else:
             out = {name for suffix in ("-Unhealthy", "-Recovering") for name in _names(devices.get(own + suffix, ""))}
             taken = {name for each in residents for name in _had(each.notes.get(own, ""))}
             devices[own], time = ",".join(sorted(set(listed) - out - taken)), None
+    # A report without a time is never newer than what a new device has, so Volcano does not read it. A node without a
+    # state has no faults: NodeD writes none.
     return {**spec.annotations, HEALTH: said.status or HEALTHY, **({} if time == 0 else devices)}, time
 
 
@@ -127,6 +132,7 @@ def _names(text: str) -> list[str]:
 
 def _had(text: str) -> list[str]:
     names = _names(text)
+    # Volcano ignores a list of more than 100 chips, and with it what the pod uses (GetActivePodUsedDevFromNode).
     return names if len(names) <= _MOST_LISTED else []
 
 
@@ -147,6 +153,7 @@ def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> t
     if cores <= 0 or len(words) < 2 or server is None:
         return None
     parts = server.split("-")
+    # A server type is like Ascend310P-10-dual: its second word is the number of AI cores of a chip.
     node.cores_each = (whole_number(parts[1]) or 0) if len(parts) > 1 else 0
     if chip_type is None or VENDOR + words[1] not in notes:
         return None
@@ -154,6 +161,7 @@ def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> t
     if not node.cores_each or node.total.cores % node.cores_each or not node.total.cores // node.cores_each:
         return None
     node.count = node.total.cores // node.cores_each
+    # The last match wins, for Volcano's loop has no `break` (getCpuNumPerChip).
     cpus = [cpus for kind, each, cpus in CPUS if kind in (words[1], chip_type) and each == node.cores_each]
     if not cpus:
         return None
@@ -163,12 +171,15 @@ def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> t
 
 def _fill(node: NpuNode, kind: str, chip_type: str, notes: Mapping[str, str], residents: Sequence[Resident]) -> None:
     node.usable = True
+    # TotalRes says that a chip has no image processing, and FreeRes that it is free: NewVChip sets both by hand.
     free = Part(node.total.cores // node.count, node.total.cpus // node.count, ON)
     counting = _Counting(node, kind, free, TEMPLATES.get(kind if kind == ASCEND_310P else chip_type, {}))
     for number in _numbers(notes.get(VENDOR + kind, ""), kind):
         counting.chip(number, fresh=True)
+    # Before the pods are counted: what they hold of an unhealthy chip is left out.
     node.unhealthy = set(_numbers(notes.get(f"{VENDOR}{kind}-Unhealthy", ""), kind))
     for each in residents:
+        # A chip that a pod holds is not in the list of free chips: it enters the node by the pod's annotation.
         if CORE in each.notes and any(VENDOR in name for name in each.task.template.request.scalars or ()):
             counting.add(each.notes, each.task.uid)
 
@@ -194,6 +205,7 @@ class _Counting:
     def add(self, notes: Mapping[str, str], uid: str) -> None:
         """Count a pod by its annotations."""
         text = notes[CORE]
+        # One number without a template makes the annotation one of whole chips (isPodWholeCardFromAscendCore).
         if any("-" not in name for name in text.split(",")):
             self._add_whole(text, notes, uid)
         elif text.count("-") == 1:
@@ -202,14 +214,18 @@ class _Counting:
 
     def _add_whole(self, text: str, notes: Mapping[str, str], uid: str) -> None:
         numbers = [whole_number(each) for each in text.split(",")]
+        # One number that cannot be read drops them all: getCardPhysicsIDFromAscendCore returns an error.
         if None in numbers:
             return
         for number in numbers:
             if number is not None and number not in self._node.unhealthy:
                 chip = self.chip(number)
+                # The device plugin writes the real chips once the container starts; until then nothing else may be cut
+                # off here.
                 chip.unstable |= not notes.get(REAL)
                 chip.parts.append(str(number))
                 chip.pods.append(uid)
+                # DVPP stays as it is, unlike when a session counts a pod (addNPUResourceWholeCard).
                 chip.take(self._free)
 
     def _add_part(self, name: str, template: str, notes: Mapping[str, str], uid: str) -> None:
@@ -222,6 +238,7 @@ class _Counting:
         chip.pods.append(uid)
         chip.cut = True
         part = self._templates.get(template)
+        # An unknown template takes nothing, but the chip is cut all the same: Volcano sets SegmentFlag before it looks.
         if part is not None:
             chip.take(part)
             chip.use_dvpp(part.dvpp)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DEVICES_OF: Final = "mindx-dl-deviceinfo-"
 STATE_OF: Final = "mindx-dl-nodeinfo-"
+SUPER_POD: Final = "SuperPodID"
 _CLUSTER_DEVICES: Final = "cluster-info-device-"
 _CLUSTER_STATES: Final = "cluster-info-node-cm"
 _FOR_CLUSTER: Final = "mx-consumer-volcano"
@@ -47,6 +48,7 @@ class Reports:
     def __init__(self, config_maps: Mapping[str, Object], *, cluster: bool) -> None:
         self._devices: dict[str, tuple[dict[str, str], int, int]] = {}
         self._states: dict[str, str] = {}
+        # Volcano starts one of two informers, so reports of the other kind are never read (InitCmInformer).
         look: Callable[[str, str, Object], None] = self._of_cluster if cluster else self._of_node
         label = _FOR_CLUSTER if cluster else _FOR_NODES
         for key, config_map in config_maps.items():
@@ -62,6 +64,7 @@ class Reports:
     def _of_cluster(self, space: str, name: str, config_map: Object) -> None:
         if space != _SPACE:
             return
+        # ClusterD splits its report; Volcano compares only the start of the name (dealClusterDeviceInfo).
         if name.startswith(_CLUSTER_DEVICES):
             for key, said in _sections(_read(config_map, name)):
                 self._devices[key.removeprefix(DEVICES_OF)] = _devices(said)
@@ -73,7 +76,9 @@ class Reports:
         if space == "kube-system" and name.startswith(DEVICES_OF):
             said = _read(config_map, "DeviceInfoCfg")
             if said is not None:
-                self._devices[name.removeprefix(DEVICES_OF)] = _devices(section(said, "DeviceInfo"))
+                # The super pod stands beside `DeviceInfo` here, and inside ClusterD's entries (`common/k8s/type.go`).
+                listed = {**section(said, "DeviceInfo"), SUPER_POD: said.get(SUPER_POD)}
+                self._devices[name.removeprefix(DEVICES_OF)] = _devices(listed)
         elif space == _SPACE and name.startswith(STATE_OF):
             said = _read(config_map, "NodeInfo")
             if said is not None:
@@ -88,13 +93,15 @@ def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
     own, data = str(meta["name"]), section(config_map, "data")
     for prefix, key in ((DEVICES_OF, "DeviceInfoCfg"), (STATE_OF, "NodeInfo")):
         if own.startswith(prefix):
-            inside = {part: _kept(each) for part, each in _sections(_read(config_map, key)) if part in _PARTS}
+            said = _read(config_map, key) or {}
+            inside: Object = {part: _kept(each) for part, each in _sections(said) if part in _PARTS}
+            inside |= {SUPER_POD: said[SUPER_POD]} if SUPER_POD in said else {}
             shown = {**meta, "name": prefix + name(own.removeprefix(prefix))}
             return {**config_map, "metadata": shown, "data": {key: _text(inside)} if key in data else {}}
     if own.startswith(_CLUSTER_DEVICES) or own == _CLUSTER_STATES:
         prefix = STATE_OF if own == _CLUSTER_STATES else DEVICES_OF
-        said = _sections(_read(config_map, own))
-        inside = {prefix + name(node.removeprefix(prefix)): _kept(each) for node, each in said}
+        listed = _sections(_read(config_map, own))
+        inside = {prefix + name(node.removeprefix(prefix)): _kept(each) for node, each in listed}
         return {**config_map, "data": {own: _text(inside)} if own in data else {}}
     return None
 
@@ -102,7 +109,7 @@ def renamed(config_map: Object, name: Callable[[str], str]) -> Object | None:
 def _kept(said: Object) -> Object:
     """Return the parts of a node's report that are read: of its devices the lists of chips."""
     chips = {key: text for key, text in text_map(said.get("DeviceList")).items() if CHIPS.fullmatch(text)}
-    kept: Object = {key: said[key] for key in ("UpdateTime", "SuperPodID", "NodeStatus") if key in said}
+    kept: Object = {key: said[key] for key in ("UpdateTime", SUPER_POD, "NodeStatus") if key in said}
     return {**kept, "DeviceList": chips} if "DeviceList" in said else kept
 
 
@@ -135,5 +142,5 @@ def _sections(said: Object | None) -> Iterator[tuple[str, Object]]:
 
 
 def _devices(said: Object) -> tuple[dict[str, str], int, int]:
-    time, super_pod = (each if isinstance(each, int) else 0 for each in map(said.get, ("UpdateTime", "SuperPodID")))
+    time, super_pod = (each if isinstance(each, int) else 0 for each in map(said.get, ("UpdateTime", SUPER_POD)))
     return text_map(said.get("DeviceList")), time, super_pod

@@ -36,6 +36,7 @@ class ChipModel(NamedTuple):
         name), or None for a request that no chip meets.
         """
         for template in self.templates:
+            # Requests are rounded up to what the chip can be cut into, so a pod is charged for more than it asked for.
             if memory <= template.memory:
                 return template
         return CutTemplate("", self.allocatable if memory <= self.capacity else 0)
@@ -78,5 +79,6 @@ def _model(said: Object) -> ChipModel:
         memory=str(said.get("resourceMemoryName") or ""),
         allocatable=int(said.get("memoryAllocatable") or 0),
         capacity=int(said.get("memoryCapacity") or 0),
+        # Sorted by size, since `trimmed` takes the first that is large enough; Volcano sorts them too (InitDevices).
         templates=tuple(sorted(templates, key=lambda each: each.memory)),
     )

@@ -42,24 +42,29 @@ class _Sorting:
         balanced = partitioned = True
         while high - low > FEW:
             length = high - low
+            # Too many bad splits: the heap keeps the whole at n log n comparisons.
             if limit == 0:
                 return self._by_heap(low, high)
             if not balanced:
                 self._break_patterns(low, high)
                 limit -= 1
             pivot, swaps = self._pivot(low, high)
+            # Every sampled pair was in the wrong order, so the list most likely descends.
             if swaps == MOST_SWAPS:
                 self.items[low:high] = self.items[low:high][::-1]
                 pivot = high - 1 - (pivot - low)
             rising = swaps in (0, MOST_SWAPS)
             if balanced and partitioned and rising and self._almost_sorted(low, high):
                 return None
+            # The item before this part is a former pivot. If it is not smaller than the new one, both are equal, and so
+            # are many.
             if low > 0 and not self._less(low - 1, pivot):
                 low = self._past_equals(low, high, pivot)
                 continue
             middle, partitioned = self._split(low, high, pivot)
             left, right = middle - low, high - middle
             balanced = min(left, right) >= length // 8
+            # Recursion into the shorter side only: its depth stays below log2 of the length.
             if left < right:
                 self.run(low, middle, limit)
                 low = middle + 1

@@ -64,6 +64,7 @@ def asked_by(template: PodTemplate) -> tuple[ContainerCpus, ...]:
     found: list[ContainerCpus] = []
     for each in containers(template):
         requests = requests_of(each)
+        # A fraction of a CPU counts as none: such a container gets no CPUs for itself (guaranteedCPUs).
         found.append(ContainerCpus(str(each.get("name") or ""), (whole(requests, CPU) or 0) if CPU in requests else 0))
     return tuple(found)
 
@@ -90,6 +91,7 @@ class _Taking:
         self._taken: set[int] = set()
         sockets = {place.socket for place in places.values()}
         cores = {(place.socket, place.core) for place in places.values()}
+        # Of the whole node, not of what is left: whole sockets are tried only if the pod needs as many CPUs as one has.
         self._per_socket = len(places) // len(sockets) if sockets else 0
         self._per_core = len(places) // len(cores) if cores else 0
 
@@ -146,6 +148,8 @@ class _Taking:
         """Return the sort key of cores: much taken of its socket, little left of it, little left of the core itself, a
         low socket, a low number.
         """
+        # Where cores are numbered within sockets, one number stands for several; Volcano takes the socket of its lowest
+        # CPU.
         socket = self._all[min(cpu for cpu, place in self._all.items() if place.core == core)].socket
         near = sum(1 for cpu in self._taken if self._all[cpu].socket == socket)
         return -near, len(self._of_socket(socket)), len(self._of_core(core)), socket, core
@@ -157,6 +161,7 @@ MERGING: Final = (BEST_EFFORT, RESTRICTED, SINGLE)
 
 def free_of(topology: Topology, available: Cpus) -> Cpus:
     """Return the free CPUs without those reserved for the system."""
+    # The kubelet reserves CPUs by the same rule, so they are those that `take` would choose on an empty node.
     return available - (take(topology.places, frozenset(topology.places), topology.reserved) or NONE)
 
 
@@ -222,6 +227,7 @@ def given_on(topology: Topology, cells: frozenset[int] | None, available: Cpus, 
     """Return the CPUs that a container gets, of those cells first. None where they do not suffice."""
     free, aligned = free_of(topology, available), NONE
     if cells is not None:
+        # A CPU that is not described belongs to no cell here, while it counts in the first one as a hint.
         near = frozenset(cpu for cpu in free if cpu in topology.places and topology.places[cpu].cell in cells)
         taken = take(topology.places, near, min(wanted, len(near)))
         if taken is None:

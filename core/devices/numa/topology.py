@@ -54,6 +54,7 @@ def read_topology(obj: Object) -> Topology:
     spec = section(obj, "spec")
     policies, details = text_map(spec.get("policies")), section(spec, "cpuDetail")
     places = {
+        # Atoi's error is ignored in Volcano: a number that cannot be read is CPU 0.
         whole_number(str(cpu)) or 0: CpuPlace(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
         for cpu, detail in details.items()
     }
@@ -84,6 +85,7 @@ def cpus_of(text: str) -> Cpus:
     for part in text.split(",") if text else ():
         first, dash, last = part.partition("-")
         low, high = whole_number(first), whole_number(last if dash else first)
+        # One wrong part makes the whole set empty: cpuset.Parse returns no set beside its error.
         if low is None or high is None or not low <= high < MOST_CPUS:
             return NONE
         found.update(range(low, high + 1))

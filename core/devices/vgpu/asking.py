@@ -44,6 +44,7 @@ class CardRequest(NamedTuple):
 
 
 def asks_any(template: PodTemplate, settings: VgpuSettings) -> bool:
+    # A share of the card makes the MiB of the request meaningless, even where both are named.
     """Return whether a container has a limit of cards or of their memory."""
     wanted = {settings.memory, settings.number}
     return any(not wanted.isdisjoint(limits_of(each)) for each in containers(template))
@@ -64,6 +65,7 @@ def asked_of(template: PodTemplate, settings: VgpuSettings) -> tuple[CardRequest
         memory = _either(limits, requests, settings.memory) or 0
         percent = _either(limits, requests, settings.percentage)
         percent = UNSAID if percent is None else percent
+        # Neither MiB nor a share: the container gets the whole memory of each card.
         if percent == UNSAID and memory == 0:
             percent = WHOLE
         found.append(CardRequest(cards, memory, percent, _either(limits, requests, settings.cores) or 0))
@@ -81,8 +83,10 @@ def _either(limits: Object, requests: Object, name: str) -> int | None:
 
 def likes(annotations: Mapping[str, str], card_type: str) -> bool:
     """Return whether the pod may use cards of a type."""
+    # Volcano asks whether the type contains "NVIDIA" (checkType), so a card of another maker serves no pod.
     if NVIDIA not in card_type:
         return False
+    # The list of types to use comes first: where a pod has it, its list of types to avoid is not read (checkGPUtype).
     for name, answer in ((USE, True), (AVOID, False)):
         if name in annotations:
             found = any(part.upper() in card_type.upper() for part in annotations[name].split(","))
@@ -92,6 +96,7 @@ def likes(annotations: Mapping[str, str], card_type: str) -> bool:
 
 def group_of(namespace: str, annotations: Mapping[str, str]) -> str:
     """Return the pod's group as cards record it, "" for none."""
+    # An empty name counts as none, so the second annotation is asked (getPodGroupKey).
     name = annotations.get(GROUPS[0]) or annotations.get(GROUPS[1])
     return f"{namespace}/{name}" if name else ""
 

@@ -71,6 +71,7 @@ def _of_node(spec: NodeSpec) -> tuple[Registered, ...]:
     if text is None:
         return ()
     allocatable = section(section(spec.node, "status"), "allocatable")
+    # By Volcano's own names, even where the ConfigMap gives resources other ones (NewGPUDevices).
     return registered(text) if all(amount(allocatable, name) for name in NEEDED) else ()
 
 
@@ -81,6 +82,7 @@ def _mode(cards: tuple[Registered, ...], settings: VgpuSettings) -> tuple[str, t
     mode, ways = "", list[tuple[Geometry, ...]]()
     for card in cards:
         known = settings.geometry_of(card.type) if card.mode == MIG else None
+        # Volcano falls back to sharing where the ConfigMap knows no geometry for the type (decodeNodeDevices).
         mode = MIG if known is not None else HAMI
         ways.append(known or ())
     return mode, tuple(ways)

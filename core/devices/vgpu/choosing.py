@@ -152,6 +152,7 @@ class CardOccupancy(CardUsers[CardUsage]):
         group = group_of(task.namespace, notes)
         for devices in assigned(notes[IDS]):
             for device in devices:
+                # Every card whose uuid is in the name: addToPodMap has no `break`, unlike addResource.
                 for card, known in enumerate(self.cards.cards[row]):
                     if known.uuid in device.uuid:
                         usage = self._users.setdefault((row, card), {}).setdefault(task.uid, CardUsage())
@@ -236,6 +237,7 @@ class CardRow:
 
     def undo(self, tried: Sequence[tuple[int, int, int]]) -> None:
         """Give back (card, MiB, cores) each, never below nothing."""
+        # Not below 0: a slice may have added other numbers than the rollback takes off (rollbackTentative).
         for card, memory, cores in tried:
             self.sharers[card] = max(self.sharers[card] - 1, 0)
             self.memory[card] = max(self.memory[card] - memory, 0)
@@ -248,8 +250,10 @@ def has_room(asked: CardRequest, memory: Any, split: Any, size: Any, sharers: An
     """
     # `&` and not `and`: each side may be an array.
     room = (split > sharers) & (size - used >= memory) & (cores + asked.cores <= FULL)
+    # All cores of a card mean the card alone, whatever memory it has left.
     if asked.cores == FULL:
         room &= sharers == 0
+    # A container without cores may not join a card whose cores are all taken.
     if asked.cores == 0:
         room &= cores != FULL
     return room
@@ -262,6 +266,7 @@ class Choosing(CardOccupancy):
         """Return the cards of each container, and the score; `tried` is as if they had been given. None when the pod
         does not fit, and `tried` holds what Volcano leaves behind.
         """
+        # Without the annotation, nodes of either mode will do.
         mode = wanted.annotations.get(MODE)
         if mode is not None and mode != self.cards.mode[row]:
             return None
@@ -280,6 +285,7 @@ class Choosing(CardOccupancy):
     def _for_container(
         self, asked: CardRequest, wanted: Wanted, row: int, tried: CardRow, taken: list[tuple[int, int, int]]
     ) -> tuple[list[Assigned], float] | None:
+        # All cards count, healthy or not: Volcano never looks at Health.
         if asked.cards > len(tried.sharers):
             return None
         devices: list[Assigned] = []
@@ -302,7 +308,10 @@ class Choosing(CardOccupancy):
             tried.sharers[card] += 1
             tried.memory[card] += size
             tried.cores[card] += asked.cores
+            # The MiB requested, not those of the slice: a rollback takes back less than TryAddPod added, and Allocate
+            # works on the cards of the node, not on a copy.
             taken.append((card, memory, asked.cores))
+            # A request of 0 cards gets none, but the first card counts it as a sharer: TryAddPod runs before the count.
             if missing > 0:
                 missing -= 1
                 devices.append(Assigned(name, NVIDIA, memory, asked.cores))
@@ -346,6 +355,7 @@ class Choosing(CardOccupancy):
         if self._policy == BINPACK:
             return sorted(cards, key=lambda card: -tried.memory[card])
         if self._policy == SPREAD:
+            # Fewest sharers first. Both sorts leave equals in the order of cards, which Volcano asks for by index.
             return sorted(cards, key=lambda card: tried.sharers[card])
         return list(reversed(cards))
 
@@ -368,6 +378,8 @@ class Choosing(CardOccupancy):
         return None if found is None else (found[0], self._scaled(found[1]))
 
     def _liking(self, memory: int, card: int, tried: CardRow) -> float:
+        # `tried` has the container already (GPUScore runs after TryAddPod): `spread` finds no card without sharers, and
+        # scores 0.
         if self._policy == BINPACK:
             return 100.0 * (float(tried.memory[card]) / float(memory)) if memory else 0.0
         return 100.0 if self._policy == SPREAD and tried.sharers[card] == 0 else 0.0

@@ -51,6 +51,7 @@ class Assigned(NamedTuple):
 def registered(text: str) -> tuple[Registered, ...]:
     """Return the cards that a node registered; none when the entry of one of them is too short."""
     cards: list[Registered] = []
+    # Volcano takes a text without a colon for no registration, and one short entry makes it drop the node.
     for items in fields_in(text) if ":" in text else ():
         if len(items) < _FIELDS:
             return ()
@@ -68,6 +69,7 @@ def assigned(text: str) -> tuple[tuple[Assigned, ...], ...]:
 
 
 def _of_container(text: str) -> tuple[Assigned, ...]:
+    # Padded: Volcano reads four fields unchecked, and would panic on a shorter entry (decodeContainerDevices).
     return tuple(part_of([*fields, "", "", ""]) for fields in fields_in(text))
 
 

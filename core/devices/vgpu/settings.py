@@ -45,6 +45,8 @@ class VgpuSettings(NamedTuple):
 
     def geometry_of(self, card_type: str) -> tuple[Geometry, ...] | None:
         """Return the ways to cut a card of this type; None for an unknown type."""
+        # The first entry that knows the model counts, even if its list of geometries is empty
+        # (extractGeometryFromType).
         for models, ways in self.geometries:
             if any(model in card_type for model in models):
                 return ways

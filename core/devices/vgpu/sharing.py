@@ -123,6 +123,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         cards = self.cards
         size = cards.memory[rows]
         if asked.percent != UNSAID:
+            # Truncated, as Go converts a float to an unsigned number.
             memory = (size * float(asked.percent) / 100.0).astype(np.int64)
         else:
             memory = np.full(size.shape, asked.memory, dtype=np.int64)
@@ -193,6 +194,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         self._changes[row] += 1
         if found is None:
             raise DeviceError(REFUSAL.text)
+        # After the choice, unlike for NPUs: a pod that the lock refuses stays on the cards until the next session
+        # counts anew.
         self.take_lock(row, task, self.name, f"node {name} locked for {task.name} {self.name} lockname")
         self._cuts.update({(row, card): cut for card, cut in tried.cuts.items()})
         ids = encoded(found[0])
@@ -216,6 +219,8 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         found: dict[str, float] = {}
         for devices in assigned(notes.get(IDS, "")):
             for device in devices:
+                # Every card whose uuid is in the name counts, for this loop of Volcano's has no `break`
+                # (AddQueueResource).
                 for _ in (card for card in self.cards.cards[row] if card.uuid in device.uuid):
                     for name, value in ((self._settings.memory, device.memory), (self._settings.cores, device.cores)):
                         found[name] = found.get(name, 0.0) + float(value * 1000)
@@ -225,6 +230,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         """Return the devices of a node as Volcano's struct encodes to JSON; None where the node has no such devices."""
         if not self.present[row]:
             return None
+        # The score that the last filter left behind: Volcano keeps one number a node, whichever pod it was for.
         cards = {str(card): self._card(row, card) for card in range(len(self.cards.cards[row]))}
         score = self._noted.get(row, 0.0)
         return {"Name": self._names[row], "Mode": self.cards.mode[row], "Score": score, "Device": cards, "Sharing": {}}
@@ -262,6 +268,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
     def trial(self, row: int) -> Vgpu:
         """Return a copy that has only that node, as row 0, for changes on trial."""
         twin, at = self._alone(row), slice(row, row + 1)
+        # Cached scores are valid for a number of changes, and this count begins anew.
         twin._changes, twin._scores, twin._noted, twin.reserved = [0], {}, {}, self.reserved.alone(row)
         twin.cards, twin._present, twin._sliced = self.cards.alone(row), self._present[at], self._sliced[at]
         twin._cuts = {(0, card): cut.copy() for (where, card), cut in self._cuts.items() if where == row}

@@ -40,6 +40,7 @@ def named(slice_id: str) -> tuple[str, int] | None:
     start, end = slice_id.find("["), slice_id.find("]")
     if start < 0 or end < start:
         return None
+    # A group whose name has a dash can never be read back: Volcano splits at every dash (decodeMIGID).
     parts = slice_id[start + 1 : end].split("-")
     position = whole_number(parts[1]) if len(parts) == 2 else None
     return None if position is None else (parts[0], position)
@@ -47,6 +48,7 @@ def named(slice_id: str) -> tuple[str, int] | None:
 
 def find(uuid: str, memory: int, cut: Cut, ways: Sequence[Geometry]) -> tuple[str, int] | None:
     """Return (name, MiB) of a slice with so much memory: of the geometry in use, else of the first that has one."""
+    # A card is cut in one way: the slices in use rule out all other ways, even if one of them would have room.
     for way in [ways[cut.way]] if cut.way != UNCUT else ways:
         found = _pick(way, cut.taken if cut.way != UNCUT else {}, memory)
         if found is not None:
@@ -105,6 +107,7 @@ def give_back(cut: Cut, group: str, position: int, ways: Sequence[Geometry]) -> 
                 return 0
             if place in used:
                 used.remove(place)
+            # Volcano drops the kind as well (subMigUsed): once no kind is left, all kinds of the way are allowed again.
             if not used:
                 del cut.taken[name]
             return way.instances[kind].memory
@@ -118,6 +121,7 @@ def _place(way: Geometry, position: int) -> tuple[int, int]:
         if position < before + kind.most:
             return index, position - before
         before += kind.most
+    # Volcano has no answer for a position beyond the last: findPosition returns -1, and the index panics.
     return len(way.instances) - 1, position - before
 
 

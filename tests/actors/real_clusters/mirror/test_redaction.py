@@ -299,7 +299,8 @@ STATE: Final = {"NodeStatus": "UnHealthy", "note": "secret"}
         (
             False,
             [
-                config_map("kube-system", "mindx-dl-deviceinfo-secret", "DeviceInfoCfg", {"DeviceInfo": LIST}),
+                config_map("kube-system", "mindx-dl-deviceinfo-secret", "DeviceInfoCfg",
+                           {"DeviceInfo": {**LIST, "SuperPodID": 9}, "SuperPodID": 3, "CheckCode": "secret"}),
                 config_map("mindx-dl", "mindx-dl-nodeinfo-secret", "NodeInfo", {"NodeInfo": STATE}),
             ],
         ),
