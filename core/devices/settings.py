@@ -47,9 +47,12 @@ def device_config(config_map: Object | None) -> Object | None:
     return _read(text) if isinstance(text, str) else None
 
 
+# The text seldom changes between sessions, and reading YAML takes longer than all that is done with it.
 @lru_cache(maxsize=8)
 def _read(text: str) -> Object | None:
     try:
+        # A text that is no YAML counts like a missing ConfigMap: Volcano logs it and takes its defaults
+        # (InitDevicesConfig).
         documents = read_documents(text, FILE)
     except ConfigError:
         return None

@@ -98,7 +98,7 @@ class Vgpu(AskedByTemplate, Choosing, Family):
         if len(wanted.containers) == 1 and len(fits) > FEW and not (wanted.apart or wanted.rules):
             (asked,) = wanted.containers
             enough = np.count_nonzero(self._usable(asked, wanted, rows), axis=1) >= max(asked.cards, 0)
-            fits &= enough & (np.count_nonzero(self.cards.kind[rows] >= 0, axis=1) >= asked.cards)
+            fits &= enough
             mode = wanted.annotations.get(MODE)
             if mode is not None:
                 modes = [self.cards.mode[row] for row in numbers_of(rows, len(self.present))]

@@ -98,6 +98,7 @@ class _Checker:
 
     def name(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         name = tree.name
+        # Names first, so that a variable of a macro may have the name of a type.
         if name in names:
             return Checked(_reading(tree, names[name]), names[name])
         if name in TYPE_NAMES:
@@ -148,6 +149,7 @@ class _Checker:
             inside = kind.params[0]
         found = _field(inside, tree.name)
         node = _with(tree, [owner])
+        # Only what a schema describes is converted: an object without known fields is used as JSON has it.
         if inside.fields is not None:
             node = _reading(node, found)
         optional = tree.kind == ".?" or inside is not kind
@@ -156,6 +158,7 @@ class _Checker:
     def has(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         owner = self.checked(tree.parts[0], names)
         inside = owner.kind.params[0] if owner.kind.name == "optional_type" else owner.kind
+        # For its error alone: `has` reads no value, so nothing is converted.
         _field(inside, tree.name)
         return Checked(_with(tree, [owner]), BOOL)
 
@@ -176,6 +179,7 @@ class _Checker:
 
     def called(self, tree: CelNode, names: Mapping[str, CelType]) -> Checked:
         name, method = tree.name, tree.kind == "call"
+        # Kubernetes adds this library for mutating policies alone (`admission/plugin/cel/compile.go`, hasPatchTypes).
         if name.startswith("jsonpatch.") and not self.scope.messages:
             raise ExpressionError(f"undeclared reference to '{name}'")
         if method and name == "format" and len(tree.parts) == 2 and tree.parts[1].kind == "list":
@@ -193,6 +197,7 @@ class _Checker:
         self.exempt -= 1
         if not is_open(text.kind) and text.kind.name != "string":
             raise _no_overload("format", [text, Checked(tree.parts[1], list_of(DYN))])
+        # A template that is made by the expression itself is compared only when it is followed.
         if tree.parts[0].kind == "literal":
             _check_format(str(tree.parts[0].value), arguments)
         return Checked(make_node("call", (text.node, _with(tree.parts[1], arguments)), "format"), STRING)
@@ -228,6 +233,7 @@ class _Checker:
         kinds = _variables(name, owner.kind, variables)
         told = {part.name: kind for part, kind in zip(tree.parts[1 : 1 + variables], kinds, strict=True)}
         bodies = [self.checked(part, {**names, **told}) for part in tree.parts[1 + variables :]]
+        # The last part of a transforming macro makes a value; all others are conditions.
         asked = bodies if name in _QUESTIONS else bodies[:-1]
         for each in asked:
             if not is_open(each.kind) and each.kind != BOOL:
@@ -372,6 +378,7 @@ def _check_format(template: str, arguments: Sequence[Checked]) -> None:
         verbs = clauses(template)
     except TextError as error:
         raise ExpressionError(str(error)) from error
+    # A wrong number is refused when a policy is created, not first when a request comes.
     if len(verbs) > len(arguments):
         raise ExpressionError(f"index {len(arguments)} out of range")
     if len(verbs) < len(arguments):

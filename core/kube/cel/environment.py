@@ -72,11 +72,13 @@ def _compared(one: Any, other: Any) -> int:
 
 
 def _text_plus(left: Any, right: Any) -> Any:
+    # Before the sum is made: an expression could double a text until it fills the memory.
     texts.bounded(len(left) + len(right))
     return left + right
 
 
 def _boolean(text: str) -> bool:
+    # The words of Go's strconv.ParseBool, which takes no others, such as "yes".
     if text in ("1", "t", "T", "true", "TRUE", "True"):
         return True
     if text in ("0", "f", "F", "false", "FALSE", "False"):
@@ -96,9 +98,11 @@ def _number(read: Callable[[str], Any], kind: str, form: re.Pattern[str]) -> Fun
     return number
 
 
+# A finite double has at most 309 digits before its point; Python's int() gets slow with thousands of them.
 _LONGEST_NUMBER: Final = 400
 _INT: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _UINT: Final = re.compile(r"\d+", re.ASCII)
+# Python's float() alone would take blanks and underscores, and no hexadecimal numbers, which Go takes.
 _DOUBLE: Final = re.compile(
     r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]*\.?[0-9a-f]*p[+-]?\d+|inf(?:inity)?|nan)",
     re.ASCII | re.IGNORECASE,
@@ -107,6 +111,7 @@ _DOUBLE: Final = re.compile(
 
 def _double(text: str) -> float:
     number = float.fromhex(text) if "x" in text.lower() else float(text)
+    # Go's ParseFloat fails for a number that is too large, where Python returns infinity.
     if math.isinf(number) and "inf" not in text.lower():
         raise ValueError("out of range")
     return number
@@ -153,6 +158,7 @@ OPERATORS: Final[dict[str, Function]] = {
         f"{sign}({left}, {right}) -> bool": _comparing(*found)
         for sign, found in (("<", (-1,)), ("<=", (-1, 0)), (">", (1,)), (">=", (0, 1)))
         for left, right in [
+            # Numbers compare across their types; arithmetic (below) takes two of one type only, as in cel-go.
             *((one, other) for one in _NUMBERS.split() for other in _NUMBERS.split()),
             *((each, each) for each in ("bool", "string", "bytes", "timestamp", "duration")),
         ]
@@ -294,6 +300,7 @@ KUBERNETES: Final[dict[str, Function]] = {
     f"({_SEMVER}).minor() -> int": _part(1),
     f"({_SEMVER}).patch() -> int": _part(2),
     "url(string) -> kubernetes.URL": network.url,
+    # Not `url`, which also reads the fragment: Kubernetes asks ParseRequestURI alone here (`pkg/cel/library/urls.go`).
     "isURL(string) -> bool": _valid(network.request_url),
     "(kubernetes.URL).getScheme() -> string": operator.attrgetter("scheme"),
     "(kubernetes.URL).getHost() -> string": operator.attrgetter("host"),
@@ -338,6 +345,7 @@ AUTHORIZER: Final[dict[str, Function]] = {
     f"({_AUTHZ}.ResourceCheck).check(string) -> {_AUTHZ}.Decision": _step("Decision", "verb"),
     f"({_AUTHZ}.Decision).allowed() -> bool": _allowed,
     f"({_AUTHZ}.Decision).reason() -> string": _reason,
+    # The rules that answer here never fail, so a check is always decided.
     f"({_AUTHZ}.Decision).errored() -> bool": _constant(False),
     f"({_AUTHZ}.Decision).error() -> string": _constant(""),
 }
@@ -354,6 +362,7 @@ LIBRARIES: Final = {
 Called = tuple[str, bool, int]
 """A function by its name, True for a method, and the number of its arguments, the owner too."""
 
+# At import, for some 300 signatures: a call then looks only among those of its name and number of arguments.
 _CALLS: Final[dict[Called, list[tuple[Signature, Function]]]] = {}
 for _library in LIBRARIES.values():
     for _text, _function in _library.items():
@@ -376,6 +385,7 @@ def signatures(called: Called) -> list[Signature]:
 
 def call(name: str, method: bool, arguments: list[Any]) -> Any:
     """Return what a function makes of values. Raises ExpressionError, and what the function raises."""
+    # By the classes of the values: a second call of the same kind takes 1 µs; finding the overload again takes 6.
     key = (name, method, *map(type, arguments))
     function = _RESOLVED.get(key) or _resolved(key, name, method, arguments)
     if function is None:

@@ -186,6 +186,7 @@ def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
     owner = evaluate(tree.parts[0], names)
     inside: Any = owner.value if isinstance(owner, OptionalValue) else owner
     key = tree.name
+    # An absent value has no fields, and asking for one is no error.
     return is_map(inside) and (key in inside or ("__" in key and _field(key) in inside))
 
 
@@ -240,6 +241,7 @@ def _decided(asked: Iterable[tuple[CelNode, Mapping[str, Any]]], *, decisive: bo
         except ExpressionError as error:
             errors.append(error)
     if errors:
+        # The error at the left, like cel-go (`interpreter/interpretable.go`, evalOr).
         raise errors[0]
     return not decisive
 
@@ -314,6 +316,7 @@ def _scopes(owner: object, tree: CelNode, variables: int, names: Mapping[str, An
     """Yield the names in each round: values of a list or keys of a map; place or key and value for two variables."""
     if not is_collection(owner):
         raise ExpressionError(f"no such overload: {tree.name}")
+    # Before the loop, since it is the same in each round.
     size = sum(part.size for part in tree.parts[1 + variables :])
     first = tree.parts[1].name
     if variables == 1:

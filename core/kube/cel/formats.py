@@ -35,7 +35,9 @@ def _unlike(why: str, pattern: str, *examples: str) -> str:
 
 def _matched(text: str, most: int, pattern: str, why: str, unit: str = "characters") -> list[str]:
     """Return the problems of a text's length and letters."""
+    # Bytes, not letters: Go's len counts them.
     found = [f"must be no more than {most} {unit}"] if len(text.encode("utf-8", "replace")) > most else []
+    # A longer text is not valid anyway, and backtracking takes time that grows with the square of the length.
     valid = len(text) <= _LONGEST and re.fullmatch(pattern, text, re.ASCII)
     return found if valid else [*found, why]
 
@@ -121,6 +123,7 @@ def _date(text: str) -> list[str]:
 def _datetime(text: str) -> list[str]:
     day, _, clock = text.lower().partition("t")
     match = _CLOCK.fullmatch(clock)
+    # Two digits compare as texts as they do as numbers.
     valid = match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
     return [] if valid and _is_day(day) else ["invalid datetime"]
 

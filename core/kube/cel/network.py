@@ -80,6 +80,7 @@ def _unescaped(text: str) -> bytes:
 
 def url(text: str) -> Url:
     """Read an absolute URL or an absolute path. Raises NetworkError."""
+    # Both, as in Kubernetes (`library/urls.go`): the first refuses relative ones, the second knows fragments.
     request_url(text)
     return _parsed(text, fragment=True)
 
@@ -136,6 +137,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
         if colon and text[0].isascii() and text[0].isdigit() and "/" not in before:
             raise NetworkError("first path segment in URL cannot contain colon")
         return "", text
+    # Go lowers the scheme and leaves the host as it is.
     return match[1].lower(), match[2]
 
 
@@ -145,6 +147,7 @@ def _authority(text: str) -> tuple[str, bool]:
     if at and (not _USER.fullmatch(user) or _BAD_ESCAPE.search(user)):
         raise NetworkError("invalid userinfo")
     if host.startswith("["):
+        # The last bracket, as Go's `net/url` looks for it.
         end = host.rfind("]")
         if end < 0:
             raise NetworkError("missing ']' in host")
@@ -157,6 +160,7 @@ def _authority(text: str) -> tuple[str, bool]:
     plain = _ESCAPED.sub("", host)
     if "%" in plain or any(letter.isascii() and letter not in _HOST_BYTES for letter in plain):
         raise NetworkError("invalid character in host name")
+    # Go allows escapes in a host only for bytes that are not ASCII (RFC 3986, page 21).
     if not host.startswith("[") and any(int(code, 16) < 0x80 for code in _ESCAPED.findall(host)):
         raise NetworkError("invalid URL escape in host")
     return _unescaped(host).decode("utf-8", "replace"), bool(at)
@@ -176,6 +180,7 @@ class IpAddress:
         """Return whether the address is global unicast to Go, which counts private ones too."""
         address = self.address
         special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+        # The broadcast address is no unicast one to Go; Python's `ipaddress` has no word for it.
         return not special and str(address) != "255.255.255.255"
 
     @property

@@ -21,6 +21,8 @@ _VERSION: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_IDENTIFIER
 class Domains(dict[str, dict[str, Any]]):
     """Attributes or capacities by domain: an unknown domain is an empty one."""
 
+    # As DRA's own map type: looking up an unknown domain finds an empty map
+    # (`dynamic-resource-allocation/cel/compile.go`).
     def __missing__(self, key: str) -> dict[str, Any]:
         return {}
 
@@ -45,6 +47,7 @@ class Amount:
         return self.quantity.compare(other.quantity) < 0
 
     def __hash__(self) -> int:
+        # Equal amounts round to one value, whatever their unit; unequal ones may share a hash.
         return hash(self.quantity.value())
 
 
@@ -77,6 +80,7 @@ def is_whole(one: Amount) -> bool:
     if quantity.wide:
         return False
     exponent, unscaled = quantity.exponent, quantity.unscaled
+    # With more zeros only 0 would fit 64 bits, and 10**exponent would cost time and memory.
     return 0 <= exponent <= 19 and -(2**63) <= unscaled * 10**exponent < 2**63
 
 
@@ -90,6 +94,7 @@ def as_whole(one: Amount) -> int:
 
 def as_double(one: Amount) -> float:
     """Return it as a double, infinite where it is too large for one."""
+    # Python rounds the text once. A product with a power of ten would be rounded twice.
     return float(f"{one.quantity.unscaled}e{one.quantity.exponent}")
 
 
@@ -104,6 +109,7 @@ class Version:
         early = match[4] if match else None
         if match is None or any(int(match[part]) >= 2**64 for part in (1, 2, 3)) or _is_padded(early):
             raise VersionError(f"{text[:80]!r} is not a semantic version")
+        # Numbers before words, and numbers by value (semver.org, rule 11).
         marks = [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in early.split(".")] if early else []
         self.numbers = (int(match[1]), int(match[2]), int(match[3]))
         self._key = (self.numbers, not early, marks)
@@ -142,6 +148,8 @@ def version(text: str, normalize: bool = False) -> Version:
 def _normalized(text: str) -> str:
     parts = text.removeprefix("v").split(".", 2)
     for place, part in enumerate(parts):
+        # Kubernetes' normalizeAndParse (`pkg/cel/library/semverlib.go`): all zeros go, and one comes back where no
+        # digit is left.
         if len(part) > 1:
             cut = part.lstrip("0")
             parts[place] = cut if cut[:1].isdigit() else f"0{cut}"

@@ -286,6 +286,7 @@ class _Reader:
         return tree
 
     def _called(self, owner: CelNode, name: str, arguments: tuple[CelNode, ...]) -> CelNode:
+        # A variable may have such a name, too: `sets.contains(…)` never reads one, as in cel-go.
         path = f"{owner.name}.{name}" if owner.kind == "name" else ""
         if path in QUALIFIED:
             return make_node("function", arguments, path)

@@ -39,6 +39,7 @@ _REQUEST: Final = object_of(
         "requestResource": _RESOURCE,
         "userInfo": _USER,
         "dryRun": BOOL,
+        # Kubernetes knows nothing of the options' fields either: they depend on the operation.
         "options": DYN,
     }
 )
@@ -47,6 +48,7 @@ _NAMESPACE: Final = object_of(
     {
         "metadata": object_of(
             {
+                # `UID` is large here, unlike in objects (`admission/plugin/cel/compile.go`, BuildNamespaceType).
                 **_texts("name generateName namespace UID resourceVersion"),
                 "labels": map_of(STRING, STRING),
                 "annotations": map_of(STRING, STRING),
@@ -63,6 +65,7 @@ _NAMESPACE: Final = object_of(
 )
 _AUTHORIZER: Final = {
     "authorizer": CelType("kubernetes.authorization.Authorizer"),
+    # A name with a dot: cel-go looks up the longest name first, and never asks `authorizer` for a field.
     "authorizer.requestResource": CelType("kubernetes.authorization.ResourceCheck"),
 }
 
@@ -75,6 +78,7 @@ def of_request(
     messages: bool = False,
 ) -> Scope:
     """Return what an expression about a request may speak of. `variables`: those of its policy, by name."""
+    # Objects are dyn: a policy may be about many kinds, so no field is known before a request comes.
     names: dict[str, CelType] = {"object": DYN, "oldObject": DYN, "request": _REQUEST, "namespaceObject": _NAMESPACE}
     if params:
         names["params"] = DYN

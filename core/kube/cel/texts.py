@@ -75,6 +75,7 @@ def upper(text: str) -> str:
 
 def replaced(text: str, old: str, new: str, most: int = -1) -> str:
     """Return a text with some or all occurrences of another replaced."""
+    # Counted first: the new text may be longer than memory allows.
     count = text.count(old)
     bounded(len(text) + (count if most < 0 else min(count, most)) * len(new))
     return text.replace(old, new, max(most, -1))
@@ -158,6 +159,7 @@ def text_of(value: object) -> str:
     if isinstance(value, float):
         return text_of_double(value)
     if isinstance(value, bytes):
+        # Not "replace": a conversion of bytes that are no UTF-8 is an error in cel-go.
         return value.decode("utf-8")
     return value.name if isinstance(value, TypeValue) else str(value)
 
@@ -187,6 +189,7 @@ def _pieces(template: str) -> Iterator[tuple[str, tuple[str, int] | None]]:
     """Yield the texts of a template, each with the clause behind it: its verb and precision."""
     place = 0
     while (at := template.find("%", place)) >= 0:
+        # Two signs are one percent sign, and take no argument.
         if template[at + 1 : at + 2] == "%":
             yield template[place : at + 1], None
             place = at + 2
@@ -209,6 +212,7 @@ def _precision(template: str, start: int) -> tuple[int, int]:
     while template[end : end + 1].isascii() and template[end : end + 1].isdigit():
         end += 1
     digits = template[start:end]
+    # Bounded: `%.999999999f` would write a text of a gigabyte.
     if not 0 < len(digits) < 5 or int(digits) > _MOST_DIGITS:
         raise TextError(f"could not parse formatting clause: precision {digits[:20]!r}")
     return int(digits), end

@@ -24,6 +24,7 @@ class CelType:
 
     name: str
     params: tuple[CelType, ...] = ()
+    # Left out of equality: two objects are of one type, whatever fields their schemas describe.
     fields: Mapping[str, CelType] | None = field(default=None, compare=False)
     reading: str = field(default="", compare=False)
     keys: tuple[str, ...] = field(default=(), compare=False)
@@ -79,6 +80,7 @@ def joined(types: Iterable[CelType]) -> CelType | None:
             found = each
         elif each.name == "?":
             continue
+        # One element of any type makes the whole a list of any type.
         elif "dyn" in (found.name, each.name):
             found = DYN
         elif not fits(each, found, {}):
@@ -95,6 +97,7 @@ def joined(types: Iterable[CelType]) -> CelType | None:
 
 def fits(given: CelType, wanted: CelType, known: dict[str, CelType]) -> bool:
     """Return whether a value of a type may stand where another is wanted. `known`: what letters such as A stand for."""
+    # A letter stands for the common type of all arguments so far, so `1` and a dyn may be one A.
     if _is_letter(wanted):
         bound = joined((known.get(wanted.name, UNSURE), given))
         if bound is not None:
@@ -106,6 +109,7 @@ def fits(given: CelType, wanted: CelType, known: dict[str, CelType]) -> bool:
     if "null_type" in (given.name, wanted.name):
         other = wanted if given.name == "null_type" else given
         return other.name in _NULLABLE or "." in other.name
+    # A value of JSON that a schema describes is an object to the checker, and a map when it is evaluated.
     if {given.name, wanted.name} == {"object", "map"}:
         return True
     if given.name != wanted.name:

@@ -75,6 +75,7 @@ class ListMap(list[Any]):
 
     def key_of(self, element: object) -> tuple[Any, ...]:
         """Return what an element is known by."""
+        # By repr, since keys may be of any type, and 1, True and "1" are different keys.
         return tuple(repr(element.get(key)) for key in self.keys) if is_map(element) else (repr(element),)
 
 
@@ -116,6 +117,7 @@ def kind_of(value: object) -> str:
     """Return the CEL type of a value."""
     if isinstance(value, Authority):
         return f"kubernetes.authorization.{value.step}"
+    # The class itself is found at once; the search below is for subclasses.
     kind = KINDS.get(value.__class__)
     if kind is None:
         kind = next((kind for each, kind in KINDS.items() if isinstance(value, each)), "dyn")
@@ -152,6 +154,7 @@ def equal(left: object, right: object) -> bool:
         return _equal_lists(left, right)
     if is_map(left) and is_map(right):
         return _equal_maps(left, right)
+    # Times, amounts and types of libraries: those of one class are compared by their own rule.
     return left is right or (one is other and bool(left == right))
 
 
@@ -174,6 +177,7 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     if one_class(left) in QUICK and one_class(right) is one_class(left) and left.__class__ is list:
         return True
     if isinstance(left, ListSet) or isinstance(right, ListSet):
+        # Both have as many elements and a set repeats none, so one direction suffices.
         return all(contains(right, each) for each in left)
     if isinstance(left, ListMap) and isinstance(right, ListMap):
         known = {left.key_of(each): each for each in left}
@@ -225,6 +229,7 @@ def compare(left: Any, right: Any) -> int:
     if one in _NUMBERS and other in _NUMBERS:
         found = compare_numbers(left, right)
         if found is None:
+            # A sort with NaN would depend on which pairs it happens to compare, so it fails.
             raise NumberError("NaN values cannot be ordered")
         return found
     if one is other and one in _ORDERED:
