@@ -23,12 +23,15 @@ class UnexpectedAnswerError(Exception):
 
 
 class HttpConnection:
-    """Requests one after the other. Raises UnexpectedAnswerError when the status is not 200 to 202."""
+    """Requests one after the other, with a token if there is one. Raises UnexpectedAnswerError when the status is not
+    200 to 202.
+    """
 
-    def __init__(self, stream: anyio.abc.SocketStream, host: str) -> None:
+    def __init__(self, stream: anyio.abc.SocketStream, host: str, token: str = "") -> None:
         self._stream = stream
         self._buffered = BufferedByteReceiveStream(stream)
         self._host = host
+        self._token = token
 
     async def ask(self, method: str, path: str, body: bytes = b"", form: str = JSON) -> bytes:
         """Return the answer's body."""
@@ -79,6 +82,8 @@ class HttpConnection:
             "User-Agent: pumice-bench",
             f"Content-Length: {len(body)}",
         ]
+        if self._token:
+            lines.append(f"Authorization: Bearer {self._token}")
         if body:
             lines.append(f"Content-Type: {form}")
         await self._stream.send("\r\n".join([*lines, "", ""]).encode() + body)
@@ -91,7 +96,7 @@ class HttpConnection:
 
 
 @asynccontextmanager
-async def connected(host: str, port: int) -> AsyncGenerator[HttpConnection]:
+async def connected(host: str, port: int, token: str = "") -> AsyncGenerator[HttpConnection]:
     """Yield a connection, closed at the end."""
     async with await anyio.connect_tcp(host, port) as stream:
-        yield HttpConnection(stream, f"{host}:{port}")
+        yield HttpConnection(stream, f"{host}:{port}", token)

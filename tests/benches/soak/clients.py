@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from itertools import cycle
 from random import Random
@@ -17,6 +18,7 @@ from pumice.proof.bench.wire import JSON, HttpConnection, UnexpectedAnswerError,
 from tests.benches.soak.counting import Counts
 from tests.benches.soak.ledger import WatchLedger
 from tests.benches.soak.plan import HEARTBEAT_S, SoakPlan, Unit, heartbeat, node_name, units
+from tests.benches.soak.users import token_of
 
 HOST: Final = "127.0.0.1"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
@@ -81,7 +83,7 @@ class Clients:
 
     async def list_all(self) -> None:
         """Where the watches begin."""
-        async with connected(HOST, self.port) as connection:
+        async with self._connected(None) as connection:
             for name in self.plan.names():
                 found = _LISTED.decode(await connection.ask("GET", f"/api/v1/namespaces/{name}/pods"))
                 self.pods[name] = _ledger(name, found)
@@ -90,24 +92,24 @@ class Clients:
 
     async def watch_pods(self, namespace: str) -> None:
         """Until cancelled."""
-        await self._watch(self.pods[namespace], f"/api/v1/namespaces/{namespace}/pods", pods=True)
+        await self._watch(self.pods[namespace], f"/api/v1/namespaces/{namespace}/pods", namespace)
 
     async def watch_nodes(self, number: int) -> None:
         """Until cancelled."""
-        await self._watch(self.nodes[number], "/api/v1/nodes", pods=False)
+        await self._watch(self.nodes[number], "/api/v1/nodes", None)
 
-    async def _watch(self, ledger: WatchLedger, path: str, *, pods: bool) -> None:
+    async def _watch(self, ledger: WatchLedger, path: str, namespace: str | None) -> None:
         chance = Random(f"{self.plan.seed}/{ledger.name}")
         while True:
             seconds = min(chance.uniform(*WATCH_S), max(2.0, self.plan.seconds * chance.uniform(0.2, 0.5)))
             asked = f"watch=true&allowWatchBookmarks=true&timeoutSeconds={int(seconds)}"
             self.counts.watches += 1
-            async with connected(HOST, self.port) as connection:
+            async with self._connected(namespace) as connection:
                 rest = b""
                 async for part in connection.parts("GET", f"{path}?{asked}&resourceVersion={ledger.revision}"):
                     lines = (rest + part).split(b"\n")
                     rest = lines.pop()
-                    self._told(ledger, lines, pods=pods)
+                    self._told(ledger, lines, pods=namespace is not None)
                 if rest:
                     self.counts.failed(f"{ledger.name}: a watch ended within an event")
 
@@ -134,7 +136,7 @@ class Clients:
         chance = Random(f"{self.plan.seed}/times/{number}")
         left: list[tuple[float, str, Unit, str]] = []
         making, at = units(self.plan, number), time.monotonic() + chance.random() * self.plan.pace_s
-        async with connected(HOST, self.port) as connection:
+        async with self._connected(self.plan.names_of(number)[0]) as connection:
             while at < self.stop or left:
                 if left and (left[0][0] <= at or at >= self.stop):
                     due, _, unit, uid = heapq.heappop(left)
@@ -172,7 +174,7 @@ class Clients:
             return
         pause_s = HEARTBEAT_S / len(batches)
         at = time.monotonic() + pause_s * number / KUBELETS
-        async with connected(HOST, self.port) as connection:
+        async with self._connected(None) as connection:
             for batch in cycle(batches):
                 await _sleep_until(min(at, self.stop))
                 now = time.monotonic()
@@ -196,11 +198,34 @@ class Clients:
     async def list_pods(self) -> None:
         """The pods of some namespace, again and again."""
         chance = Random(f"{self.plan.seed}/lists")
-        async with connected(HOST, self.port) as connection:
+        async with self._connected(None) as connection:
             while time.monotonic() < self.stop:
                 path = f"/api/v1/namespaces/{chance.choice(self.plan.names())}/pods"
                 await self._asked(connection, "LIST", path)
                 await anyio.sleep(1 / LISTS_PER_S)
+
+    async def trespass(self) -> None:
+        """Users list the pods of their own namespace, and are refused those of another's."""
+        chance = Random(f"{self.plan.seed}/trespasses")
+        while time.monotonic() < self.stop and self.plan.users > 1:
+            own, other = chance.sample(self.plan.names(), 2)
+            async with self._connected(own) as connection:
+                await self._asked(connection, "LIST", f"/api/v1/namespaces/{own}/pods")
+                if token_of(self.plan, own) != token_of(self.plan, other):
+                    await self._refused(connection, f"/api/v1/namespaces/{other}/pods")
+            await anyio.sleep(1 / LISTS_PER_S)
+
+    async def _refused(self, connection: HttpConnection, path: str) -> None:
+        try:
+            await connection.ask("GET", path)
+        except UnexpectedAnswerError as error:
+            if str(error).startswith("403"):
+                return
+        self.counts.failed(f"GET {path}: expected 403")
+
+    def _connected(self, namespace: str | None) -> AbstractAsyncContextManager[HttpConnection]:
+        """Return a connection of a namespace's user, the administrator's for None."""
+        return connected(HOST, self.port, token_of(self.plan, namespace))
 
     async def _asked(
         self, connection: HttpConnection, verb: str, path: str, body: bytes = b"", form: str = JSON

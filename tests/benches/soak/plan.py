@@ -34,7 +34,8 @@ CONDITIONS: Final = (
 @dataclass(frozen=True, slots=True)
 class SoakPlan:
     """`seconds` of load in which `pods` are made and deleted; `namespaces` with a watch of the pods of each, and
-    `node_watches` more of all nodes. `sample_s` lies between two samples.
+    `node_watches` more of all nodes. `sample_s` lies between two samples. `users`: so many share the namespaces under
+    rbac, each with a token of its own; 0: no roles are enforced. `segments`, `keep_bytes`: as in `pumice run`, or "".
     """
 
     seconds: float = 7200.0
@@ -48,6 +49,9 @@ class SoakPlan:
     keep_records: int = 100_000
     event_ttl: str = "5m"
     sample_s: float = 5.0
+    users: int = 0
+    segments: str = ""
+    keep_bytes: str = ""
 
     @property
     def warm_s(self) -> float:
@@ -67,6 +71,10 @@ class SoakPlan:
     def names(self) -> list[str]:
         """The namespaces."""
         return [f"soak-{number:03d}" for number in range(self.namespaces)]
+
+    def names_of(self, number: int) -> list[str]:
+        """Return the namespaces of a writer: those of its user, all where there are no users."""
+        return self.names()[number % self.users :: self.users] if self.users else self.names()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ def heartbeat() -> bytes:
 
 def units(plan: SoakPlan, writer: int) -> Iterator[Unit]:
     """What a writer makes, one after the other, without end; the seed says what and where."""
-    chance, names, made = Random(f"{plan.seed}/{writer}"), plan.names(), 0
+    chance, names, made = Random(f"{plan.seed}/{writer}"), plan.names_of(writer), 0
     while True:
         made += 1
         yield _unit(chance, chance.choice(names), f"w{writer:02d}-{made:06d}")
@@ -152,7 +160,9 @@ def command(plan: SoakPlan, folder: str, port: int) -> Sequence[str]:
     """The arguments of the `pumice run` that is soaked; its journal and its manifest lie in the folder."""
     serve = ["run", "-f", f"{folder}/cluster.json", "--http", f"127.0.0.1:{port}", "--db", f"{folder}/soak.db"]
     kept = ["--keep", str(plan.keep_cycles), "--keep-events", str(plan.keep_records), "--event-ttl", plan.event_ttl]
-    return [*serve, *kept, "-o", "json"]
+    segments = ["--segments", plan.segments] if plan.segments else []
+    most = ["--keep-bytes", plan.keep_bytes] if plan.keep_bytes else []
+    return [*serve, *kept, *segments, *most, "-o", "json"]
 
 
 def _timestamp() -> str:

@@ -18,11 +18,13 @@ import anyio
 import msgspec
 
 from pumice.proof.bench.wire import UnexpectedAnswerError, connected
+from pumice.storage.sqlite.chained import folder_of
 from tests.benches.soak.clients import HOST, KUBELETS, Clients
 from tests.benches.soak.counting import VERBS
 from tests.benches.soak.halves import Row, SampleTable
 from tests.benches.soak.plan import SoakPlan, cluster, command
 from tests.benches.soak.reading import ProcessReading, file_mb, metric_lines, read_process
+from tests.benches.soak.users import credentials, roles, token_of
 
 START_S: Final = 180.0
 REST_S: Final = 120.0
@@ -59,9 +61,10 @@ class SoakedServer:
         if self.journal.exists():
             raise FileExistsError(f"{self.journal}: a soak begins with a journal of its own")
         self.log = folder / "server.log"
-        items = list(cluster(plan))
+        self.token = token_of(plan)
+        items = [*cluster(plan), *roles(plan)]
         (folder / "cluster.json").write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
-        line = [sys.executable, "-m", "pumice", *command(plan, str(folder), self.port)]
+        line = [sys.executable, "-m", "pumice", *command(plan, str(folder), self.port), *credentials(plan, folder)]
         with self.log.open("wb") as log, (folder / "summary.json").open("wb") as summary:
             self.process = subprocess.Popen(line, stdout=summary, stderr=log)
 
@@ -79,7 +82,7 @@ class SoakedServer:
 
     async def exposed(self) -> tuple[int, dict[str, int]]:
         """How many metrics there are, and how many objects by resource."""
-        async with connected(HOST, self.port) as connection:
+        async with connected(HOST, self.port, self.token) as connection:
             return metric_lines((await connection.ask("GET", "/metrics")).decode())
 
     def stop(self) -> str:
@@ -140,6 +143,7 @@ async def _load(clients: Clients, server: SoakedServer, rows: SampleTable) -> No
             for number in range(KUBELETS):
                 tasks.start_soon(clients.report, number)
             tasks.start_soon(clients.list_pods)
+            tasks.start_soon(clients.trespass)
         sampling.cancel_scope.cancel()
 
 
@@ -201,7 +205,7 @@ def _held(found: ProcessReading) -> dict[str, float]:
 
 def _stored(server: SoakedServer, lines: int, objects: dict[str, int]) -> dict[str, float]:
     return {
-        "journal_mb": file_mb(server.journal),
+        "journal_mb": file_mb(server.journal) + sum(map(file_mb, folder_of(server.journal).glob("*.db"))),
         "wal_mb": file_mb(server.journal.with_name(server.journal.name + "-wal")),
         "log_kb": file_mb(server.log) * 1e3,
         "objects": sum(objects.values()),

@@ -16,6 +16,7 @@ from tests.benches.soak.halves import read_table
 from tests.benches.soak.plan import JOB_PODS, PODS_A_UNIT, SoakPlan, cluster, command, units
 from tests.benches.soak.reading import file_mb, metric_lines, read_process
 from tests.benches.soak.soaking import COLUMNS
+from tests.benches.soak.users import credentials, roles, token_of
 
 
 def test_writers_make_what_the_plan_says() -> None:
@@ -36,6 +37,28 @@ def test_the_cluster_is_of_namespaces_and_ready_nodes() -> None:
     said = command(SoakPlan(), "f", 80)
     assert said[:3] == ["run", "-f", "f/cluster.json"]
     assert {"--keep", "--keep-events", "--event-ttl"} <= set(said)
+
+
+def test_users_share_the_namespaces_and_nothing_else(tmp_path: Path) -> None:
+    plan = SoakPlan(namespaces=5, users=2, segments="100", keep_bytes="1M")
+    assert [plan.names_of(writer) for writer in (0, 1, 2)] == [
+        ["soak-000", "soak-002", "soak-004"],
+        ["soak-001", "soak-003"],
+        ["soak-000", "soak-002", "soak-004"],
+    ]
+    assert {unit.namespace for unit in islice(units(plan, 1), 50)} == set(plan.names_of(1))
+    bound = {each["metadata"]["namespace"]: each["subjects"][0]["name"] for each in list(roles(plan))[1:]}
+    options = credentials(plan, tmp_path)
+    cells = [line.split(",") for line in (tmp_path / "users.csv").read_text().splitlines()]
+    users = {token: user for token, user, _ in cells}
+    assert {name: users[token_of(plan, name)] for name in plan.names()} == bound
+    assert {"rbac", str(tmp_path / "users.csv")} <= set(options)
+    assert command(plan, "f", 80)[-6:-2] == ["--segments", "100", "--keep-bytes", "1M"]
+    assert (list(roles(SoakPlan())), credentials(SoakPlan(), tmp_path), token_of(SoakPlan(), "soak-000")) == (
+        [],
+        (),
+        "",
+    )
 
 
 def test_this_process_can_be_read(tmp_path: Path) -> None:
@@ -82,9 +105,11 @@ def test_the_picture_has_a_panel_for_each_group_of_columns() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_soak_of_ten_seconds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("users", ["0", "3"])
+def test_a_soak_of_ten_seconds(tmp_path: Path, capfd: pytest.CaptureFixture[str], users: str) -> None:
     """Every event is accounted for, and all figures are there. Ten seconds say nothing about growth."""
-    small = "--seconds 10 --pods 60 --nodes 40 --namespaces 6 --node-watches 2 --writers 4 --sample-s 1"
+    small = "--seconds 10 --pods 60 --nodes 40 --namespaces 6 --node-watches 2 --writers 4 --sample-s 1 --users "
+    small += users
     main([*small.split(), "--into", str(tmp_path)])
     said = capfd.readouterr().out
     assert "problems: 0" in said, said
