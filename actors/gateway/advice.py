@@ -208,14 +208,14 @@ KINDS: Final = {
         AdviceKind("boards", "Board", of_one=True, whole=True),
         AdviceKind("configurations", "Configuration", of_all=True, whole=True),
         AdviceKind("courses", "Course", of_all=True, whole=True),
-        AdviceKind("cycles", "DecidedCycle", of_one=True, whole=True),
+        AdviceKind("cycles", "DecidedCycle", of_one=True),
         AdviceKind("estimates", "Estimate", namespaced=True, of_all=True, of_one=True),
         AdviceKind("explanations", "Explanation", namespaced=True, of_one=True),
-        AdviceKind("measures", "Measures", of_all=True, whole=True),
+        AdviceKind("measures", "Measures", of_all=True),
         AdviceKind("standings", "Standing", of_all=True, of_one=True),
         AdviceKind("stories", "Story", namespaced=True, of_one=True),
         AdviceKind("waitclasses", "WaitClasses", of_all=True),
-        AdviceKind("whatifs", "WhatIf", of_all=True, verb="create", whole=True),
+        AdviceKind("whatifs", "WhatIf", of_all=True, verb="create"),
     )
 }
 

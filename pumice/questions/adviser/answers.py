@@ -29,6 +29,7 @@ from pumice.core.state.volumes import volume_rules
 from pumice.errors import InputError
 from pumice.load.manifests import Loaded, load_text
 from pumice.plugins.loader import identities
+from pumice.questions.adviser.own_changes import demand_own
 from pumice.questions.adviser.pictures import board_of, course_of, measures_of, story_as_data
 from pumice.questions.adviser.waiting_jobs import WaitingJobs, waiting_jobs_of, with_reasons
 from pumice.questions.adviser.withheld import Withholding
@@ -79,17 +80,22 @@ class WhatIf(msgspec.Struct, forbid_unknown_fields=True):
     cycle: int | None = None
 
 
-def difference_of(db: Path, body: bytes) -> Object:
-    """Return the differences that the changes would make. Raises InputError, ConfigError."""
+def difference_of(db: Path, body: bytes, withholding: Withholding | None = None) -> Object:
+    """Return the differences that the changes would make. Raises InputError, ConfigError, and RequestError (403) for a
+    change of what the asker may not see.
+    """
     try:
         asked = msgspec.json.decode(body, type=WhatIf)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise InputError(f"the body: {error}") from error
     if not asked.changes:
         raise InputError("changes: expected one at least, found none")
+    if withholding is not None:
+        demand_own(asked.changes, withholding)
     made = [_change(number, each) for number, each in enumerate(asked.changes)]
     fork = anyio.run(journaled, db, asked.cycle)
-    return what_if(fork, made, horizon_of(asked.horizon), seed=asked.seed).result().plain()
+    found = what_if(fork, made, horizon_of(asked.horizon), seed=asked.seed).result()
+    return found.plain() if withholding is None else withholding.changes(found.plain())
 
 
 def _change(number: int, said: Object) -> ForkChange:
@@ -162,7 +168,7 @@ def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time
     choices of victims. `took`: seconds of this decision, since a record keeps none. Raises NotFoundError.
     """
     if task and task not in scene.view.tasks.by_key:
-        raise NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
+        raise unknown_pod(scene, task)
     ignored = scene.options.ignored_provisioners if scene.options else ()
     snapshot = scene.view.snapshot(volume_rules(scene.config, ignored))
     trail = Trail((task,), every_filter=True) if task else Trail((), brief=True)
@@ -183,6 +189,11 @@ def trail_of(scene: Scene, task: str = "", stopwatch: Callable[[], float] = time
     took = {"total_s": stopwatch() - began, "actions": actions, "plugins": _flat(result.report.timings)}
     decided = {**_decided(scene, result), "took": took, "supposed": supposed(ask, scene.config)}
     return {**decided, **_followed(trail), **(_about(trail, task) if task else {})}
+
+
+def unknown_pod(scene: Scene, task: str) -> NotFoundError:
+    """Return the error for a pod that the cycle did not know."""
+    return NotFoundError(f"cycle {scene.clock.cycle} knew no pod {task!r}{near(scene.view, 'pod', task)}")
 
 
 def _flat(times: Times) -> dict[str, float]:
@@ -353,7 +364,14 @@ def _classes(sources: Sources, question: AdviserQuestion) -> Object:
 
 
 def _cycle(sources: Sources, question: AdviserQuestion) -> Object:
-    return trail_of(sources.cycle(question.name), dict(question.query).get("task", ""))
+    task, withholding = dict(question.query).get("task", ""), sources.withholding
+    if withholding is None:
+        return trail_of(sources.cycle(question.name), task)
+    # A pod of another namespace is answered like one that does not exist.
+    scene = sources.cycle(question.name)
+    if task and not withholding.sees(task.partition("/")[0]):
+        raise unknown_pod(scene, task)
+    return withholding.cycle(trail_of(scene, task))
 
 
 def _explanation(sources: Sources, question: AdviserQuestion) -> Object:
@@ -420,7 +438,10 @@ def _course(sources: Sources, _question: AdviserQuestion) -> Object:
 
 
 def _measures(sources: Sources, _question: AdviserQuestion) -> Object:
-    return anyio.run(measures_of, sources.db)
+    withholding = sources.withholding
+    if withholding is None:
+        return anyio.run(measures_of, sources.db)
+    return withholding.measures(anyio.run(measures_of, sources.db, withholding.sees))
 
 
 def _story(sources: Sources, question: AdviserQuestion) -> Object:
@@ -429,7 +450,7 @@ def _story(sources: Sources, question: AdviserQuestion) -> Object:
 
 def _what_if(sources: Sources, question: AdviserQuestion) -> Object:
     sources.load_plugins()
-    return difference_of(sources.db, question.body)
+    return difference_of(sources.db, question.body, sources.withholding)
 
 
 _ANSWERS: Final[Mapping[str, Callable[[Sources, AdviserQuestion], Object]]] = {

@@ -31,7 +31,7 @@ from pumice.storage.records import read_as
 from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from pumice.questions.explain.scene import Scene
@@ -217,11 +217,13 @@ def _crashed(stored: Stored) -> list[str]:
     return [event.actor] if isinstance(event, ActorCrashed) else []
 
 
-async def measures_of(db: Path) -> Object:
-    """Return the measures of the run so far and over time, and its jobs, the newest first."""
+async def measures_of(db: Path, sees: Callable[[str], bool] | None = None) -> Object:
+    """Return the measures of the run so far and over time, and its jobs, the newest first: of the namespaces that
+    `sees` takes, where it is given.
+    """
     rows: list[JobRow] = []
     async with open_history(db) as journal:
-        found = await measure(journal, rows.append, shares=False)  # a page asks again every few seconds
+        found = await measure(journal, rows.append, shares=False, sees=sees)  # a page asks again every few seconds
     plain: Object = msgspec.to_builtins(found)
     rows.sort(key=lambda row: (-row.submitted, row.job))
     return {**plain, "jobs": [{"job": row.job, "queue": row.queue, "state": row.state} for row in rows]}

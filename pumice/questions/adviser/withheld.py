@@ -12,18 +12,28 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from pumice.cluster.api.kinds import KINDS
 from pumice.core.objects.metadata import Object, is_list, is_mapping
 from pumice.questions.adviser.waiting_jobs import WaitingJobs
+from pumice.questions.whatif.naming import MORE as MORE_KINDS
 
 ANOTHER: Final = "another namespace's"
 MORE: Final = "more"
 """The key that says that something was left out."""
-_NAME: Final = re.compile(r"(?<![\w./-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([A-Za-z0-9](?:[-.\w:]*\w)?)")
+_KINDS: Final = "|".join(sorted({*MORE_KINDS, *(row.singular for row in KINDS.values())}))
+_NAME: Final = re.compile(
+    rf"(?<![\w./-])(?:(?:{_KINDS})/(?=[^\s/]+/[^\s/]))?"  # `job/` of `job/NAMESPACE/NAME`
+    r"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([A-Za-z0-9](?:[-.\w:]*\w)?)"
+)
 _COUNTED: Final = {"from"}
 """Keys of an estimate that count the pods of all namespaces."""
 _OURS: Final = ("schema",)
 """Keys whose values only look like names of objects: `queue/1`."""
 _UNKNOWN: Final = "it depends on pods of other namespaces"
+_SUMMED: Final = {"queues", "utilisation", "unknown", "cycles"}
+"""Keys of a what-if that are sums over all jobs."""
+_LISTS: Final = ("evicted", "spared", "loops", "loops_ended", "moved_pods")
+_OF_ALL: Final = {"digest", "took"}
 
 
 @dataclass
@@ -40,6 +50,59 @@ class Withholding:
         if is_mapping(kept.get("estimates")):
             kept["estimates"] = {job: _uncounted(each) for job, each in kept["estimates"].items()}
         return {**told, **kept, MORE: self.any}
+
+    def sees(self, namespace: str) -> bool:
+        """Return whether objects of a namespace are shown; note that there are others."""
+        found = namespace in self.seen
+        self.any = self.any or not found
+        return found
+
+    def changes(self, found: Object) -> Object:
+        """Return the answer to a what-if, about jobs and pods of the namespaces alone: whether these differ, and how
+        many of them move. What is summed over all jobs is left out, and evictions do not tell whose job gets the room.
+        """
+        kept = {key: value for key, value in found.items() if key not in _SUMMED}
+        kept["evicted"] = [self._evicted(row) for row in found["evicted"] if self._sees(row["pod"])]
+        kept["pending"] = {job: self._kept(sides) for job, sides in found["pending"].items() if self._sees(job)}
+        kept["moved_pods"] = {pod: sides for pod, sides in found["moved_pods"].items() if self._sees(pod)}
+        kept["moved"] = len(kept["moved_pods"])
+        kept["jobs"] = {job: change for job, change in found["jobs"].items() if self._sees(job)}
+        for key in ("loops", "loops_ended"):
+            kept[key] = [{**loop, "votes": {}} for loop in found[key] if self._is_own_loop(loop)]
+        kept["spared"] = [pod for pod in found["spared"] if self._sees(pod)]
+        differs = [key for key in ("jobs", "spared", "loops_ended", "moved_pods") if kept[key]]
+        kept["same"] = not differs and not any(row["new"] for row in kept["evicted"]) and _is_even(kept["pending"])
+        self.any = self.any or any(len(kept[key]) < len(found[key]) for key in ("jobs", "pending", *_LISTS))
+        return kept
+
+    def cycle(self, found: Object) -> Object:
+        """Return a decided cycle, as far as it is about jobs and pods of the namespaces. What queues hold is left out,
+        and so are the digest and the times, which are of all decisions.
+        """
+        kept = {key: value for key, value in found.items() if key not in _OF_ALL}
+        kept["binds"] = [bind for bind in found["binds"] if bind["namespace"] in self.seen]
+        kept["evicts"] = [self._evicted(evict) for evict in found["evicts"] if evict["namespace"] in self.seen]
+        self.any = self.any or any(len(kept[key]) < len(found[key]) for key in ("binds", "evicts"))
+        kept["turns"] = [_without(turn, "share") for turn in found["turns"]]
+        kept["endings"] = {job: [_without(each, "held") for each in ends] for job, ends in found["endings"].items()}
+        return kept
+
+    def measures(self, found: Object) -> Object:
+        """Return measures of the namespaces, which were measured as if there were no others, without the weights of
+        queues.
+        """
+        summary = _without(found["summary"], "jain_of_queues")
+        return {**found, "summary": summary, "queues": [_without(row, "weight") for row in found["queues"]]}
+
+    def _evicted(self, row: Object) -> Object:
+        """Return an eviction of one's own pod, without the name of another's job that gets the room, and without what
+        plugins said about that job's queue.
+        """
+        kept = {key: self.text(value) if isinstance(value, str) else value for key, value in row.items()}
+        return {**kept, "votes": []} if "votes" in kept else kept
+
+    def _is_own_loop(self, loop: Object) -> bool:
+        return not loop["queues"] and all(self._sees(job) for job in (*loop["jobs"], *loop["by"]))
 
     def waiting(self, jobs: WaitingJobs) -> WaitingJobs:
         """Return the waiting jobs of the namespaces, counted anew. Queues, whose amounts are those of all, are left
@@ -61,7 +124,7 @@ class Withholding:
         return _NAME.sub(self._renamed, said)
 
     def _renamed(self, match: re.Match[str]) -> str:
-        if self._sees(match[0]):
+        if self._sees(f"{match[1]}/{match[2]}"):
             return match[0]
         self.any = True
         return ANOTHER
@@ -85,11 +148,14 @@ class Withholding:
         return value
 
     def _is_hidden(self, value: Any) -> bool:
-        """Return whether a value names an object of another namespace: by itself, or by one of its own fields."""
+        """Return whether a value names an object of another namespace: by itself, or by one of its own fields. A row
+        that has a `namespace` is about that one.
+        """
         if isinstance(value, str):
             found = self.text(value) != value
         elif is_mapping(value):
             found = any(isinstance(each, str) and self._names_another(each) for each in value.values())
+            found = found or value.get("namespace", "") not in ("", *self.seen)
         else:
             found = False
         self.any = self.any or found
@@ -97,7 +163,16 @@ class Withholding:
 
     def _names_another(self, text: str) -> bool:
         match = _NAME.fullmatch(text.rpartition(" ")[2])
-        return match is not None and not self._sees(match[0])
+        return match is not None and not self._sees(f"{match[1]}/{match[2]}")
+
+
+def _without(row: Object, key: str) -> Object:
+    return {name: value for name, value in row.items() if name != key}
+
+
+def _is_even(pending: Object) -> bool:
+    """Return whether jobs wait alike in both futures."""
+    return all(sides["before"] == sides["after"] for sides in pending.values())
 
 
 def _uncounted(estimate: Object) -> Object:

@@ -139,10 +139,12 @@ class Lives:
     """Reads a journal record by record, and calls all `listeners` with the changes of each object.
 
     `unpack` decodes an object; who shares what it has decoded with others gives its own. `began`: the first moment.
+    `sees`: whether objects of a namespace are to be read at all.
     """
 
     listeners: Sequence[Listener]
     unpack: Callable[[bytes], Object] = codec.unpack
+    sees: Callable[[str], bool] | None = None
     pods: dict[str, PodLife] = field(default_factory=dict[str, PodLife])
     groups: dict[str, GroupLife] = field(default_factory=dict[str, GroupLife])
     began: float = 0.0
@@ -162,12 +164,16 @@ class Lives:
 
     def decide(self, evict: Evict) -> None:
         """Note that the scheduler evicts this pod."""
+        if self._is_hidden(evict.namespace):
+            return
         self._deciding[evict.uid] = evict
         for listener in self.listeners:
             listener.decided(evict)
 
     def note(self, mutation: Mutation, at: float) -> None:
         """Note a change of the api's truth at a time (seconds since the epoch; to the millisecond)."""
+        if self._is_hidden(mutation.namespace):
+            return
         at = round(at, 3)
         self.began = self.began or at
         match mutation.kind:
@@ -191,6 +197,9 @@ class Lives:
                     listener.node(mutation.name, {} if obj is None else _readable(allocatable_of, obj, "status"), at)
             case _:
                 pass
+
+    def _is_hidden(self, namespace: str) -> bool:
+        return self.sees is not None and namespace != "" and not self.sees(namespace)
 
     def _outcome(self, outcome: Outcome) -> None:
         match outcome:

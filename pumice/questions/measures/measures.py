@@ -488,13 +488,19 @@ async def beginning(journal: Journal) -> Beginning:
     return Beginning(round(first[0].at, 3) if first else 0.0, head.cut)
 
 
-async def measure(journal: Journal, each: Callable[[JobRow], None] | None = None, *, shares: bool = True) -> Measures:
+async def measure(
+    journal: Journal,
+    each: Callable[[JobRow], None] | None = None,
+    *,
+    shares: bool = True,
+    sees: Callable[[str], bool] | None = None,
+) -> Measures:
     """Return the measures of a journal's run; `each` gets a row for each job as it ends. `shares`: also the queues'
-    deserved amounts, which cost a view of the scheduler's. Raises DamagedError.
+    deserved amounts, which cost a view of the scheduler's; `sees`: as in `Lives`. Raises DamagedError.
     """
     begun = await beginning(journal)
     measuring = Measuring(begun.at, each)
-    lives = Lives(measuring.listeners())
+    lives = Lives(measuring.listeners(), sees=sees)
     if not shares:
         return measuring.end(round(await begun.through(journal, lives), 3))
     deserved = DeservedInJournal(measuring.deserved)

@@ -42,7 +42,6 @@ async function offer(body, signal) {
     body.replaceChildren(h("section", { class: "box" }, h("h2", null, "Jobs that wait"), waiting.length
       ? h("ul", { class: "list" }, waiting.map((each) => h("li", null, jobLink(each.made_for), " ", h("span", { class: "pill", title: each.wait.helps }, each.reason), " ", named(each.because))))
       : h("p", { class: "soft" }, "No job waits.")), all);
-    if (state.mode.namespaces) return all.replaceChildren(h("h2", null, "All jobs"), h("p", { class: "soft" }, "Give the name of a job of yours."));
     const found = await advise("measures", {}, signal);
     all.replaceChildren(h("h2", null, `All jobs (${found.jobs.length.toLocaleString("en")})`), found.jobs.length
       ? table(["job", "queue", "state"], found.jobs.slice(0, MOST_JOBS).map((each) => [h("td", { class: "name" }, jobLink(each.job)), named(each.queue), h("span", { class: "pill" }, each.state)]))

@@ -369,9 +369,11 @@ async def test_questions_and_the_page_follow_the_same_rights() -> None:
         for path in (f"{base}/standings", f"{base}/estimates", f"{base}/waitclasses", f"{place}/stories/j"):
             assert (await web.get(path, **ALICE))["sees"] == ["default"]
         assert 'in the namespace "other"' in await refusal(web, "GET", f"{base}/namespaces/other/stories/j", ALICE)
-        for plural in ("courses", "measures", "configurations", "boards/newest", "cycles/1"):
+        for path in (f"{base}/measures", f"{base}/cycles/1"):
+            assert (await web.get(path, **ALICE))["sees"] == ["default"]
+        assert (await web.send("POST", f"{base}/whatifs", {"changes": []}, 200, **ALICE))["sees"] == ["default"]
+        for plural in ("courses", "configurations", "boards/newest"):
             assert await refusal(web, "GET", f"{base}/{plural}", ALICE) == cluster
-        assert await refusal(web, "POST", f"{base}/whatifs", ALICE, {"changes": []}) == cluster
         assert await refusal(web, "GET", "/page/live", ALICE) == cluster
         assert (await web.get("/page/mode", **ALICE))["namespaces"] == ["default"]
         # with all of them

@@ -14,20 +14,6 @@ from pumice.questions.adviser.answers import answer
 from pumice.questions.adviser.withheld import ANOTHER, Withholding
 from tests.pumice.cli.terminal import pumice
 
-QUESTIONS = (
-    AdviserQuestion("standings"),
-    AdviserQuestion("waitclasses"),
-    AdviserQuestion("estimates", query=(("samples", "2"), ("horizon", "1h"))),
-    AdviserQuestion("estimates", "red", "mine", (("samples", "2"), ("horizon", "1h"))),
-    AdviserQuestion("explanations", "red", "mine"),
-    AdviserQuestion("explanations", "red", "mine", (("budget", "2"),)),
-    AdviserQuestion("explanations", "red", "mine-w-0", (("of", "pod"),)),
-    AdviserQuestion("explanations", "red", "theirs"),
-    AdviserQuestion("explanations", "red", "theirs-w-0", (("of", "pod"),)),
-    AdviserQuestion("stories", "red", "mine"),
-    AdviserQuestion("stories", "red", "theirs"),
-)
-
 
 def job(namespace: str, name: str, pods: int, cpu: int, **more: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": str(cpu)}}}
@@ -42,6 +28,67 @@ def job(namespace: str, name: str, pods: int, cpu: int, **more: Any) -> dict[str
     }
 
 
+QUESTIONS = (
+    AdviserQuestion("standings"),
+    AdviserQuestion("waitclasses"),
+    AdviserQuestion("estimates", query=(("samples", "2"), ("horizon", "1h"))),
+    AdviserQuestion("estimates", "red", "mine", (("samples", "2"), ("horizon", "1h"))),
+    AdviserQuestion("explanations", "red", "mine"),
+    AdviserQuestion("explanations", "red", "mine", (("budget", "2"),)),
+    AdviserQuestion("explanations", "red", "mine-w-0", (("of", "pod"),)),
+    AdviserQuestion("explanations", "red", "theirs"),
+    AdviserQuestion("explanations", "red", "theirs-w-0", (("of", "pod"),)),
+    AdviserQuestion("stories", "red", "mine"),
+    AdviserQuestion("stories", "red", "theirs"),
+    AdviserQuestion("measures"),
+    AdviserQuestion("cycles", name="newest"),
+    AdviserQuestion("cycles", name="1"),
+    AdviserQuestion("cycles", name="newest", query=(("task", "red/mine-w-0"),)),
+    *(
+        AdviserQuestion("whatifs", body=json.dumps({"changes": [change], "horizon": "1h"}).encode())
+        for change in (
+            {"scale": "job/red/mine:w=1"},
+            {"delete": "job/red/mine"},
+            {"delete": "job/red/theirs"},
+            {"set": "job/red/mine:spec.minAvailable=1"},
+            {"submit": [job("red", "urgent", 2, 7, priorityClassName="high")]},
+        )
+    ),
+)
+OTHERS: tuple[dict[str, Any], ...] = (
+    {"delete": "job/blue/theirs"},
+    {"delete": "job/blue/none"},
+    {"delete": "node/n1"},
+    {"delete": "secret/red/s"},
+    {"scale": "job/blue/theirs:w=1"},
+    {"set": "job/blue/theirs:spec.queue=q"},
+    {"set": "queue/default:spec.weight=3"},
+    {"addNodes": "1:like=n1"},
+    {"cordon": "n1"},
+    {"drain": "n1"},
+    {"removeNode": "n1"},
+    {"config": "actions: allocate"},
+    {"submit": [job("blue", "new", 1, 1)]},
+    {"submit": [{"apiVersion": "v1", "kind": "List", "items": [job("blue", "theirs", 1, 1)]}]},
+    {"submit": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}]},
+    {"submit": [{"metadata": []}]},
+    {"submit": ["blue"]},
+    {"submit": "blue"},
+    {"set": ["blue"]},
+    {"nothing": "blue"},
+)
+"""Changes of what a user of `red` may not see, or that are none."""
+
+
+POD_NAMES = ("theirs-w-0", "nothing-w-0")
+CONF = """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf, enablePreemptable: false}, {name: predicates}, {name: nodeorder}]
+"""
+
+
 @pytest.fixture(scope="module")
 def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A full cluster: a job of another namespace holds it, and one of each waits."""
@@ -53,11 +100,29 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number}"}, "status": status}
         for number in range(3)
     ]
-    jobs = [job("blue", "theirs", 3, 7), job("blue", "theirs-too", 2, 3), job("red", "mine", 2, 2)]
-    items = [*nodes, *jobs]
+    group = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    classes = [{**group, "metadata": {"name": name}, "value": value} for name, value in (("high", 99), ("middle", 9))]
+    jobs = [
+        job("blue", "theirs", 3, 7, minAvailable=1, priorityClassName="middle"),
+        job("blue", "theirs-too", 2, 3),
+        job("red", "mine", 2, 2),
+    ]
+    items = [*nodes, *classes, *jobs]
+    (folder / "conf.yaml").write_text(CONF)
     (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     said = pumice(
-        "run", "-f", folder / "all.json", "--db", folder / "all.db", "--time", "virtual", "--until", "30s", "-q"
+        "run",
+        "-f",
+        folder / "all.json",
+        "--db",
+        folder / "all.db",
+        "--time",
+        "virtual",
+        "--until",
+        "30s",
+        "-q",
+        "--config",
+        folder / "conf.yaml",
     )
     assert said.code in (0, 130), said.err
     return folder / "all.db"
@@ -72,6 +137,69 @@ def test_no_answer_names_or_counts_what_its_asker_may_not_see(journal: Path) -> 
         assert "blue" not in text, (question, text)
         if "theirs" in whole.body.decode() and part.code == 200:
             assert json.loads(part.body)["more"] is True, question
+
+
+def asked_of(journal: Path, change: Any, *sees: str) -> tuple[int, str, dict[str, Any]]:
+    """Return code, message and body of a what-if, for all namespaces where none is named."""
+    body = json.dumps({"changes": [change], "horizon": "1h"}).encode()
+    found = answer(str(journal), None, AdviserQuestion("whatifs", body=body, sees=sees or None))
+    return found.code, found.message, json.loads(found.body) if found.body else {}
+
+
+def test_a_what_if_shows_evictions_of_own_pods_alone(journal: Path) -> None:
+    urgent = {"submit": [job("red", "urgent", 2, 7, priorityClassName="high")]}
+    _, _, whole = asked_of(journal, urgent)
+    _, _, part = asked_of(journal, urgent, "red")
+    assert [row["job"] for row in whole["evicted"]] == ["blue/theirs"] * 2
+    assert (part["evicted"], part["more"], part["same"]) == ([], True, False)
+    assert part["jobs"] == {"red/urgent": whole["jobs"]["red/urgent"]}
+    assert not {"queues", "utilisation", "cycles", "unknown"} & set(part)
+    # who loses pods to another namespace's job is told that, and not which
+    theirs = {"submit": [job("blue", "urgent", 2, 7, priorityClassName="high")]}
+    code, _, _ = asked_of(journal, theirs, "red")
+    assert code == 403
+    _, _, both = asked_of(journal, urgent, "red", "blue")
+    assert (both["evicted"], both["more"]) == (whole["evicted"], False)
+
+
+def test_changes_of_what_is_not_seen_are_refused_alike(journal: Path) -> None:
+    said = {(code, message) for code, message, _ in (asked_of(journal, each, "red") for each in OTHERS)}
+    ((code, message),) = said
+    assert code == 403
+    assert message.startswith("changes[0]: you may ask about changes of pods")
+
+
+def test_a_pod_of_another_namespace_is_as_unknown_as_none(journal: Path) -> None:
+    asked = AdviserQuestion("cycles", name="newest", sees=("red",))
+    said = [answer(str(journal), None, asked._replace(query=(("task", f"blue/{name}"),))) for name in POD_NAMES]
+    assert [each.code for each in said] == [404, 404]
+    assert said[0].message.replace(POD_NAMES[0], POD_NAMES[1]) == said[1].message
+
+
+def test_measures_are_of_the_seen_namespaces_alone(journal: Path) -> None:
+    asked = AdviserQuestion("measures")
+    whole, part = (json.loads(answer(str(journal), None, asked._replace(sees=sees)).body) for sees in (None, ("red",)))
+    assert [row["job"] for row in part["jobs"]] == ["red/mine"]
+    assert (whole["summary"]["jobs"], part["summary"]["jobs"], part["summary"]["pods"]) == (3, 1, 2)
+    assert whole["summary"]["resources"]["cpu"]["held_s"] > part["summary"]["resources"]["cpu"]["held_s"] == 0.0
+    assert part["more"] is True
+
+
+def test_evictions_of_own_pods_do_not_say_for_whom() -> None:
+    withholding = Withholding(("red",))
+    row = {"pod": "red/a-0", "job": "red/a", "for": "blue/b", "preemptor": "blue/b-0", "votes": ["drf: 3"], "new": True}
+    hidden = {**row, "pod": "blue/c-0", "job": "blue/c", "for": "red/a"}
+    loop = {"jobs": ["red/a", "blue/b"], "by": [], "queues": [], "votes": {}}
+    empty: dict[str, Any] = {"jobs": {}, "pending": {}, "moved_pods": {}}
+    found = {**empty, "evicted": [row, hidden], "loops": [loop], "loops_ended": [], "spared": ["blue/x"], "moved": 7}
+    kept = withholding.changes({**found, "queues": {"q": 1}, "same": False})
+    redacted = {**row, "for": ANOTHER, "preemptor": ANOTHER, "votes": []}
+    assert kept == {**found, "evicted": [redacted], "loops": [], "spared": [], "moved": 0, "same": False}
+    assert withholding.answer(kept) == {**kept, "more": True}
+    decided = {"binds": [{"namespace": "blue", "name": "x"}], "digest": "d", "took": {}, "turns": [], "endings": {}}
+    evict = {"namespace": "red", "name": "a-0", "preemptor": "blue/b-0"}
+    kept = Withholding(("red",)).cycle({**decided, "evicts": [evict, {**evict, "namespace": "blue"}]})
+    assert (kept["binds"], kept["evicts"], "digest" in kept) == ([], [{**evict, "preemptor": ANOTHER}], False)
 
 
 def test_a_list_counts_anew_and_says_that_there_is_more(journal: Path) -> None:
