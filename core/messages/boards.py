@@ -49,12 +49,14 @@ class BoardLayout(Struct, frozen=True, gc=False):
     nodes: list[str]
     groups: list[list[str]]
     group: list[int]
+    # Columns as bytes: 5,000 numbers are encoded in 2 µs so, and in 0.3 ms as a list.
     cordoned: bytes
     ready: bytes
     allocatable: bytes
 
     def columns(self) -> FloatArray:
         """Return what can be allocated."""
+        # Shared with the message, not copied, and therefore read-only.
         return np.frombuffer(self.allocatable).reshape(len(self.resources), len(self.nodes))
 
 

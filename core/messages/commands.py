@@ -27,6 +27,7 @@ class Pull(Message, frozen=True):
     watcher: str
     since: int
     kinds: tuple[str, ...] = ()
+    # A bound: without one, a watcher that was away would get the whole log in one answer.
     limit: int = 1000
     held: bool = True
 
@@ -71,6 +72,7 @@ class BindOrder(Message, frozen=True):
     first_sequence: int
     binds: tuple[Bind, ...]
     decided_at: float = 0.0
+    # Beside the binds: a Bind is in the journal and in the digest, and when its pod was made is in neither.
     created: tuple[float, ...] = ()
 
 
@@ -189,6 +191,7 @@ class Entry(Struct, frozen=True, gc=False):
 
     kind: str
     payload: bytes
+    # A place and not a number, since sequence numbers are given only when the transaction is written.
     cause: int = 0
 
 
@@ -329,6 +332,7 @@ class Delete(Message, frozen=True):
     kind: str
     namespace: str
     name: str
+    # Names are taken again: without the uid a late request could delete the successor of the object.
     uid: str | None = None
     grace_period_s: int | None = None
     user: str = ""
@@ -456,6 +460,7 @@ class TakeSnapshot(Message, frozen=True):
     `kept`: its columns may be those of an earlier session, brought up to date.
     """
 
+    # Older than every version, so that the first answer always brings a snapshot.
     known_version: int = -1
     cycle: int = 0
     volumes: VolumeRules = USUAL

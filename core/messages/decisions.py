@@ -59,6 +59,7 @@ class BindContext(Struct, frozen=True, gc=False):
     provisions: tuple[str, ...] = ()
     devices: tuple[ClaimedDevices, ...] = ()
     timeout_s: float = 600.0
+    # Pairs by name, not a dictionary: a decision is hashed field by field, and must not change once it is made.
     annotations: tuple[tuple[str, str], ...] = ()
     locks: tuple[tuple[str, str], ...] = ()
 
@@ -78,6 +79,7 @@ class BindContext(Struct, frozen=True, gc=False):
         return dict(self.annotations)
 
 
+# Most binds have no `pre_bind`, and a cycle may write thousands of them: their records leave it out.
 class Bind(Message, frozen=True, omit_defaults=True):
     """Bind a pod to a node. `job` is "namespace/podgroup-name"; `pre_bind`: what plugins add to the bind."""
 

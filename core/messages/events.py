@@ -14,6 +14,7 @@ from pumice.core.objects.metadata import Object
 
 # --- The shadow: how far another scheduler and Pumice decide alike
 
+# Not 0, which would say that all agreed.
 NOT_LOOKED = -1
 
 

@@ -63,6 +63,7 @@ NEWEST: Final = {wire.name: wire.version for wire in WIRE.values()}
 
 def tag_of(class_name: str) -> str:
     """Return the tag of a message's class."""
+    # A message that never reaches a file keeps the name of its class: no later version reads it.
     found = WIRE.get(class_name)
     return class_name if found is None else found.tag
 
@@ -75,6 +76,7 @@ def newer(tag: object) -> Wire | None:
     return None
 
 
+# gc=False: 24 bytes instead of 40 for the smallest, and the collector passes over them: messages make no cycles.
 class Message(Struct, frozen=True, tag=tag_of, tag_field=KEY, gc=False):
     """The form of all messages: frozen, slotted, tagged under the key "_" with the class name, or with the name in
     files (`core.messages.message`).

@@ -8,6 +8,7 @@ from msgspec import Struct
 from pumice.core.messages.message import Message
 
 
+# As arrays: the names of the fields would be longer than most values, and a question may list all pods of a node.
 class AskedPod(Struct, frozen=True, gc=False, array_like=True):
     """A pod in a question, as the api has it; `node`: where the cycle has put it, "" for nowhere."""
 
@@ -43,6 +44,7 @@ class OutsideAnswers(Struct, frozen=True, gc=False, omit_defaults=True):
     `distinct`. Most answers are alike.
     """
 
+    # 8 bytes of a digest each: a replay only compares them, and the questions would fill the record.
     questions: bytes = b""
     which: tuple[int, ...] = ()
     distinct: tuple[OutsideAnswer, ...] = ()

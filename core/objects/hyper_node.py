@@ -37,6 +37,7 @@ def read_hyper_node(obj: Object) -> HyperNode:
     """Build a HyperNode from its object; members of an unknown type do not count."""
     spec = section(obj, "spec")
     members: list[Object] = spec.get("members") or []
+    # An exact name alone: Volcano builds no tree from members that a pattern or labels select.
     children = [_exact_name(section(m, "selector")) for m in members if m.get("type") == "HyperNode"]
     meta = section(obj, "metadata")
     name = str(meta.get("name") or "")

@@ -17,6 +17,7 @@ H = TypeVar("H")
 COMPOUND: Final = frozenset((dict, list))
 """Classes of values that hold others. Asked of thousands of values that hold none, this is cheaper than a call."""
 
+# One for all, so that asking for an absent part allocates nothing; no reader may write to it.
 _EMPTY: Object = {}
 _DESCRIBES = ("uid", "labels", "annotations", "creationTimestamp")
 
@@ -54,6 +55,7 @@ def objects_in(section_: Object, key: str) -> list[Object]:
 
 def containers_of(pod_spec: Object) -> list[Object]:
     """Return containers and init containers of a pod spec."""
+    # Most pods have no init containers: then the list itself is returned, and nothing is copied.
     containers, first = rows(pod_spec, "containers"), rows(pod_spec, "initContainers")
     return [*containers, *first] if first else containers
 
@@ -115,6 +117,7 @@ def text_map(value: Any) -> dict[str, str]:
 
 def interned(text: str) -> str:
     """Return the one copy of a text that many objects repeat; a value of another type is returned as it is."""
+    # intern() raises TypeError for subclasses of str, so their copies are kept as they are.
     return intern(text) if type(text) is str else text
 
 
@@ -134,6 +137,7 @@ def key_of(namespace: str, name: str) -> str:
 def object_key(obj: Object) -> str:
     """Return the key of an object of a namespaced kind; an absent namespace is the default one."""
     meta: Object = obj.get("metadata") or _EMPTY
+    # Kubernetes puts an object without a namespace into `default`.
     return f"{meta.get('namespace') or 'default'}/{meta.get('name') or ''}"
 
 
@@ -148,9 +152,11 @@ def same_metadata(before: Object, after: Object) -> bool:
 def same_section(before: Object, after: Object, name: str) -> bool:
     """Return whether a section of two objects is equal; after a change elsewhere it is mostly the same object."""
     was, told = before.get(name), after.get(name)
+    # Identity first: after a change elsewhere both are one object, and a spec has hundreds of values to compare.
     return was is told or (was or _EMPTY) == (told or _EMPTY)
 
 
+# Times repeat: a job's pods are made in the same seconds, and a pod is read again with every change.
 @lru_cache(maxsize=65536)
 def parse_time(text: str | None) -> float:
     """Return seconds since the epoch of an RFC 3339 time; 0.0 for an absent one (Go's zero time sorts first as
@@ -159,6 +165,7 @@ def parse_time(text: str | None) -> float:
     if not text:
         return 0.0
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    # UTC, and not the zone of the machine, on which no decision may depend.
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return moment.timestamp()

@@ -45,6 +45,7 @@ def _number(text: str | None) -> float:
     try:
         return float(text) if text else 0.0
     except ValueError:
+        # Volcano ignores ParseFloat's error and keeps the 0 beside it (setOversubscription).
         return 0.0
 
 
@@ -77,8 +78,10 @@ def read_node(node: Object, attachable: Mapping[str, float] | None = None, ignor
         unschedulable=bool(spec.get("unschedulable")),
         allocatable=allocatable.add(extra),
         capacity=_with(Resource.from_list(section(status, "capacity"), ignored), attachable).add(extra),
+        # Oversubscription, added above in place, has cpu and memory alone: the count of pods is what the node says.
         max_pods=int((allocatable.scalars or {}).get("pods", 0)),
         revocable_zone=labels.get(REVOCABLE_ZONE, ""),
+        # A label, and below an annotation: so Volcano reads them (setOversubscription).
         oversubscribed=bool(parse_bool(labels.get(OVERSUBSCRIPTION, ""))),
         offline_job_evicting=bool(parse_bool(annotations.get(OFFLINE_JOB_EVICTING, ""))),
         images=tuple(status.get("images") or ()),
@@ -86,6 +89,7 @@ def read_node(node: Object, attachable: Mapping[str, float] | None = None, ignor
     )
 
 
+# What filters and scorers read of a status; a heartbeat changes its conditions alone.
 _READ_OF_STATUS = ("allocatable", "capacity", "images")
 
 

@@ -60,6 +60,8 @@ class PodGroupSpec(msgspec.Struct, eq=False, gc=False):
 
 
 def _preemptable(annotations: dict[str, str], labels: dict[str, str]) -> bool:
+    # The annotation decides even if it cannot be read: the label is asked only where there is none
+    # (extractPreemptable).
     for source in (annotations, labels):
         if PREEMPTABLE in source:
             return bool(parse_bool(source[PREEMPTABLE]))

@@ -54,6 +54,7 @@ def amount_of(spec: Object, name: str) -> Object:
 def read_queue(queue: Object) -> Queue:
     """Build a queue. Raises QuantityError for a malformed quantity."""
     meta, spec, status = section(queue, "metadata"), section(queue, "spec"), section(queue, "status")
+    # An empty list counts as none: Volcano asks for its length.
     amounts = {name: Resource.from_list(found) if (found := amount_of(spec, name)) else None for name in AMOUNTS}
     reclaimable = spec.get("reclaimable")
     return Queue(
@@ -62,6 +63,7 @@ def read_queue(queue: Object) -> Queue:
         priority=int(spec.get("priority") or 0),
         parent=spec.get("parent") or "",
         **amounts,
+        # Volcano's webhook writes the default, but a queue may have been loaded without it (QueueInfo.Reclaimable).
         reclaimable=True if reclaimable is None else bool(reclaimable),
         state=status.get("state") or "",
         created=parse_time(meta.get("creationTimestamp")),

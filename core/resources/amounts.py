@@ -46,6 +46,7 @@ class Amounts:
             self.milli_cpu == other.milli_cpu
             and self.memory == other.memory
             and self.scalars == other.scalars
+            # Go's DeepEqual tells a nil map from an empty one, and `sub_without_assert` treats them differently.
             and (self.scalars is None) == (other.scalars is None)
         )
 
@@ -80,6 +81,7 @@ class Amounts:
             return False
         if not self.scalars:
             return True
+        # Every pod requests one of `pods`, so Volcano never looks at it here (ignoredScalarResources).
         return not any(amount >= MIN_RESOURCE and name != PODS for name, amount in self.scalars.items())
 
     def resource_names(self) -> list[str]:
@@ -90,6 +92,7 @@ class Amounts:
         if self.memory >= MIN_RESOURCE:
             names.append(MEMORY)
         if self.scalars:
+            # `pods` is named here, unlike in `is_empty`: Volcano's ResourceNames ignores nothing.
             names += sorted(name for name, amount in self.scalars.items() if amount >= MIN_RESOURCE)
         return names
 
@@ -102,6 +105,7 @@ class Amounts:
 
 
 def _shown(amount: float) -> str:
+    # Volcano's two ways to say "no limit": in most places the largest float, in some the largest int64.
     if amount == LARGEST:
         return "maxFloat"
     if amount == _LARGEST_INT64:

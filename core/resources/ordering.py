@@ -64,6 +64,7 @@ class OrderedAmounts(Amounts):
             return theirs.keys() <= mine.keys() and not any(
                 name in theirs and not amount - theirs[name] < MIN_RESOURCE for name, amount in mine.items()
             )
+        # A loop, not `any`: fitting asks this more than anything else, and a generator makes it 1.7 µs instead of 1.1.
         if mine:
             for name, amount in mine.items():
                 if not amount - theirs.get(name, 0.0) < MIN_RESOURCE:
@@ -80,6 +81,7 @@ class OrderedAmounts(Amounts):
         if self.scalars:
             theirs = other.scalars or NO_SCALARS
             skip = unset is INFINITY
+            # By name: Go lists a map in random order, and the names go into messages that are compared.
             names += sorted(
                 name
                 for name, amount in self.scalars.items()

@@ -70,6 +70,7 @@ class PartlyOrdered(OrderedAmounts):
         """Return ``less_equal_partly_with_dimension`` over the dimensions where either side has at least 0.1."""
         if req is None:
             return False, []
+        # 0 is within 0.1 of 0, so a requested dimension that neither side has would always hold.
         return self.less_equal_partly_with_dimension(other, _restricted(req, self, other))
 
     def greater_partly(self, other: Amounts, unset: Unset) -> tuple[bool, list[str]]:
@@ -106,6 +107,8 @@ class PartlyOrdered(OrderedAmounts):
         other = other or NOTHING
         theirs = other.scalars or NO_SCALARS
         relevant = Amounts(
+            # cpu and memory count as absent below 0.1, but a scalar as present even with 0
+            # (GreaterPartlyWithRelevantDimensions).
             0.0 if other.milli_cpu < MIN_RESOURCE else req.milli_cpu,
             0.0 if other.memory < MIN_RESOURCE else req.memory,
             {name: wanted for name, wanted in (req.scalars or NO_SCALARS).items() if name in theirs},

@@ -43,6 +43,7 @@ class Resource(PartlyOrdered):
         self.milli_cpu += other.milli_cpu
         self.memory += other.memory
         theirs = other.scalars
+        # Not before there is something to add: a nil map must stay nil, as in Go.
         if theirs:
             mine = self.scalars
             if mine is None:
@@ -119,6 +120,7 @@ class Resource(PartlyOrdered):
             self.milli_cpu -= req.milli_cpu + MIN_RESOURCE
         if req.memory > 0:
             self.memory -= req.memory + MIN_RESOURCE
+        # An empty map even where nothing is requested, as FitDelta makes one first.
         mine = {} if self.scalars is None else self.scalars
         self.scalars = mine
         for name, amount in (req.scalars or NO_SCALARS).items():
@@ -138,6 +140,7 @@ class Resource(PartlyOrdered):
         default = float(unset.value)
         for name in {**mine, **theirs}:
             left, right = mine.get(name, default), theirs.get(name, default)
+            # -1 marks a scalar that is missing under INFINITY; a real amount of -1 looks the same, here as in Volcano.
             if left == INFINITY.value:
                 more.set_scalar(name, left)
             elif right == INFINITY.value:
@@ -172,6 +175,7 @@ def higher(left: Amounts, right: Amounts) -> Resource:
     """Return the per-dimension maximum (Volcano's ``helpers.Max``): scalars of both sides that are not negative."""
     scalars: dict[str, float] | None = None
     if left.scalars is not None or right.scalars is not None:
+        # From 0 on: a negative scalar of one side alone is left out, not raised to 0 (`api/helpers/helpers.go`, Max).
         scalars = {name: amount for name, amount in (left.scalars or NO_SCALARS).items() if amount >= 0}
         for name, amount in (right.scalars or NO_SCALARS).items():
             if amount >= 0:
