@@ -50,9 +50,11 @@ class ClaimQuota:
         limited = {device for device, _ in self.capability}
         for (device, dimension), amount in wanted.items():
             key = (device, dimension)
+            # A class that the capability does not name is free; its capacities count only with DRAConsumableCapacity.
             if device not in limited or (dimension != COUNT and not capacities):
                 continue
             limit = self.capability[key]
+            # A count of 0 is no limit, but a capacity of 0 is one (checkDRAAllocatable).
             if dimension == COUNT and limit <= 0:
                 continue
             if self.allocated[key] + (self.inqueue[key] if admitted else 0) + amount > limit:
@@ -71,6 +73,7 @@ def parse_devices(quantities: Mapping[str, Any] | None) -> Devices:
         dimension, mark, device = name.partition(CAPACITY_MARK)
         if mark and dimension and device:
             found[device, dimension] = quantity_of(value).milli_value()
+        # A name with a dimension and without a class counts nothing, rather than as a count (parseDRAResourceList).
         elif not (mark and dimension) and name.startswith(COUNT_PREFIX) and len(name) > len(COUNT_PREFIX):
             found[name.removeprefix(COUNT_PREFIX), COUNT] = quantity_of(value).value()
     return found
@@ -81,6 +84,7 @@ def quota_of(queue: Queue) -> ClaimQuota | None:
     spec = section(queue.queue, "spec")
     capability = parse_devices(spec.get("capability"))
     others = (spec.get("deserved"), section(spec, "guarantee").get("resource"))
+    # Also where only deserved or guarantee name a class: Volcano then counts, without a limit (newDRAQuotaAttr).
     return ClaimQuota(capability) if capability or any(parse_devices(other) for other in others) else None
 
 
@@ -196,6 +200,7 @@ class DeviceQuotas:
         if not self.active or quota is None:
             return
         for name, devices in self.requests(task).items():
+            # The devices of a claim exist once, so only the first pod that holds it pays (resourceClaimRefs).
             if not quota.held[name]:
                 quota.allocated.update(devices)
             quota.held[name] += 1
@@ -205,6 +210,7 @@ class DeviceQuotas:
         if not self.active or quota is None:
             return
         for name, devices in self.requests(task).items():
+            # Also a claim that was never counted is taken off, as in Volcano (removeTaskDRAAllocated).
             if quota.held[name] <= 1:
                 quota.allocated.subtract(devices)
                 del quota.held[name]

@@ -63,6 +63,7 @@ class Ledger:
 
     def _shares(self) -> FloatArray:
         """Return the share of every queue as the session opens, by row (see share_of)."""
+        # Below 0.1 nothing is deserved: such a dimension must not divide.
         due, parts = self.kept.deserved.amounts >= MIN_RESOURCE, np.zeros_like(self.demand.allocated)
         np.divide(self.demand.allocated, self.kept.deserved.amounts, out=parts, where=due)
         shares: FloatArray = np.where(self.kept.best_effort, 1.0, parts.max(axis=0, initial=0.0))

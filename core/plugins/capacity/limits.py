@@ -115,6 +115,7 @@ def leaves_below(parents: Mapping[str, str], queue: str) -> list[str]:
     for name, parent in sorted(parents.items()):
         if name != ROOT:
             children.setdefault(parent or ROOT, []).append(name)
+    # Parents may form a ring, which the walk would never leave.
     found, seen, waiting = list[str](), {queue}, list(children.get(queue, ()))
     while waiting:
         name = waiting.pop()
@@ -146,6 +147,8 @@ def tree_limits(queues: Mapping[str, LimitedQueue], total: Resource) -> dict[str
     root = limits.get(ROOT)
     if root is None:
         return None
+    # The root limits nothing unless its spec does: users may ask for more than the cluster has at present
+    # (capacity.go).
     if root.capability.is_empty():
         root.capability = Resource.infinite()
         for name in total.scalars or ():

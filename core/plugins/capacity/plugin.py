@@ -71,6 +71,7 @@ class CapacityLimits:
         if job.pod_group.min_resources is None and not self._claims.counts(own, job):
             return Vote.PERMIT
         lent = self._counts_lent and self._may_reclaim(own, job)
+        # Stops at the first level that refuses: its words are those that people read.
         if not all(self._admits(attributes, job, lent=lent) for attributes in self._ledger.line(queue.name)):
             return Vote.REJECT
         # v1.15.1 charges while it votes: a later Reject of the tier leaves the charge standing to the session's end.
@@ -147,6 +148,8 @@ class CapacityLimits:
         future = own.allocated.clone().add(total)
         if not future.less_equal_with_dimension_and_resources_name(own.limits.real_capability, total)[0]:
             return False
+        # One dimension below what is deserved is enough here; the real capability above must hold in all
+        # (PreemptiveFn).
         return any(_below_deserved(attributes, total) for attributes in [own, *self._lenders(own)])
 
     def _lenders(self, own: CapacityAttributes) -> list[CapacityAttributes]:
@@ -171,6 +174,8 @@ def _above_deserved(attributes: CapacityAttributes) -> bool:
 
 def fits(attributes: CapacityAttributes, allocated: Resource, task: Task) -> bool:
     """Return whether allocated + the task's request is within the real capability, in the requested dimensions."""
+    # Volcano also counts tasks whose queue-allocation gate it has removed, with SchedulingGatesQueueAdmission, a
+    # feature that is off by default.
     request = task.template.request
     future = allocated.clone().add(request)
     holds, _ = future.less_equal_with_dimension_and_resources_name(attributes.limits.real_capability, request)

@@ -44,6 +44,7 @@ NUMA_DECISION: Final = "volcano.sh/topology-decision"
 
 def _number(value: float) -> float | int:
     """Return a number as Go writes it: 1, not 1.0."""
+    # Go writes a float without a fraction as a whole number below 1e21, and with an exponent from there on.
     return int(value) if value == int(value) and abs(value) < 1e21 else value
 
 
@@ -86,6 +87,7 @@ class TaskBodies:
         """Return the JSON of `TaskStatusIndex`."""
         found: dict[str, list[Task]] = {}
         for task in tasks:
+            # Statuses are single bits in Volcano (`1 << iota`), and the keys of JSON are texts.
             found.setdefault(str(1 << self._session.jobs.status[task.row]), []).append(task)
         return {status: self.by_uid(some) for status, some in found.items()}
 
@@ -101,6 +103,7 @@ class TaskBodies:
             "Namespace": task.namespace,
             "TaskRole": task.role,
             "Resreq": request,
+            # One for both: NewTaskInfo copies the first to the second before anything changes them.
             "InitResreq": request,
             "DRAResreq": None,
             "ResourceClaimKeys": None,
@@ -198,12 +201,14 @@ class JobBodies:
             "ScheduleStartTimestamp": self._looked_at(),
             "Preemptable": group.preemptable,
             "RevocableZone": group.revocable_zone,
-            "Budget": _budget(group.annotations),
+            "Budget": budget_of(group.annotations),
         }
 
     def _looked_at(self) -> str | None:
         """Return when enqueue first looked at the jobs in this session; None before."""
         session = self._session
+        # Enqueue sets ScheduleStartTimestamp where it finds none (`actions/enqueue/enqueue.go`); jobs live for one
+        # session.
         known = [name for name in session.config.actions if name in (ENQUEUE, session.action)]
         return format_time(session.clock.now) if session.action and known[0] == ENQUEUE else None
 
@@ -240,6 +245,7 @@ def _topology(said: Object | None, wish: Wish | None) -> Object | None:
 
 def _waiting_time(annotations: dict[str, str]) -> int | None:
     """Return the waiting time in nanoseconds; None where neither annotation is a positive duration."""
+    # The name with the domain first; the other where that one is absent or no positive duration (SetPodGroup).
     return next((found for name in WAITING_TIME if (found := _nanoseconds(annotations.get(name)))), None)
 
 
@@ -251,10 +257,11 @@ def _nanoseconds(text: str | None) -> int | None:
     return waiting if waiting > 0 else None
 
 
-def _budget(annotations: dict[str, str]) -> Object:
+def budget_of(annotations: dict[str, str]) -> Object:
     """Return the JSON of `DisruptionBudget`: the first of the two that exists."""
-    least = annotations.get(MIN_AVAILABLE, "")
-    return {"MinAvailable": least, "MaxUnavailable": "" if least else annotations.get(MAX_UNAVAILABLE, "")}
+    # Where the first one exists, even empty, the second one is not read (`api/job_info.go`, extractBudget).
+    most = "" if MIN_AVAILABLE in annotations else annotations.get(MAX_UNAVAILABLE, "")
+    return {"MinAvailable": annotations.get(MIN_AVAILABLE, ""), "MaxUnavailable": most}
 
 
 # --- Nodes
@@ -306,6 +313,7 @@ class NodeParts:
     def images(self, row: int) -> Object:
         """Return the JSON of `ImageStateSummary` by name of an image."""
         listed = self._session.nodes.specs[row].images
+        # An image may stand twice in a node's list under one name; ImageStates is a map, and has it once.
         names = dict.fromkeys(str(name) for image in listed for name in image.get("names") or ())
         found: Object = {}
         for name in names:
@@ -320,6 +328,7 @@ class NodeParts:
         for spec in self._session.nodes.specs:
             sizes = {
                 str(name): int(each.get("sizeBytes") or 0)
+                # Backwards, so that of two entries with one name the first one's size stays.
                 for each in reversed(spec.images)
                 for name in each.get("names") or ()
             }
@@ -428,6 +437,7 @@ class Bodies:
         `named`.
         """
         values, names = columns[:, row].tolist(), self._session.dims.names
+        # The node's allocatable names its scalars, so its idle amount keeps them at 0; other amounts never had them.
         scalars = {
             names[i]: value for i, value in enumerate(values) if i >= PODS and (value or (named and names[i] in named))
         }
@@ -443,6 +453,7 @@ class Bodies:
             "Queues": {name: self.queue(queue) for name, queue in session.queues.items()},
             "NamespaceInfo": self._namespaces(),
             "RevocableNodes": {name: node for name, node in nodes.items() if node["RevocableZone"]},
+            # The request has the field, but OnSessionOpen never sets it (`extender/argument.go`).
             "NodeList": None,
         }
 

@@ -103,6 +103,7 @@ class ExtenderSettings:
 
     def url(self, verb: str) -> str:
         """Return the address of a verb."""
+        # Volcano trims the slashes of the prefix alone (send), so a verb may begin with one.
         return f"{self.url_prefix.rstrip('/')}/{self.verbs[verb]}"
 
     def is_interested(self, task: Task) -> bool:
@@ -186,6 +187,7 @@ def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | 
         return {}
     if len(answer.body) > BODY_LIMIT:
         raise ExtenderError("http: request body too large")
+    # What stands behind the first value is not read: Go's decoder stops there.
     value = _first_value(answer.body.decode("utf-8", "replace").lstrip(" \t\r\n"))
     if value is None:
         return {}
@@ -202,6 +204,7 @@ def read_answer(answer: OutsideAnswer, verb: str, url: str, shape: ReplyShape | 
 def _field(said: str, shape: ReplyShape) -> str | None:
     if said in shape.fields:
         return said
+    # Any case, once the exact name does not exist, as encoding/json matches fields.
     return next((field for field in shape.fields if field.lower() == said.lower()), None)
 
 
@@ -245,6 +248,7 @@ def _checked(value: object, shape: ReplyShape, field: str) -> Any:
     misplaced = isinstance(value, bool) and kind != "bool"
     if misplaced or not isinstance(value, _TAKES[kind]):
         raise _mismatch(value, shape, field, kind)
+    # Go reads into 64 bits; a larger number is an error there, not a large number.
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise _mismatch(value, shape, field, kind)
     if is_mapping(value):
@@ -259,6 +263,7 @@ def _score(value: object, shape: ReplyShape, field: str) -> float:
         score = float(value)
     except OverflowError:
         score = float("inf")
+    # Infinity and NaN, which no JSON number can be in Go.
     if score - score != 0.0:
         raise ExtenderError(f"json: cannot unmarshal number into Go struct field {shape.name}.{field} of type float64")
     return score
@@ -298,6 +303,7 @@ class Calls:
                 replies.append(read_answer(answer, path, url, shape))
             except ExtenderError as error:
                 replies.append(error)
+                # An answer that only a replay or a prediction supposes is no failure of the process outside.
                 if answer not in UNASKED:
                     self._failed += 1
                     self._tell(error)
@@ -373,6 +379,7 @@ class ExtenderCodes:
         text, code = reply.get("status", ""), reply.get("code", 0)
         if not text:
             return 0
+        # A message without a code is an error, not a success: Volcano keeps to what old extenders meant.
         return self._refusal(Code(code) if code in _KNOWN and code else Code.ERROR, text)
 
     def _refusal(self, code: Code, text: str) -> int:
@@ -417,6 +424,7 @@ class ExtenderScores:
         try:
             reply = owner.calls.ask("prioritize", body, PRIORITIZE)
         except ExtenderError:
+            # Ignorable: Volcano returns no scores and no error, so that the node order goes on with the other plugins.
             return np.full(len(rows), 0.0 if owner.settings.ignorable else -np.inf)
         # An answer without scores and without an error is an error, too (extender.go).
         if reply.get("errorMessage") or "nodeScore" not in reply:
@@ -458,6 +466,7 @@ class Extender(BuiltInPlugin):
                 calls.ask("onSessionOpen", bodies.session(), None)
             except ExtenderError:
                 if not settings.ignorable:
+                    # Volcano registers nothing then: the session goes on as if the plugin were not configured.
                     return
         ExtenderRules(session, self, calls, bodies).register()
 
@@ -520,6 +529,7 @@ class ExtenderRules:
                 # An empty list ends the tier either way: this vote decides nothing.
                 return [], Vote.PERMIT if self._settings.ignorable else Vote.REJECT
             by_uid = {candidate.uid: candidate for candidate in candidates}
+            # Only candidates can be evicted here, so a named task that was none is dropped.
             named = [by_uid.get(_uid(victim)) for victim in reply.get("victims", [])]
             return [task for task in named if task is not None], Vote(sign(reply.get("status", 0)))
 

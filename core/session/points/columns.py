@@ -67,6 +67,7 @@ class ManyRows(RowReader[FloatArray]):
 
     def __init__(self) -> None:
         self.floor = lambda value: np.floor(value, out=value)
+        # `out`: the value is the rule's own, and a new array for each step would cost more than the step (page faults).
         self.least = lambda value, bound: np.minimum(value, bound, out=value)
         self.most = lambda value, bound: np.maximum(value, bound, out=value)
         self.sqrt, self.magnitude = np.sqrt, np.abs
@@ -146,6 +147,7 @@ class ForTasks(Generic[Own_contra]):
         return Expression(lambda read: partial(self._made.get(read) or self._make(read), own))
 
     def _make(self, read: RowReader[V]) -> Callable[[Own_contra, At], V]:
+        # Once a session for each of the two readers; a task's own request is bound afterwards, by `partial`.
         made = self._made[read] = self._rule(read)
         return made
 

@@ -46,6 +46,7 @@ class ReadyRule(EarlierRule):
     volatility = Volatility.STATIC
 
     def __init__(self, answers: npt.NDArray[Any]) -> None:
+        # Indexing is the whole rule: all answers are there already.
         self.reject = self.score = answers.__getitem__
 
 
@@ -99,11 +100,14 @@ class Answered:
 
     def __call__(self, rows: Rows, /) -> Any:
         """Return the answers [len(rows)]."""
+        # A KeptRule answers about all nodes and keeps that itself, so it is asked for everything and then cut.
         current = getattr(self._given, "current", None)
         return getattr(self._given, self._ask)(rows) if current is None else current()[rows]
 
     def one(self, row: int, /) -> Any:
         """Return the answer about one row."""
+        # Without a cheaper way of its own, a slice of one keeps the arithmetic, and so the last bit, of the form for
+        # many.
         ask = getattr(self._given, f"{self._ask}_one", None)
         return self(slice(row, row + 1))[0] if ask is None else ask(row)
 
@@ -114,6 +118,7 @@ def rule_of(given: ColumnRule[Any] | EarlierRule, ask: str) -> ColumnRule[Any]:
         return given
     return ColumnRule(
         Answered(given, ask),
+        # GLOBAL is always right: a rule that does not say what it depends on is asked anew after every placement.
         getattr(given, "volatility", Volatility.GLOBAL),
         finish=getattr(given, "finish", None) if getattr(given, "normalised", False) else None,
         constant=getattr(given, "constant", None),

@@ -68,6 +68,7 @@ class NodeLook:
 
     def _amount(self, columns: FloatArray, resource: str) -> float:
         names = self._session.dims.names[: len(columns)]
+        # Dimensions may have come since the columns were copied; no node of this session has any of them.
         return float(columns[names.index(resource), self.row]) if resource in names else 0.0
 
 
@@ -78,6 +79,7 @@ Kind = Callable[["Task"], Hashable]
 
 
 def _one_of_a_kind(task: Task) -> Hashable:
+    # A uid equals no other, so the answers about one task are never given to another.
     return task.uid
 
 
@@ -112,6 +114,7 @@ class PerNodeFilter:
                 return 0
             if isinstance(answer, str):
                 answer = Reason(self.name, Code.UNSCHEDULABLE, answer)
+            # An error for the plugin's author: a wrong type would else be seen as a wrong decision only.
             elif not isinstance(answer, Reason):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"expected a text, a Reason or None, was {answer!r}")
             return session.reasons.intern(answer)

@@ -80,6 +80,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
         columns, where the caller has them.
         """
         for mask in self._filters:
+            # The candidates have changed, so columns of the earlier ones are worth nothing.
             candidates, batch = mask.on_node(subject, candidates, batch or self._as_batch(candidates))[0], None
         if self._filters and (not candidates or self._filters_only):
             return list(candidates)
@@ -94,6 +95,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                     answer, vote = rule.on_node(subject, candidates, batch)
                 else:
                     answer, vote = rule(subject, candidates)
+                # Rejecting and permitting are alike here: Volcano looks at the list alone (Reclaimable).
                 if vote == Vote.ABSTAIN:
                     if heard is not None:
                         heard.abstained(number, plugin)
@@ -148,6 +150,8 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
                 if heard is not None:
                     heard.gave(number, plugin, answer, out)
                 starts = batch.per_node(so_far) == 0  # no plugin answered yet, or no candidate was left: start anew
+                # In one pass over all nodes, what `__call__` does on one: cut to the answer, or started anew where
+                # nothing is left.
                 so_far = answer & (so_far | starts[batch.node])
                 # Where one plugin gives none, the tier ends without victims on that node.
                 out |= batch.per_node(answer) == 0
@@ -162,6 +166,7 @@ class TieredIntersection(Point["Mask[S] | Plain[S]"], Generic[S]):
 
 
 def _intersection(victims: list[Task], answer: Sequence[Task]) -> list[Task]:
+    # A set: Volcano compares every pair, which for 1,000 candidates makes a million comparisons.
     names = {task.uid for task in answer}
     return [task for task in victims if task.uid in names]
 
@@ -181,6 +186,7 @@ class FirstTierUnion(Point["Sequence[Callable[[Sequence[Task]], Sequence[Task]]]
         """Return the victims, in the order in which they were named."""
         heard = None if self.heard_by is None else self.heard_by.hear(self.name, None, candidates)
         for number, tier in zip(self.tier_numbers, self.tiers, strict=True):
+            # In order and by uid: Volcano collects them in a map of pointers, which has no order.
             victims: dict[str, Task] = {}
             for plugin, functions in tier:
                 named = {task.uid: task for ask in functions for task in ask(candidates)}

@@ -218,6 +218,7 @@ class Look:
 
     def score_of(self, node: str) -> dict[str, float]:
         """Return plugin -> its part of the node's total; {} for a node that does not fit."""
+        # A search, not an index by row: scores exist only for the nodes that fit.
         at = np.flatnonzero(self.fitting == self.names.index(node))
         return {plugin: float(column[at[0]]) for plugin, column in self.scores.items()} if len(at) else {}
 

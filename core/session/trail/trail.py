@@ -76,6 +76,7 @@ class HearingOfMany:
         more.
         """
         for place, election in self._elections.items():
+            # The tier is decided on the other nodes; the mask has answers about them all the same.
             if not over[place]:
                 election.opinions.append(Opinion(tier, plugin, frozenset(self._on(place, answer))))
 
@@ -96,6 +97,7 @@ class Elections:
 
     def __init__(self, trail: Trail) -> None:
         self._trail = trail
+        # In order: of two choices for one pod readers take the later one.
         self.held: list[Election] = []
 
     def hear(self, point: str, subject: object, candidates: Sequence[Task]) -> Hearing | None:
@@ -115,6 +117,7 @@ class Elections:
     def _begin(self, point: str, subject: object, candidates: Sequence[Task]) -> Election | None:
         trail = self._trail
         preemptor, job = _who(subject)
+        # A brief trail keeps no elections: each has all candidates of its node, and a cycle may hold thousands.
         if trail.brief:
             return None
         if preemptor not in trail.tasks and job not in trail.jobs and not any(c.key in trail.tasks for c in candidates):
@@ -127,6 +130,7 @@ class Elections:
     def of(self, victim: str, preemptor: str = "") -> Election | None:
         """Return the last choice that offered the pod, for that preemptor if one was for it."""
         offered = [election for election in reversed(self.held) if victim in election.candidates]
+        # The choice for this preemptor; another one's is shown only where there was none for it.
         return next((election for election in offered if election.preemptor == preemptor), next(iter(offered), None))
 
 

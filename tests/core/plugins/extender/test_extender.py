@@ -14,6 +14,7 @@ from pumice.core.cycle import Trail, close_session, open_session, run_action
 from pumice.core.life.task import TaskStatus
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideQuestion
 from pumice.core.outside import NOT_RECORDED, AskedOutside, Recorded, WholePod, filled, question
+from pumice.core.plugins.extender.bodies import MAX_UNAVAILABLE, MIN_AVAILABLE, budget_of
 from pumice.core.plugins.extender.plugin import PREDICATE, PRIORITIZE, ExtenderError, read_answer, read_settings
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.session.trail.records import Ending
@@ -22,6 +23,20 @@ from tests.core.plugins.world import configuration, view_of
 from tests.kit import gang, node, queue
 
 URL = "http://e/predicate"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "least", "most"),
+    [
+        ({}, "", ""),
+        ({MAX_UNAVAILABLE: "1"}, "", "1"),
+        ({MIN_AVAILABLE: "2", MAX_UNAVAILABLE: "1"}, "2", ""),
+        ({MIN_AVAILABLE: "", MAX_UNAVAILABLE: "1"}, "", ""),
+    ],
+)
+def test_budget_with_both_annotations_reads_the_first(annotations: dict[str, str], least: str, most: str) -> None:
+    """As Volcano's extractBudget, for which an empty value is a value."""
+    assert budget_of(annotations) == {"MinAvailable": least, "MaxUnavailable": most}
 
 
 def words(body: bytes, shape: Any = PREDICATE) -> str:
