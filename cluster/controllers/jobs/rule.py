@@ -236,7 +236,7 @@ class VolcanoJobRule(OwnerRule):
             targets: list[str] = depends.get("name") or []
             if replicas and task["name"] not in there and there.intersection(targets):
                 before = (" or " if depends.get("iteration") == "any" else " and ").join(targets)
-                yield f"the {replicas} pods of task {task['name']} are made when those of {before} run (dependsOn)"
+                yield f"pods of task {task['name']} ({replicas}) are made when those of {before} run (dependsOn)"
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted."""

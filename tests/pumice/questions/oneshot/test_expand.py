@@ -187,7 +187,7 @@ def test_what_is_made_later_only_is_said(decide: Any) -> None:
             "StatefulSet default/web: pod web-1 is made when web-0 runs and is ready, and 1 more one after the other "
             "(podManagementPolicy OrderedReady)"
         ),
-        "Job default/j: the 2 pods of task worker are made when those of ps run (dependsOn)",
+        "Job default/j: pods of task worker (2) are made when those of ps run (dependsOn)",
         "JobFlow default/f: Job f-b is made when those of a are Completed (dependsOn)",
         "JobFlow default/f: JobTemplate c is not among the objects: no Job is made of it",
     ]
