@@ -53,6 +53,7 @@ class Coming:
 
     def add(self, arrival: Announced) -> None:
         """Announce one more arrival."""
+        # The number keeps the order of announcement at one moment; without it bytes would be compared.
         heappush(self._heap, (arrival.at, next(self._numbers), arrival.blob))
 
     def next_due(self) -> float:
@@ -69,6 +70,7 @@ class Coming:
     def give_back(self, taken: Sequence[tuple[float, int, bytes]]) -> None:
         """Give back arrivals that may not have been created."""
         for one in taken:
+            # With their old numbers, and so in their old places.
             heappush(self._heap, one)
 
 
@@ -95,11 +97,13 @@ class Arrivals(Actor[Announce, Done]):
             case _:
                 assert_never(message)
         self.activity.timers(self.name, len(self._coming))
+        # A new arrival may come before the one until which the loop sleeps.
         self._alarm.no_later_than(self._alarm.after(self._wait_s()))
         return Done()
 
     async def _keep_time(self) -> None:
         while True:
+            # Round again instead of creating: others may have been announced meanwhile.
             if (wait_s := self._wait_s()) > 0:
                 await self._alarm.sleep_until(self._alarm.after(wait_s))
                 continue
@@ -114,6 +118,7 @@ class Arrivals(Actor[Announce, Done]):
         due = self._coming.take_due(self.clock.now())
         try:
             replies = await self._answers([Create(blob, user=USER) for _, _, blob in due])
+        # Cancelled or crashed, some may exist already: they are asked for again, and refused as known.
         except BaseException:
             self._coming.give_back(due)
             raise

@@ -90,10 +90,12 @@ class StatusWriter(Actor[WriteStatus, Done]):
 
     async def handle_batch(self, batch: Sequence[Received[WriteStatus, Done]]) -> None:
         """Write only the newest of several statuses for one object. No asker waits for events."""
+        # Of two reports about one object the later one stays: it was made with more knowledge.
         newest = {_where(each): each for item in batch for each in _reports(item.message)}
         self._forget(min((item.message.seen for item in batch if item.message.seen), default=0))
         if newest:
             await self._write([report for where, report in newest.items() if not self._stands(where, report)])
+        # Before the events: the session runner waits for the statuses alone.
         for item in batch:
             if item.asked:
                 item.reply(Done())
@@ -101,6 +103,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
 
     def _forget(self, seen: int) -> None:
         """Forget the writes up to that revision: all later cycles have seen them."""
+        # In the order of revisions, so the oldest come first and nothing is searched.
         while self._written and next(iter(self._written.values()))[1] <= seen:
             del self._written[next(iter(self._written))]
 
@@ -145,6 +148,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
                 now = self.clock.now()
                 requests.append(self._sayings.say(about, said.reason, said.message, now, source=SOURCE))
         await self._api.ask_many(requests, within_s=self._wait_s)
+        # Whatever came of the requests: an event is not worth a second try.
         self._said.update({where: said.message for where, said in news.items()})
         while len(self._said) > REMEMBERED:
             del self._said[next(iter(self._said))]
@@ -160,7 +164,9 @@ class StatusWriter(Actor[WriteStatus, Done]):
         replies = await self._api.ask_many(reports, within_s=self._wait_s)
         for report, reply in zip(reports, replies, strict=True):
             if isinstance(reply, Refused) and reply.code == CONFLICT:
+                # The refusal says at which revision the object is, so the next try needs no read.
                 again.append(replace(report, as_of=reply.revision))
+            # An object that is gone needs no status.
             elif isinstance(reply, Refused) and reply.code != GONE:
                 refused.append((report, reply))
             elif isinstance(reply, Accepted):

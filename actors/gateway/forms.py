@@ -52,12 +52,15 @@ class Writer:
     @property
     def plain(self) -> bool:
         """Return whether objects are written as they are stored."""
+        # Then watches and lists send the stored objects without making others of them.
         return not self.form.shape and not self._other_version and self._read is None
 
     def item(self, obj: Object, now: float) -> Any:
         """Return an item of a list: the object, its metadata, or a row."""
+        # First: a column may show what only the definition's defaults have.
         if self._read is not None:
             obj = self._read(obj)
+        # Before the version is turned: printers read objects as they are stored.
         if self._printer is not None:
             made = row(self._printer, obj, now, self._include)
             if self._include == "Metadata":
@@ -128,6 +131,7 @@ def writer(kinds: KindTable, kind: Kind, api_version: str, form: Form, query: Qu
         return Writer(kind, api_version, form, read=read)
     wanted = query.text("includeObject") or "Metadata"
     include = _INCLUDES.get(wanted)
+    # A typo would else be answered with less than was asked for.
     if include is None:
         raise bad_request(f"unrecognized includeObject value: {wanted!r}")
     printer = printer_of(kind.key, printer_columns(kinds, kind, api_version))
@@ -139,6 +143,7 @@ def printer_columns(kinds: KindTable, kind: Kind, api_version: str) -> list[Obje
     definition = kinds.definition(kind.key)
     if definition is None:
         return None
+    # Columns belong to a version of the definition; another one may have none.
     version = api_version.rpartition("/")[2]
     listed: list[Object] = section(definition, "spec").get("versions") or []
     return next((each.get("additionalPrinterColumns") for each in listed if each.get("name") == version), None)

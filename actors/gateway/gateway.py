@@ -58,6 +58,7 @@ def _knowing(handler: Handler) -> Handler:
     """
 
     async def known(site: Site, exchange: Exchange) -> None:
+        # Asked first: for nearly all requests it is set, and they are spared a turn of the loop.
         if not site.hub.told.is_set():
             await site.hub.told.wait()
         await handler(site, exchange)
@@ -86,6 +87,7 @@ async def _roots(site: Site, exchange: Exchange) -> None:
     """Answer /api and /apis."""
     core = exchange.path.strip("/") == "api"
     asked = discovery_version(exchange.header("accept"))
+    # A client that can read aggregated discovery gets all groups in one answer.
     if asked:
         media = f"application/json;g=apidiscovery.k8s.io;v={asked};as=APIGroupDiscoveryList"
         await _json(exchange, groups.aggregated(site.kinds, asked, core=core), media)
@@ -127,6 +129,7 @@ async def _openapi_v2(site: Site, exchange: Exchange) -> None:
         await exchange.answer(200, v2_protobuf(), V2_PROTOBUF)
         return
     text, tag = v2_json(site.kinds)
+    # The tag changes with the kinds alone, so clients read this large document again only then.
     known = exchange.header("if-none-match") == tag
     await exchange.answer(304 if known else 200, b"" if known else text, headers={"etag": tag})
 
@@ -222,6 +225,7 @@ class Gateway(Actor[Poke, Done]):
             longest=context.longest,
             stormy=stormy,
         )
+        # Before the first request: controllers of this process ask the same webhooks as clients do.
         context.admission_hook.keep(partial(passed, self.site))
         self._stop = anyio.Event()
         self._stopped = anyio.Event()
@@ -268,6 +272,7 @@ class Gateway(Actor[Poke, Done]):
                     await serve(build_app(self.site), self.site.settings, self._stop, self.site.budget)
             finally:
                 self._stopped.set()
+            # The server has ended by itself, so nothing is left to be stopped.
             tasks.cancel_scope.cancel()
 
     async def _stop_when_cancelled(self) -> None:

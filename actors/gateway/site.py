@@ -76,6 +76,7 @@ class WaitingGauges:
             try:
                 answer = await self._desk.look(AdviserQuestion("waitclasses"))
             except ApiError:
+                # The old count stays, and the next read tries again.
                 continue
             if answer.code == OK:
                 self._text = exposed(msgspec.json.decode(answer.body))
@@ -131,6 +132,7 @@ class Site(Front):
 
     async def _account_of(self, token: str) -> User | None:
         """Return the ServiceAccount of a token that is for this API, None for another token."""
+        # Before any signature is verified: most tokens are of another sort.
         if not account_tokens.looks_signed(token):
             return None
         try:
@@ -241,6 +243,7 @@ class Site(Front):
         limit = self.settings.watch_limit
         if self.watches >= limit:
             raise too_many(f"too many watches: at most {limit} at a time")
+        # No `await` between the check and this, so no other watch can come between.
         self.watches += 1
         try:
             yield

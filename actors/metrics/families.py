@@ -35,6 +35,7 @@ class PendingFamilies(Collector):
         self._tasks = unscheduled
         for job in unscheduled:
             self._tries[job] += 1
+        # A tenth more before anything is forgotten, so that this happens seldom.
         if len(self._tries) > len(unscheduled) + MOST + MOST // 10:
             self._forget(unscheduled)
 

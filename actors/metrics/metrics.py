@@ -140,7 +140,7 @@ class HistogramFamily(Collector):
             self._begin(())  # shown before anything was observed
 
     def observe(self, values: Iterable[float], *labels: str) -> None:
-        """Note values, except negative ones, which come from clocks that disagree."""
+        """Note values; negative ones, which come from clocks that disagree, count as 0."""
         histogram, bounds = self._histograms.get(labels) or self._begin(labels), self._bounds
         for value in values:
             known = value if value > 0.0 else 0.0
@@ -163,6 +163,7 @@ class HistogramFamily(Collector):
             family.add_metric(labels, buckets, histogram.total)
         for labels, histogram in self._histograms.items():
             named = dict(zip(self._labels, labels, strict=True))
+            # Behind all buckets: the text format wants the samples of one family together.
             family.add_sample(f"{self._name}_created", named, histogram.created)
         yield family
 

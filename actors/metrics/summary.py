@@ -93,6 +93,7 @@ class Summary:
         jobs = {name: JobSummary(phase) for name, phase in sorted(self._jobs.items())}
         for pod in self._pods.values():
             pods["bound"] += pod.bound
+            # "Pending" is also the phase of a pod that is bound and has not started.
             if pod.phase in pods and (pod.phase != "pending" or not pod.bound):
                 pods[pod.phase] += 1
             if pod.job in jobs:
@@ -106,6 +107,7 @@ class Summary:
         """Pull changes; list at first, and after falling off the log."""
         while True:
             found = await ask_again(self._api, Pull(NAME, self._revision, KINDS, MOST, held=False))
+            # The log does not reach back so far: everything is counted anew.
             if not isinstance(found, Pulled) or found.gone:
                 return await self._list()
             self._note(self._objects.changes(found.revisions, found.events))
@@ -123,6 +125,7 @@ class Summary:
                 listed.append(opened.revision)
                 for blob in self._listings.take(opened.handle):
                     self._put(kind, codec.unpack(blob))
+        # The older revision: changes that the other listing has already are only put a second time.
         self._revision = min(listed, default=NEVER)
 
     def _note(self, events: Iterable[Mutation]) -> None:

@@ -123,6 +123,7 @@ class Supervisor:
                 for child in self._children:
                     running = self._running[child.name] = _Running(child, began)
                     tasks.start_soon(self._look_after, running, name=child.name)
+                # Every actor's task has begun before anyone hears of the start.
                 await self._begun.wait_beyond(len(self._children) - 1)
                 tasks.start_soon(self._serve)
                 task_status.started()
@@ -154,6 +155,7 @@ class Supervisor:
             case Restart(actor=actor, injected=injected):
                 running = self._running.get(actor)
                 if running is not None:
+                    # Marked before it is cancelled: its end would else look like a stop on request.
                     running.replaced, running.injected = True, injected
                     _cancel(running)
             case MeasureProcess():
@@ -189,6 +191,7 @@ class Supervisor:
             log.error("actor %s did not stop in %s s and is cancelled", running.child.name, self._patience_s)
             _cancel(running)
             await self._end_of(running)
+        # Who still waits for an answer gets an error.
         running.child.mailbox.abort()
         self._context.activity.forget(running.child.name)
 

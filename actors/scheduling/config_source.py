@@ -108,12 +108,14 @@ class ConfigSource:
 
     def _take(self, text: str) -> LoadedConfig | None:
         loaded = self._load(text)
+        # A loaded module stays as it is: with new files its decisions would not be those that the journal names.
         if changed := sorted(set(self._changed_plugins()) & loaded.plugins.keys()):
             log.warning(
                 "the files of users' plugins have changed (%s): the ones that were loaded at the start stay in force "
                 "until the process is started again",
                 ", ".join(changed),
             )
+        # A touched file or a rewritten ConfigMap is no new configuration.
         if loaded.digest == self.loaded.digest:
             return None
         self.loaded = loaded
@@ -161,4 +163,5 @@ def _stamp(path: Path | None) -> tuple[int, int] | None:
         stat = path.stat() if path is not None else None
     except OSError:
         return None
+    # Size as well: a file may be rewritten within the resolution of its time.
     return (stat.st_mtime_ns, stat.st_size) if stat is not None else None

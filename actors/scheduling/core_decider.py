@@ -66,6 +66,7 @@ def stopping(cycle: int) -> Ask:
 
 async def driven(step: Callable[[], T], ask: Callable[[Asking], Awaitable[Sequence[OutsideAnswer]]]) -> T:
     """Run the step to its end, and ask its questions. Raises the errors of the step and of `ask`."""
+    # A greenlet: the core is synchronous and asks deep within a call, where no `await` can stand.
     stack = greenlet.greenlet(step)
     said: Any = stack.switch()
     try:
@@ -152,6 +153,7 @@ def core_decider(*, report: bool = False, stopwatch: Callable[[], float] = time.
         card_table=queues.cards,
         job_shares=queues.shares,
         asks=asks_outside,
+        # Who reads reports wants one of every cycle, also of those that decide nothing.
         may_skip_no_op=always if report else may_skip_no_op,
         others_waiting=waiting,
         decide_others=_decide_others,
@@ -168,6 +170,7 @@ class NewestTables:
 
     def keep(self, session: Session) -> None:
         """Keep the tables of a session that is about to close."""
+        # Closures: tables of a thousand queues are made when somebody reads them, not in each cycle.
         self._tables, self._cards = tables_later(session), cards_later(session)
         self._shares = shares_later(session)
 
@@ -206,6 +209,7 @@ def _decide_others(
 
 
 def _close(times: PluginTimes, queues: NewestTables, session: Session) -> CycleResult:
+    # Before the close: after it the columns belong to the next session.
     queues.keep(session)
     return times.told(close_session(session, times.watch))
 

@@ -89,4 +89,5 @@ class RunnerSettings:
 
     async def permitted(self) -> bool:
         """Wait until this process may schedule; False when it may not any more."""
+        # LOST lies beyond as well: the wait ends then, and the answer is no.
         return self.permission is None or await self.permission.wait_beyond(PERMITTED - 1) == PERMITTED

@@ -73,7 +73,7 @@ def no_tables() -> tuple[QueueTables, ...]:
 
 
 def always(_config: SchedulerConfig) -> bool:
-    """Return True: every cycle is decided."""
+    """Return False: no cycle may be skipped, every one is decided."""
     return False
 
 

@@ -105,6 +105,7 @@ class SystemSettings:
         and got no configuration looks where Volcano's chart puts it; a mirror uses its cluster's own.
         """
         if self.mirror is not None:
+            # A given file or text is what the user wants; a ConfigMap is followed only without one.
             return None if self.config_path or self.config_text else self.mirror.config_map
         if self.cluster is not None:
             return None if self.config_path or self.config_text else self.cluster.config_map

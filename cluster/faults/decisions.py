@@ -80,6 +80,7 @@ class ClientRequest(Struct, frozen=True, gc=False):
     @property
     def same(self) -> tuple[str, ...]:
         """Return what the same request has in common with this one."""
+        # The moment is not among it, nor what others ask: a rerun on a busier machine meets the same faults.
         return self.client, self.verb, self.kind, self.subresource, self.namespace, self.name, self.webhook
 
 
@@ -137,12 +138,14 @@ class FaultsInForce:
         """Put a profile in force: all counts begin anew."""
         self.profile, self.began = profile, now
         for counts in (self.struck, self._nth, self._spared, self._times):
+            # A profile that is put in force once more strikes as it did the first time.
             counts.clear()
 
     def add(self, rule: AnyRule, now: float) -> str:
         """Add a rule, and return its name; those in force go on with their counts. Raises ConflictError for a name that
         another has.
         """
+        # The first rule starts the clock of the profile; later ones must not move it.
         if not self.is_on:
             self.began = now
         rules = named_apart(NOWHERE, [*self.profile.rules, rule])
@@ -164,6 +167,7 @@ class FaultsInForce:
         self._nth[asked.same] += 1
         nth = self._nth[asked.same]
         for rule in about:
+            # In this order: outside of a rule's time its limits do not count.
             if self._in_time(rule, now) and self._falls(rule, asked, nth):
                 self.struck[rule.rule] += 1
                 self.ever[rule.fault] += 1
@@ -220,7 +224,9 @@ class FaultsInForce:
         """Return whether a selected request is struck now."""
         if rule.nth and nth not in rule.nth:
             return False
+        # A rule that always strikes throws no dice: a throw takes 2.5 µs.
         thrown = chance(self.seed, "\0".join((rule.rule, *asked.same, str(nth)))) if rule.probability < 1 else 0.0
+        # The dice before the limits: `skip` and `times` count strikes, not requests.
         if thrown >= rule.probability:
             return False
         mine = rule.rule, asked.client
@@ -240,6 +246,7 @@ def _is_allowed(rule: RequestFault, asked: ClientRequest) -> bool:
     match rule:
         case Repeat():  # a proxy that repeats a create without a name makes two objects
             return not asked.generated
+        # A client that names a revision is promised that state; only "any" may be old.
         case Stale():
             return asked.at == "any"
         case Expire():

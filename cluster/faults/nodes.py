@@ -54,6 +54,7 @@ class StruckNodes:
         name = node["metadata"]["name"]
         if deleted:
             for table in (self._nodes, self._held, self._dead):
+                # What its kubelet had still to say goes with the node.
                 table.pop(name, None)
         else:
             self._nodes[name] = node
@@ -61,6 +62,7 @@ class StruckNodes:
     def passed(self, requests: Sequence[ApiRequest], node_of: NodeOf, now: float) -> list[ApiRequest]:
         """Return what arrives now: of earlier requests what was held until now, and of these what is not held."""
         self._now = now
+        # What was held comes first: it was said earlier.
         arriving = self._released(now)
         for request in requests:
             name = node_of(request)
@@ -88,6 +90,7 @@ class StruckNodes:
                 case DeadKubelet() if not isinstance(request, UpdateStatus | Delete) or request.kind == "Node":
                     return []  # a heartbeat: the next one says the same
                 case SlowKubelet(delay_s=delay_s):
+                    # Of several such rules the slowest counts.
                     due = max(due, now + delay_s)
                 case SkewedClock(ahead_s=ahead_s) if isinstance(request, UpdateStatus):
                     request = _shifted(request, ahead_s)
@@ -132,6 +135,7 @@ class StruckNodes:
                 yield self._conditions(name, UNKNOWN, now)
         elif not graces and name in self._dead:
             del self._dead[name]
+            # Nothing was written of a death that ended within its grace.
             if said:
                 yield self._conditions(name, READY, now)
 
@@ -143,6 +147,7 @@ class StruckNodes:
 
     def next_due(self) -> float | None:
         """Return when something becomes due."""
+        # Later than now: what is due and waits for a dead kubelet must not wake the machine again and again.
         heads = [queue[0][0] for queue in self._held.values() if queue and queue[0][0] > self._now]
         graces = [
             since + rule.grace_s

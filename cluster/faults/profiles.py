@@ -38,6 +38,7 @@ def read_profile(place: ValuePlace, value: object) -> FaultProfile:
         if key not in KEYS:
             raise place.at(key).unknown("key", key, KEYS)
     rules = list[AnyRule]()
+    # Before one's own rules: of two that would strike a request the first does.
     for position, name in enumerate(sequence(place.at("include"), given.get("include"))):
         rules += packaged(name, place.at("include").at(position)).rules
     written = sequence(place.at("rules"), given.get("rules"))
@@ -59,6 +60,7 @@ def packaged(name: object, place: ValuePlace) -> FaultProfile:
     return found[name]
 
 
+# A file of the package does not change while the process runs.
 @cache
 def _packaged() -> Mapping[str, FaultProfile]:
     text = files("pumice.cluster.faults").joinpath("profiles.yaml").read_text(encoding="utf-8")
@@ -81,6 +83,7 @@ def read_rule(place: ValuePlace, value: object) -> AnyRule:
     if fault not in RULES:
         raise place.at("fault").unknown("fault", fault, RULES)
     rule = shaped(place, given, RULES[fault])
+    # Each value was checked by the class; here they are compared with each other.
     _check(place, rule)
     return rule
 
@@ -102,6 +105,7 @@ def _check(place: ValuePlace, rule: AnyRule) -> None:
 
 
 def _check_verbs(place: ValuePlace, rule: RequestRule) -> None:
+    # A conflict is about what is in the way of a write; the other codes fit reads as well.
     fits = WRITES if isinstance(rule, Refuse) and rule.code == CONFLICT else rule.fits
     for verb in rule.verb:
         if verb not in fits:

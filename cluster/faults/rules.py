@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
 
+# A profile may come from anyone, and a day of waiting would look like a hang.
 LONGEST_S: Final = 3600.0
 MOST: Final = 1_000_000
 
@@ -32,6 +33,7 @@ ANSWERED: Final[tuple[Verb, ...]] = ("get", "list", *WRITES)
 EVERY: Final[tuple[Verb, ...]] = ("get", "list", "watch", *WRITES)
 
 
+# Unknown keys are refused: a rule with a typo would strike nothing, and nobody would notice.
 class FaultRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="fault"):
     """A rule. `rule`: its name in the journal. `probability` of a strike where all else fits, drawn from the seed.
     `from_s` to `until_s`: the seconds, since the profile began, in which it strikes.
@@ -68,6 +70,7 @@ class RequestRule(FaultRule, frozen=True, kw_only=True):
     skip: Count = 0
     times: Number | None = None
 
+    # Of a class, not a field: what Kubernetes allows does not change with the profile.
     fits: ClassVar[tuple[Verb, ...]] = ANSWERED
     """Verbs that the fault can strike."""
 
@@ -90,6 +93,7 @@ class Refuse(RequestRule, frozen=True, kw_only=True, tag="refuse"):
     @property
     def verbs(self) -> tuple[Verb, ...]:
         """Return the verbs that it strikes: of those not named, a conflict strikes what changes an object."""
+        # A create meets 409 only as AlreadyExists, for a name that is taken: that is no conflict of versions.
         return self.verb or (("update", "patch", "delete") if self.code == 409 else EVERY)
 
 
@@ -201,6 +205,7 @@ class DeadKubelet(NodeRule, frozen=True, kw_only=True, tag="dead-kubelet"):
     is Unknown, and tainted. At the end the kubelet reports what has become of its pods.
     """
 
+    # For long the default of kube-controller-manager's --node-monitor-grace-period.
     grace_s: Seconds = 40.0
 
 
@@ -236,6 +241,7 @@ RequestFault = (
 )  # fmt: skip
 NodeFault = DeadKubelet | SlowKubelet | SkewedClock | LostNode
 AnyRule = RequestFault | NodeFault
+# Written out: the names are the language of profiles, and outlive the classes.
 RULES: Final[dict[str, type[AnyRule]]] = {
     "refuse": Refuse,
     "arrive-late": ArriveLate,

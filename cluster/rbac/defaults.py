@@ -14,12 +14,14 @@ from pumice.cluster.rbac.rules import AUTHENTICATED, GROUP, MASTERS, UNAUTHENTIC
 from pumice.core.objects.metadata import Object
 
 LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+# Kubernetes' mark of roles that a server repairs at each start; here it only shows that they are no user's.
 ANNOTATIONS: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 CORE: Final = '""'
 _READ: Final = "get list watch"
 _WRITE: Final = "create delete deletecollection patch update"
 _EVENTS: Final = ("create patch update", f"{CORE} events.k8s.io", "events")
+# Asking about others' rights: for servers that let this one decide (`system:auth-delegator`).
 _REVIEWS: Final = (
     ("create", "authentication.k8s.io", "tokenreviews"),
     ("create", "authorization.k8s.io", "subjectaccessreviews"),
@@ -39,6 +41,7 @@ class _Role(NamedTuple):
 
 _ROLES: Final[dict[str, _Role]] = {
     "cluster-admin": _Role((("*", "*", "*"),), "*"),
+    # By labels: `view` is collected by `edit`, and that by `admin`, so roles that users add to one reach those above.
     "admin": _Role(collects=True),
     "edit": _Role(collects=True, into="admin"),
     "view": _Role(collects=True, into="edit"),
@@ -52,6 +55,7 @@ _ROLES: Final[dict[str, _Role]] = {
     "system:aggregate-to-edit": _Role(
         (
             (_READ, CORE, "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
+            # Who may create pods can run them as any account of the namespace, so this right adds nothing.
             ("impersonate", CORE, "serviceaccounts"),
             (_WRITE, CORE, "pods pods/attach pods/exec pods/portforward pods/proxy"),
             ("create", CORE, "pods/eviction"),
@@ -83,6 +87,7 @@ _ROLES: Final[dict[str, _Role]] = {
     ),
     "system:aggregate-to-view": _Role(
         (
+            # Without secrets: an account's token is one, and who reads it may do what the account may.
             (
                 _READ,
                 CORE,
@@ -143,6 +148,7 @@ _ROLES: Final[dict[str, _Role]] = {
         (
             _EVENTS,
             ("create", "coordination.k8s.io", "leases"),
+            # By name, so that a scheduler cannot take the Lease of another component.
             ("get update list watch", "coordination.k8s.io", "leases", "kube-scheduler"),
             (_READ, CORE, "nodes"),
             (f"delete {_READ}", CORE, "pods"),
@@ -159,6 +165,7 @@ _ROLES: Final[dict[str, _Role]] = {
             ("patch update", "resource.k8s.io", "resourceclaims resourceclaims/status"),
         )
     ),
+    # Apart from the role above, so that a scheduler of one's own can be given either of them.
     "system:volume-scheduler": _Role(
         (
             (f"{_READ} patch update", CORE, "persistentvolumes"),
@@ -176,6 +183,7 @@ _ROLES: Final[dict[str, _Role]] = {
             ("get", CORE, "configmaps namespaces secrets serviceaccounts"),
             ("update", CORE, "secrets serviceaccounts"),
             *_REVIEWS,
+            # The garbage collector and the quotas watch every kind.
             ("list watch", "*", "*"),
             ("create", CORE, "serviceaccounts/token"),
         )
@@ -186,6 +194,7 @@ _ROLES: Final[dict[str, _Role]] = {
             ("*", CORE, "nodes/log nodes/metrics nodes/proxy nodes/stats"),
         )
     ),
+    # Wide: the Node authorizer, which would narrow it to the pods of one node, does not exist here.
     "system:node": _Role(
         (
             *_REVIEWS,
@@ -257,6 +266,7 @@ def _role(name: str, role: _Role) -> Object:
     labels = {**LABELS, **({f"{AGGREGATE}{role.into}": "true"} if role.into else {})}
     made: Object = {**_head("ClusterRole", name, labels), "rules": [_rule(each).plain() for each in role.rules]}
     if role.urls:
+        # A path can only be read, except by `cluster-admin`.
         made["rules"].append(PolicyRule(("*" if role.urls == "*" else "get",), urls=tuple(role.urls.split())).plain())
     if role.collects:
         made["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {f"{AGGREGATE}{name}": "true"}}]}

@@ -59,6 +59,7 @@ def may_bind(index: RoleIndex, user: User, binding: Object) -> bool:
 
 def _of_role(index: RoleIndex, user: User, kind: str, new: Object, old: Object | None) -> str | None:
     collects = bool(new.get("aggregationRule"))
+    # A role whose rules stay may be labelled by users who do not have its rights.
     if old is not None and rules_of(old) == rules_of(new) and old.get("aggregationRule") == new.get("aggregationRule"):
         return None
     meta = new["metadata"]
@@ -74,6 +75,7 @@ def _of_binding(index: RoleIndex, user: User, binding: Object) -> str | None:
         return None
     kind, name = _role_of(binding)
     namespace = binding["metadata"].get("namespace") or ""
+    # A binding may come before its role, and grants nothing until then.
     return _granting(index, user, namespace, index.role(kind, namespace, name) or ())
 
 
@@ -96,6 +98,7 @@ def _granting(index: RoleIndex, user: User, namespace: str, rules: Iterable[Poli
 
 def uncovered(held: Sequence[PolicyRule], asked: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Return the single rights of `asked` that no single rule of `held` covers."""
+    # One rule must cover it alone: Kubernetes splits rights so finely that two rules never share one.
     return [one for rule in asked for one in _single(rule) if not any(_covers(each, one) for each in held)]
 
 
@@ -123,6 +126,7 @@ def _covers(held: PolicyRule, one: PolicyRule) -> bool:
     return (
         (ANY in held.groups or one.groups[0] in held.groups)
         and (ANY in held.resources or resource in held.resources or bool(slash and f"*/{sub}" in held.resources))
+        # Rights about any name cover those about one, and not the reverse.
         and (not held.names or (bool(one.names) and one.names[0] in held.names))
     )
 

@@ -104,6 +104,7 @@ class RoleIndex:
 
     def heard(self, change: str, kind: str, obj: Object) -> None:
         """Note a role or binding that has come, changed or gone (`change` "DELETED")."""
+        # All of it: which subjects a role reaches is not kept, and roles change seldom.
         self._compiled.clear()
         self._of_user.clear()
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
@@ -142,6 +143,7 @@ class RoleIndex:
             return Decision(True)
         keys = _keys(asked)
         missing: list[str] = []
+        # Bindings of the whole cluster first, as Kubernetes visits them (`pkg/registry/rbac/validation/rule.go`).
         for namespace in ("", asked.namespace) if asked.namespace else ("",):
             for tables in self._tables_of(user):
                 if (table := tables.get(namespace)) is not None:

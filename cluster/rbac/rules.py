@@ -55,6 +55,7 @@ def account_name(namespace: str, name: str) -> str:
 def account_of(user: str) -> tuple[str, str] | None:
     """Return the namespace and name of the ServiceAccount behind a user name, None for another user."""
     namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
+    # A namespace has no colon, so what stands behind the first one is the name.
     return (namespace, name) if user.startswith(_ACCOUNT) and namespace and name and ":" not in name else None
 
 
@@ -83,6 +84,7 @@ class AccessRequest(Struct, frozen=True, gc=False):
             return f'User "{user.name}" cannot {self.verb} path "{self.path}"'
         resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
+        # The sentence that clients and their users search for, letter by letter.
         return f'User "{user.name}" cannot {self.verb} resource "{resource}" in API group "{self.group}" {where}'
 
 
@@ -133,9 +135,11 @@ def rules_of(role: Object) -> tuple[PolicyRule, ...]:
 
 def _texts(rule: Object, name: str) -> tuple[str, ...]:
     listed: object = rule.get(name)
+    # The schema refuses other values; a role that was loaded may have them, and then gives no right.
     return tuple(map(str, listed)) if is_list(listed) else ()
 
 
 def url_matches(pattern: str, path: str) -> bool:
     """Return whether a non-resource URL of a rule is about a path: `*` at its end matches any rest."""
+    # All stars at the end go, as Go's TrimRight takes them (`evaluation_helpers.go`).
     return pattern == path or (pattern.endswith(ANY) and path.startswith(pattern.rstrip(ANY)))

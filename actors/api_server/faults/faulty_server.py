@@ -58,6 +58,7 @@ class FaultyLog:
                 raise ActorFailedError("api-server", "injected: the connection broke")
             case "watch-gone":
                 return Events(log.published, gone=True)
+            # Only while the log reaches back so far: a replay must not become a 410 by itself.
             case "watch-replayed" if since >= log.oldest:
                 since = max(log.oldest, min(since, log.published) - REPLAYED)
             case "crash" if fault is not None:
@@ -168,6 +169,7 @@ class FaultyApiServer(ApiServer):
         for step in steps:
             if step.answer is not None and step.item is not None:
                 step.item.reply(step.answer)
+        # Delayed news are published by the network, when their time has come.
         if entries and not self._network.holds_news():
             self._publish(self._durable)
 
@@ -232,6 +234,7 @@ class FaultyApiServer(ApiServer):
             steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
             if steps:
                 await self._carry_out(steps)
+        # Cancellations too: whoever asked must get an error, and not wait for ever.
         except BaseException as error:
             for each in held:
                 if each.item is not None:

@@ -87,9 +87,11 @@ def subject(request: commands.StoreRequest) -> str:
         case commands.RequestEviction():
             return f"eviction {request.namespace}/{request.name}"
         case commands.Update() if request.user == PRE_BINDER:
+            # An Update has a blob alone, so the claim is named by what is in it.
             obj = codec.unpack(request.blob)
             return f"claim {obj['kind']} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
         case commands.Create() | commands.LoadObject() | commands.Update():
+            # Not the object: its name may be generated, or follow from what a shorter storm leaves out.
             return f"{type(request).__name__.lower()} by {request.user}"
         case _:
             assert_never(request)
@@ -256,6 +258,7 @@ class SeededFaults:
         return None
 
     def _made(self, what: str, on: str) -> Fault:
+        # A throw of its own: the amount must not follow from how narrowly the first one struck.
         share = chance(self._seed, f"{on}\0{what}\0amount")
         if what == CRASH:
             who = self._crashable[int(chance(self._seed, f"{on}\0{what}\0target") * len(self._crashable))]
@@ -272,6 +275,7 @@ class ListedFaults:
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.struck: list[Fault] = []
+        # By occasion, since a storm that is cut down meets the same occasions in another order.
         self._by_occasion = {fault.on: fault for fault in faults}
         self._occasions = Occasions()
         self._stopped = False

@@ -498,4 +498,5 @@ _DEFAULT: Final = custom_printer(None)
 def printer_of(key: str, columns: Sequence[Object] | None = None) -> Printer:
     """Return the printer of a kind; `columns` are those of its CRD. A kind without either shows its name and age."""
     known = PRINTERS.get(key)
+    # Volcano's own kinds are in the table, so a definition of theirs that a client changes does not matter here.
     return known or (custom_printer(columns) if columns else _DEFAULT)

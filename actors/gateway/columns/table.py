@@ -100,6 +100,7 @@ def row(printer: Printer, obj: Object, now: float, include: Include = "Metadata"
         made: Object = {"cells": printer.cells(obj, now)}
         if printer.conditions and (conditions := printer.conditions(obj)):
             made["conditions"] = conditions
+    # One object that no schema has checked must not keep `kubectl get` from all others.
     except _UNREADABLE:
         made = {"cells": [_fallback(column.name, obj, now) for column in printer.columns]}
     if include == "Object":

@@ -231,6 +231,7 @@ def _plain_groups(kinds: KindTable) -> dict[str, Object]:
 
 def _plain_group(name: str, versions: Iterable[str]) -> Object:
     listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
+    # Kinds list their versions with the preferred one first.
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 

@@ -62,6 +62,7 @@ def schemas_of(roots: Iterable[SchemaMessage]) -> dict[str, Object]:
     waiting = [root.name for root in roots]
     while waiting:
         name = waiting.pop()
+        # Messages may hold themselves, as JSONSchemaProps does.
         if schema_name(name) in made:
             continue
         fields = flat_fields(name)

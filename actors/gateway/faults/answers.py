@@ -106,6 +106,7 @@ class WatchChannel:
             if not self._ended:
                 await self._begin_or_end(message)
             return
+        # A message may hold several events, and faults count them one by one.
         for line in message["body"].splitlines(keepends=True):
             if not self._ended:
                 await self.event(line)
@@ -117,6 +118,7 @@ class WatchChannel:
         """Pass on one event."""
         await self._pass_on(line)
         if self._told is not None:
+            # Never back: the first events of a watch may be older than the newest that was sent before.
             self._told.raise_to(max(revision_of(line), self._told.value))
 
     async def _pass_on(self, part: bytes) -> None:
@@ -146,6 +148,7 @@ class DelayedChannel(WatchChannel):
     async def __call__(self, message: Message) -> None:
         """Pass on a message later."""
         if message["type"] == BODY and message.get("body"):
+            # The first event of a batch decides for all: their order must stay.
             await self._wait(revision_of(message["body"].splitlines()[0]))
         await super().__call__(message)
 
@@ -153,6 +156,7 @@ class DelayedChannel(WatchChannel):
         if self._leader is None:
             await anyio.sleep(self._delay_s)
             return
+        # At most so long: where the other kind does not change, it would be waited for in vain.
         with anyio.move_on_after(self._delay_s):
             await self._leader.wait_beyond(revision)
 
@@ -175,6 +179,7 @@ class CountedChannel(WatchChannel):
             await self._end(line)
             return
         await super().event(line)
+        # Bookmarks are no changes; counted, they would cut a quiet watch.
         self._left -= not line.startswith(BOOKMARK)
         if not self._left and self._ends_between:
             await self._end()

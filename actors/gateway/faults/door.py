@@ -77,6 +77,7 @@ class FaultDoor:
             return
         read = ReadAgain(receive)
         asked = await request_of(self._site, scope, read)
+        # None is never counted: an occasion must not depend on requests that are refused anyway.
         strike = self._site.faults.strike(asked, self._site.clock.now()) if asked is not None else None
         await self._meet(asked, strike, scope, read, send)
 
@@ -87,6 +88,7 @@ class FaultDoor:
         if asked is None or strike is None:
             await self._unharmed(asked, scope, receive, send)
             return
+        # Before it strikes, so that the journal names it even if the process ends with it.
         await self._site.note(strike.told(asked))
         match strike.rule:
             case rules.Refuse(code=code, retry_after_s=retry_after_s):
@@ -137,6 +139,7 @@ class FaultDoor:
     def _older(self, scope: Scope, kind: str, changes: int) -> Scope:
         """Return a list of the state of some changes ago, in place of one of any state."""
         revision = self._site.hub.ring(kind).before(changes)
+        # The log may not reach back so far: then the present state is shown.
         if revision is None:
             return scope
         query = dict(parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True))
@@ -190,12 +193,15 @@ class FaultDoor:
     async def _go_down(self, down_s: float) -> None:
         """End every connection and forget all changes, as a server that starts again has; come back later."""
         site = self._site
+        # A gateway that stops does not come back.
         if site.open.closing:
             return
+        # Breaking off all connections cancels this request, too, and the server must come back.
         with anyio.CancelScope(shield=True), site.open.down():
             until = anyio.current_time() + down_s
             site.hub.forget()
             while anyio.current_time() < until and not site.open.ended:
                 break_off(site.settings.listener)
                 await anyio.sleep(min(LOOK_S, down_s))
+            # Those that came after the last look.
             break_off(site.settings.listener)

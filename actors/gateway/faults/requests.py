@@ -41,6 +41,7 @@ class ReadAgain:
 
     def again(self) -> Receive:
         """Return a channel that has all messages from the first one on."""
+        # A copy: more of the body may be read while the handler reads this.
         left = iter(list(self._read))
 
         async def receive() -> Any:
@@ -55,6 +56,7 @@ async def request_of(site: Site, scope: Scope, read: ReadAgain) -> ClientRequest
     """
     exchange = Exchange(scope, read.first, _silent)
     target = parse_path(exchange.path)
+    # The gateway's own advice: no kube-apiserver has it, so no client can meet its faults.
     if target is None or target.group == GROUP:
         return None
     try:

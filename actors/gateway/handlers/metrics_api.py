@@ -63,6 +63,7 @@ async def _list(exchange: Exchange, write: Writer, found: list[Object], revision
     items: list[Any] = []
     for number, one in enumerate(found):
         items.append(write.item(one, now))
+        # Others get a turn: the pods of a large cluster are thousands of rows.
         if number % _SLICE == 0:
             await lowlevel.checkpoint()
     whole = {**write.head(), "metadata": {"resourceVersion": str(revision)}, write.items: items}
@@ -118,7 +119,9 @@ def node_metrics(
         name = node["metadata"]["name"]
         head = _head(NODES, node, now)
         measured = known.get(name)
+        # A NodeMetrics object without usage measures nothing: the sum of the pods counts then.
         if measured is not None and section(measured, "usage"):
+            # What was measured counts; the node's labels are added, since `kubectl top node -l` selects by them.
             made.append({**head, **measured, "metadata": {**head["metadata"], **measured["metadata"]}})
         else:
             made.append({**head, "usage": _text(usage.get(name, {}))})
@@ -131,6 +134,7 @@ def _running(pod: Object) -> bool:
 
 def _containers(pod: Object) -> list[Object]:
     spec = section(pod, "spec")
+    # Sidecars run beside the other containers, and use what they request.
     return rows(spec, "containers") + [
         one for one in rows(spec, "initContainers") if one.get("restartPolicy") == "Always"
     ]

@@ -70,6 +70,7 @@ async def serve(site: Site, exchange: Exchange, target: Target) -> None:
     if target.subresource:
         await _subresource(site, exchange, target, row)
         return
+    # HEAD is GET without a body: the exchange leaves it out.
     method = "GET" if exchange.method in _READS else exchange.method
     if method == "GET" and exchange.query.flag("watch"):
         await watches.watch(site, exchange, target, row)
@@ -114,6 +115,7 @@ async def _subresource(site: Site, exchange: Exchange, target: Target, row: Kind
             | ("Namespace", "finalize", _)
             | (_, "status", _)
         ):
+            # A known subresource refuses other methods (405); an unknown one does not exist (404).
             raise wrong_method(method) if row.status else no_such_path()
         case _:
             raise no_such_path()

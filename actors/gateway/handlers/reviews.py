@@ -45,6 +45,7 @@ async def review(site: Site, exchange: Exchange, target: Target) -> None:
         raise no_such_path()
     if exchange.method != "POST":
         raise wrong_method(exchange.method)
+    # A review has no metadata, and so neither a table nor a partial form.
     negotiate(exchange.header("accept"), shapes=False)
     asked = await read_object(exchange, site.settings.body_limit)
     if asked.get("kind", kind) != kind:
@@ -57,6 +58,7 @@ async def review(site: Site, exchange: Exchange, target: Target) -> None:
         "spec": spec,
         "status": await _ANSWERS[kind](site, exchange, target, spec),
     }
+    # Kubernetes' type has no spec.
     if kind == "SelfSubjectReview":
         del answer["spec"]
     await exchange.answer(201, encode(answer))
@@ -82,6 +84,7 @@ async def _access_of(site: Site, _exchange: Exchange, target: Target, spec: Obje
 
 def _access(site: Site, kind: str, spec: Object, user: User) -> Object:
     about, path = section(spec, "resourceAttributes"), section(spec, "nonResourceAttributes")
+    # `is` between two booleans: exactly one of the two must be there.
     if bool(spec.get("resourceAttributes") is None) is (spec.get("nonResourceAttributes") is None):
         why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
         raise invalid(kind, "", [("FieldValueInvalid", "spec.resourceAttributes", why)], _GROUP)
@@ -98,6 +101,7 @@ async def _own_rules(site: Site, exchange: Exchange, _target: Target, spec: Obje
     namespace = _text(spec, "namespace")
     if not namespace:
         raise bad_request("no namespace on request")
+    # Without authorization everybody may do everything.
     if site.rights.index is None:
         return EVERYTHING
     rules, missing = site.rights.index.rules(exchange.user, namespace)
@@ -117,6 +121,7 @@ async def _self(_site: Site, exchange: Exchange, _target: Target, _spec: Object)
 
 
 async def _token(site: Site, _exchange: Exchange, _target: Target, spec: Object) -> Object:
+    # A TokenReview without audiences asks about those of the server itself.
     token, wanted = _text(spec, "token"), _texts(spec, "audiences") or [AUDIENCE]
     if not token:
         return {"authenticated": False, "user": {}}

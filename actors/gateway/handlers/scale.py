@@ -53,12 +53,14 @@ def paths_of(kinds: KindTable, row: Kind, api_version: str) -> Paths:
 def scale_of(obj: Object, paths: Paths) -> Object:
     """Return an object's Scale."""
     meta = section(obj, "metadata")
+    # The Scale has the object's own uid and revision, so that an update of one conflicts with the other.
     names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
     status: Object = {"replicas": _dig(obj, paths.there) or 0}
     selector = _dig(obj, paths.selector)
     if selector:
         status["selector"] = selector if isinstance(selector, str) else _selector_text(selector)
     wanted = _dig(obj, paths.wanted)
+    # A kind without a number has one replica, as Kubernetes fills in for its own.
     return {
         "kind": "Scale",
         "apiVersion": API_VERSION,
@@ -107,6 +109,7 @@ async def _write(site: Site, exchange: Exchange, target: Target, row: Kind, path
     options = write_options(exchange.query)
     replicas = _replicas(given, target.name)
     body: Any = replicas
+    # From the inside out, since a definition may put the number anywhere.
     for step in reversed(paths.wanted):
         body = {step: body}
     meta = section(given, "metadata")

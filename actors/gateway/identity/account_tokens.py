@@ -65,6 +65,7 @@ def signed(
     about: Object = {"namespace": namespace, "serviceaccount": {"name": name, "uid": meta["uid"]}}
     if bound is not None:
         about[BINDABLE[bound.kind]] = {"name": bound.name, "uid": bound.uid}
+    # Made of the key, not drawn: no chance, and still an id that nobody else can foresee.
     mark = hmac.new(key, f"{namespace}/{name} {now} {number}".encode(), "sha256").hexdigest()
     claims = {
         "aud": list(audiences),

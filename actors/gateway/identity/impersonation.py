@@ -34,6 +34,7 @@ def impersonated(rights: Rights, exchange: Exchange) -> User:
     `ADMIN` is never named here: a sender with the right to impersonate `system:masters` may do everything anyhow.
     """
     headers = exchange.headers
+    # Most requests name nobody else: then nothing more is read.
     if not any(name.startswith("impersonate-") for name in headers):
         return exchange.user
     name, groups, uid = exchange.header(WHO), exchange.every(GROUP), exchange.header(UID)
@@ -43,8 +44,10 @@ def impersonated(rights: Rights, exchange: Exchange) -> User:
     if not name:
         raise bad_request("requested impersonation without a user: Impersonate-User is missing")
     account = account_of(name)
+    # All of it, before any is believed: one right that is missing refuses the request.
     for asked in _asked(name, account, groups, uid, extra):
         rights.demand(exchange.user, asked)
+    # The groups of an account are known; where the sender names some, they count instead.
     if not groups and account is not None:
         groups = list(account_groups(account[0]))
     return User(name, tuple(_completed(name, groups)), uid, tuple(extra.items()))

@@ -113,6 +113,7 @@ class Broadcast:
         while True:
             if not self._listening:
                 self._somebody = anyio.Event()
+                # Whoever comes next is shown everything anew; keeping up for nobody would cost the cycles.
                 self._shown, self._whole, self._queues_old = ToldPages(), (-1, b""), True
                 await self._somebody.wait()
             first = self._shown.layout is None
@@ -123,6 +124,7 @@ class Broadcast:
         """Wait for events after a position (0: everything), and return the new position and the events."""
         newest = await self.news.wait_beyond(position)
         behind = newest - position
+        # Events that a page has missed are gone.
         if not position or behind > len(self._events):
             return newest, self._everything(newest)
         return newest, b"".join(list(self._events)[-behind:])
@@ -168,6 +170,7 @@ class Broadcast:
         layout = read.layout or shown.layout
         assert layout is not None
         after = read.columns(layout)
+        # Other nodes or resources give the arrays another shape: a change of them could not be told.
         if read.layout is not None or after.shape != shown.amounts.shape:
             found = frames.event("board", frames.whole(layout, after, read))
         else:

@@ -50,6 +50,7 @@ async def log_out(authenticator: Authenticator, exchange: Exchange, *, secure: b
 
 
 async def _go_home(exchange: Exchange, value: str, *, secure: bool) -> None:
+    # HttpOnly: no script reads it; Strict: no page of another site makes a browser send it.
     cookie = f"{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict"
     cookie += "; Secure" if secure else ""
     cookie += "" if value else "; Max-Age=0"
@@ -156,6 +157,7 @@ async def _live(site: Site, exchange: Exchange) -> None:
 async def _tell(site: Site, exchange: Exchange) -> None:
     position = 0
     while True:
+        # What is sent when nothing comes in time.
         told = b": nothing new\n\n"
         with anyio.move_on_after(ALIVE_S):
             position, told = await site.pages.after(position)

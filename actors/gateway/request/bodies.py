@@ -77,6 +77,7 @@ async def parse_yaml(body: bytes) -> Any:
         return parse_json(body)
     if len(body) <= QUICK:
         return _yaml(body)
+    # A megabyte of YAML takes half a second, in which no other client would be served.
     return await anyio.to_thread.run_sync(_yaml, body)
 
 

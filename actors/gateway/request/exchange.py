@@ -75,6 +75,7 @@ class Exchange:
         found: dict[str, str] = {}
         for raw_name, raw_value in self._scope["headers"]:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+            # A header may come in several lines, whose values are one list (RFC 9110, section 5.3).
             found[name] = f"{found[name]},{value}" if name in found else value
         return found
 
@@ -116,6 +117,8 @@ class Exchange:
         """Return the whole body. Raises ApiError when it is larger or does not come, GoneError when the client
         leaves."""
         declared = self.header("content-length")
+        # Refused by what it declares, before any of it is read. Cut, since Python refuses numbers of thousands of
+        # digits.
         if declared.isdigit() and int(declared[:20]) > limit:
             raise too_large(limit)
         size = int(declared) if declared.isdigit() else limit
@@ -145,6 +148,7 @@ class Exchange:
         """Skip the rest of the body, up to a limit; return whether its end was reached, so that the connection can go
         on.
         """
+        # A client that waits for this answer before it sends on would hold the connection.
         with anyio.move_on_after(LEFTOVER_PATIENCE_S):
             while self._unread and limit > 0:
                 message = await self._receive()

@@ -60,6 +60,7 @@ def discovery_version(accept: str) -> str:
         if media in _JSON and parameters.get("as") == "APIGroupDiscoveryList":
             if parameters.get("g") == "apidiscovery.k8s.io" and parameters.get("v") in ("v2", "v2beta1"):
                 return parameters["v"]
+        # JSON as it is before the aggregated form: the client prefers the plain style.
         elif media in _JSON:
             return ""
     return ""
@@ -89,4 +90,5 @@ def _weight(parsed: tuple[str, dict[str, str]]) -> float:
     try:
         return -float(parsed[1].get("q", "1"))
     except ValueError:
+        # A weight that cannot be read counts as 0: it comes last, and is not refused.
         return 0.0

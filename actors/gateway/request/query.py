@@ -28,6 +28,7 @@ class Query:
 
     def __init__(self, raw: bytes) -> None:
         try:
+            # Bounded: a query of a million fields would be read on the event loop.
             pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_VALUES) if raw else []
         except ValueError as error:
             raise bad_request(f"cannot read the query: {error}") from error

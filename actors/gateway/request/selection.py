@@ -114,6 +114,7 @@ class Selection(Struct, frozen=True, gc=False):
 
     def needles(self) -> list[bytes]:
         """Return texts that stand in the bytes of every selected object: a quick way to skip most others."""
+        # Of single values only: by one of several, objects with another of them would be skipped.
         needles = [next(iter(values)) for _, operator, values in self.labels if operator == "In" and len(values) == 1]
         needles += [term.value for term in self.fields if term.equal and term.path in _LITERAL]
         return [needle.encode() for needle in needles if needle]

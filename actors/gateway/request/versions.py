@@ -69,7 +69,8 @@ def _to_metrics(scaler: Object) -> Object:
         others = []
     metrics = [each for each in others if is_mapping(each)] if is_list(others) else []
     if isinstance(percent, int):
-        metrics = [_cpu(percent), *metrics]
+        # Behind those of the annotation, as in Kubernetes' `pkg/apis/autoscaling/v1/conversion.go`.
+        metrics = [*metrics, _cpu(percent)]
     made = {**scaler, "spec": {**spec, "metrics": metrics} if metrics else spec}
     if _METRICS in annotations_of(scaler):
         made["metadata"] = {**scaler["metadata"], "annotations": annotations}
@@ -91,6 +92,7 @@ def _to_share(scaler: Object) -> Object:
     kept = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
     made = {**scaler, "spec": spec, "status": {name: status[name] for name in kept if name in status}}
     if others:
+        # An annotation holds what v1 has no field for, so that an object written back loses nothing.
         meta = scaler["metadata"]
         made["metadata"] = {**meta, "annotations": {**section(meta, "annotations"), _METRICS: json.dumps(others)}}
     return made

@@ -66,6 +66,7 @@ class Readability:
             return ""
         obj: Object = change.obj
         try:
+            # And removed: the view that tries objects must stay empty.
             self._view.apply("ADDED", obj)
             self._view.apply("DELETED", obj)
         except (RequestError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -184,6 +185,7 @@ class Mirror(Actor[Poke | ReadMirrored, Done | Mirrored]):
             heard = self._intake.take(self._cutter.names)
             self._memory.seen |= self._intake.whole
             if self._names is not None:
+                # Before anything under a pseudonym is stored: a name that is lost could not be found again.
                 self._names.save()
             cycles = self._cutter.cut([change for change in heard if self._can_be_read(change)])
             for cycle in cycles:

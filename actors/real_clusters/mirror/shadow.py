@@ -73,6 +73,7 @@ class ShadowTotals:
 
     def note(self, found: ShadowCompared) -> None:
         """Add one comparison."""
+        # Of all comparisons; the counts of the present state are those of the newest.
         for name in COUNTS:
             self.counts[name] += getattr(found, name)
         # A comparison beside decisions does not look at the present state, and has NOT_LOOKED here.
@@ -177,6 +178,7 @@ class Shadow:
         version = self._shown.view.version
         if now - self._looked_at < self._settings.look_s or not self.unsettled:
             return
+        # The start of the look: a long one must not be followed by the next at once.
         self._looked_at = now
         there, result = self._decide(cycle, lambda there: Guide(there.held, follows=False))
         confirmed = self._persistence.confirmed(differences(there, result))

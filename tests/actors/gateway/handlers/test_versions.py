@@ -72,3 +72,12 @@ async def test_a_token_says_whose_it_is() -> None:
         assert (said["sub"], said["aud"]) == ("system:serviceaccount:default:robot", ["a"])
         await web.send("POST", f"{accounts}/nobody/token", body, 404)
         await web.send("POST", f"{accounts}/robot/token", {"spec": {"expirationSeconds": 1}}, 422)
+
+
+async def test_scaler_of_first_version_puts_cpu_behind_other_metrics() -> None:
+    memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "averageValue": "1Gi"}}}
+    annotations = {"autoscaling.alpha.kubernetes.io/metrics": json.dumps([memory])}
+    scaler: Object = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h", "annotations": annotations}}
+    scaler["spec"] = {"maxReplicas": 2, "targetCPUUtilizationPercentage": 60}
+    metrics = stored(scaler, "autoscaling/v1")["spec"]["metrics"]
+    assert [each["resource"]["name"] for each in metrics] == ["memory", "cpu"]
