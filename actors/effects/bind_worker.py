@@ -45,7 +45,7 @@ FINAL = (404, 409)
 
 
 class BindWorker(EffectWorker[BindOrder]):
-    """Binds pods that need no write before their bind."""
+    """Binds pods that need no write before their bind: each decision once, and each to an outcome."""
 
     def __init__(
         self,

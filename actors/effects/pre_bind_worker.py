@@ -124,7 +124,11 @@ class NoAnswerError(PreBindError):
 
 
 class PreBindWorker(EffectWorker[BindOrder]):
-    """Binds pods whose claims need a write before."""
+    """Binds pods whose claims need a write before.
+
+    A bind is here a small transaction: write, wait for the volumes, bind; and if any of it fails, take back what was
+    written and report the bind as failed.
+    """
 
     def __init__(
         self,

@@ -56,7 +56,9 @@ GIVEN_UP = Refused(CONFLICT, "Conflict", f"another client kept writing the objec
 
 
 class StatusWriter(Actor[WriteStatus, Done]):
-    """Writes in batches."""
+    """Writes the statuses of cycles in batches: of several about one object only the newest, and none that already
+    stands.
+    """
 
     cap = 8
     redeliver = True
@@ -122,9 +124,7 @@ class StatusWriter(Actor[WriteStatus, Done]):
         return replace(report, as_of=revision) if revision > report.as_of else report
 
     async def _write(self, left: Sequence[ReportStatus]) -> None:
-        """Write statuses. A conflicting one is dropped, since a later cycle writes it anew: written late it would
-        overwrite a newer decision.
-        """
+        """Write statuses. One that is in conflict again and again is given up: a later cycle writes it anew."""
         unheard = 0
         for _ in range(ATTEMPTS):
             if not left:

@@ -51,9 +51,12 @@ TOLD: Final = ("CustomResourceDefinition", *CONFIGURATIONS, *ROLES)
 
 
 class Hub:
-    """The hub. `revision`: the one that it has seen. `told`: it has delivered the objects that existed when it began;
-    `ready`: it knows all objects. `definition` is called with every change of a CustomResourceDefinition and of the
-    configurations of webhooks and policies, and returns the kind that it defines.
+    """Reads the api's changes once for all watches, into one ring a kind. A watch reads the ring at its own speed, so a
+    slow client costs the others nothing.
+
+    `revision`: the one that it has seen. `told`: it has delivered the objects that existed when it began; `ready`: it
+    knows all objects. `definition` is called with every change of a CustomResourceDefinition and of the configurations
+    of webhooks and policies, and returns the kind that it defines.
 
     `start` is the revision that it begins at; watches from before it are gone. `objects`: their number, with
     `object_bytes` in all, as far as it has come.

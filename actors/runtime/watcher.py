@@ -47,7 +47,10 @@ class WatchedChanges(Struct, frozen=True):
 
 
 class Watcher:
-    """One actor's view of the api's log. Call `done` once the changes are handled.
+    """Follows the api's log for one actor, which calls `done` once the changes are handled.
+
+    It pulls, so the api never waits for a slow reader; and after a gap it lists, so no change is missed, only its
+    steps.
 
     `kinds`, one at least, may name parts of kinds (`core.objects.parts`). `since` below 0: it begins with a list.
     """

@@ -103,9 +103,10 @@ log = logging.getLogger(__name__)
 
 
 class Cache(Actor[CacheMessage, CacheReply]):
-    """The cache. `changed` is raised to a version with every change of the view, across restarts of this actor too.
+    """Keeps the scheduler's view up to date, as its only writer; all others get snapshots, which do not change.
 
-    `truth`: the server that is asked about a pod in an unknown state: the cluster, where that is elsewhere.
+    `changed` is raised to a version with every change of the view, across restarts of this actor too. `truth`: the
+    server that is asked about a pod in an unknown state: the cluster, where that is elsewhere.
     """
 
     def __init__(

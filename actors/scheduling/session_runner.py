@@ -233,7 +233,11 @@ log = logging.getLogger(__name__)
 
 
 class SessionRunner(Actor[RunnerCommand, Done | CyclesRun]):
-    """The session runner. `memory` outlives a restart of this actor: cycle numbers, carry, and the last seen state."""
+    """Runs one cycle after the other, in the one order that loses no decision: journal, cache, workers, statuses.
+
+    `memory` outlives a restart of this actor: cycle numbers, carry, the last seen state, and what is recorded and not
+    yet sent.
+    """
 
     answers_later = True
 

@@ -49,7 +49,11 @@ def steps(session: Session) -> Steps:
 
 
 class Preempt:
-    """One execution; its error cache lives as long as this object."""
+    """Runs preempt once; its error cache lives as long as this object.
+
+    Between jobs the victims of all tasks of a job are one statement: they go when the job can start with the room, or
+    none of them does. Within a job each task stands for itself.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -137,10 +137,11 @@ NEVER = -1
 
 
 class Past:
-    """The fold of a journal. `unpack` makes an object of its bytes. `seen`: objects by kind as the view last saw them,
-    in the order in which it met them; `flights`: decisions that may still be in flight.
+    """Folds a journal: what it has read is what the cache had seen at that point.
 
-    Only these are kept until a view is asked for, by `with_view` or `materialised`: that is cheap.
+    `unpack` makes an object of its bytes. `seen`: objects by kind as the view last saw them, in the order in which it
+    met them; `flights`: decisions that may still be in flight. Only these are kept until a view is asked for, by
+    `with_view` or `materialised`: that is cheap.
     """
 
     def __init__(self, unpack: Callable[[bytes], Object], *, with_view: bool = False) -> None:

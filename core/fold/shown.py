@@ -65,7 +65,10 @@ def unnoted(_obj: Object, _problem: RequestError) -> None:
 
 
 class Shown(Generic[V]):
-    """A view, made by `make`, and the changes that it is shown. `unreadable` is called for unreadable objects."""
+    """Shows changes to a view, made by `make`: in the cache as in a replay, so that both get the same view.
+
+    `unreadable` is called for unreadable objects.
+    """
 
     def __init__(self, make: Callable[[], V], unreadable: Callable[[Object, RequestError], None] = unnoted) -> None:
         self._make = make

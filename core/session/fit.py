@@ -190,7 +190,10 @@ class AdmissionAnswers:
 
 
 class JobFit:
-    """Fit errors of a session, by job and task uid; `admission`: why jobs were not admitted."""
+    """Keeps why tasks did not fit, by job and task uid, as numbers: sentences are made of them when they are read.
+
+    `admission`: why jobs were not admitted.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -105,8 +105,9 @@ EMPTY: Final = "empty-reasons-are-counted"
 
 
 class Session:
-    """Columns, plugins' functions and collected decisions of one cycle.
+    """Holds the columns, the plugins' functions and the collected decisions of one cycle.
 
+    Everything may be tried in a session and undone again: a session that never closes has changed nothing outside.
     `jobs`, `nodes`: columns and questions about them; `queues` by name (in name order); `fit`: why tasks failed;
     `total`: sum of allocatable.
     """

@@ -177,7 +177,11 @@ class LastTransaction(NamedTuple):
 
 @dataclass(slots=True)
 class Statement:
-    """Operations of one trial. `save` and `recover` replay them later as a value."""
+    """Collects the operations of one trial, which are committed or undone together.
+
+    A gang needs this: its first tasks are placed before it is known whether the last ones fit. `save` and `recover`
+    replay the operations later as a value, so that the best of several trials can be had again.
+    """
 
     session: Session
     operations: list[Operation]

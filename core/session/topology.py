@@ -41,7 +41,7 @@ class Wish:
 
 
 class SessionTopology:
-    """The tree, the jobs' requested topologies, and the HyperNodes that jobs and groups occupy."""
+    """Holds the tree, the topologies that jobs request, and the HyperNodes that jobs and groups occupy."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

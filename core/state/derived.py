@@ -187,7 +187,11 @@ class DerivedColumns:
 
 
 class Keeper:
-    """The owner of the columns of one view."""
+    """Keeps the derived columns of one view, and lends them to one session at a time.
+
+    A column cannot be out of date unseen: it may read only the parts that its source names, and counts only while all
+    of these have the version that it was made at.
+    """
 
     def __init__(self) -> None:
         self._loan = Loan({})

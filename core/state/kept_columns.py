@@ -145,7 +145,11 @@ class Lease:
 
 
 class KeptColumns:
-    """The columns of one view, lent to one session after another."""
+    """Lends the columns of one view to one session after another, and copies only stale rows between two of them.
+
+    No log says what to undo: a session names the rows that it wrote, the view knows which it changed, and the view has
+    the right values of both.
+    """
 
     def __init__(self, tasks: KeepableTable, nodes: KeepableTable, jobs: KeepableTable) -> None:
         self._tables = tasks, nodes, jobs

@@ -306,7 +306,10 @@ class OtherObjects:
 
 
 class ViewTables:
-    """The tables of :class:`pumice.core.state.view.View`, which calls them when a task comes, changes or goes."""
+    """Enters and removes tasks in the tables of :class:`pumice.core.state.view.View`.
+
+    A task is counted with its job and on its node in one call, so that no sum can miss it or have it twice.
+    """
 
     def __init__(self, default_queue: str = "default") -> None:
         self.version: int = 0

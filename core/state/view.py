@@ -219,9 +219,12 @@ def _asks_as(asked: Object, asks: Object) -> bool:
 
 
 class View(ViewTables):
-    """Tasks, jobs, nodes and queues by the API's last events, plus decisions in flight (assumed binds, evictions).
+    """Holds tasks, jobs, nodes and queues by the API's last events, plus decisions in flight (assumed binds,
+    evictions).
 
-    `version` rises with every change that could alter a decision.
+    The view is what the scheduler knows, never what it tries: a session works on a snapshot, and its decisions come
+    back as assumptions, which an outcome confirms or takes back. So the next cycle counts room that is given away
+    before the api shows it. `version` rises with every change that could alter a decision.
     """
 
     def __init__(self, default_queue: str = "default") -> None:

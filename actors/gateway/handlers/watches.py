@@ -58,7 +58,7 @@ async def watch(site: Site, exchange: Exchange, target: Target, row: Kind) -> No
 
 
 class Stream:
-    """One watch, from its start to its end."""
+    """Serves one watch: what exists first, where the client wants it, then each change from the kind's ring."""
 
     def __init__(
         self, site: Site, exchange: Exchange, write: Writer, selected: Selection, options: ListOptions

@@ -300,8 +300,10 @@ log = logging.getLogger(__name__)
 
 
 class ClusterApi(Actor[ApiRequest, ApiReply]):
-    """The cluster as an api. `api` holds the followed state; `permission` is raised when all was seen, and when this
-    process may schedule.
+    """Stands for the api where decisions are carried out on a real cluster: the effect workers send it the same
+    messages.
+
+    `api` holds the followed state; `permission` is raised when all was seen, and when this process may schedule.
     """
 
     answers_later = True

@@ -27,7 +27,7 @@ RELEASE_S: Final = 1.0
 
 
 class LeaseElection:
-    """The election of one process, by its `identity`."""
+    """Elects one process, by its `identity`: the holder of the Lease works, all others wait until it is not renewed."""
 
     def __init__(self, client: ClusterClient, settings: ElectionSettings, clock: Clock) -> None:
         self._client = client

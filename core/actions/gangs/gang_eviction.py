@@ -172,10 +172,11 @@ class EvictionForGang:
 
 
 class GangEviction:
-    """One execution of gangpreempt or gangreclaim.
+    """Runs gangpreempt or gangreclaim once: looks for victims in one domain after the other, until a whole gang fits.
 
-    `accepts(job, task, victim_job)`: whether the task may be asked to go for the job; `order(job, bundles, need)`: who
-    is asked first.
+    Victims are added bundle by bundle, and each set is tried with the gang itself: nothing is evicted that a trial has
+    not shown to suffice. `accepts(job, task, victim_job)`: whether the task may be asked to go for the job; `order(job,
+    bundles, need)`: who is asked first.
     """
 
     def __init__(

@@ -80,7 +80,11 @@ def _replays_show(session: Session) -> bool:
 
 
 class DomainAllocator:
-    """Places one job domain by domain."""
+    """Places one job domain by domain.
+
+    Each domain is tried with the job's real tasks and then left as it was; the trial remains as a list of operations.
+    The domain that wins is placed by replaying its list, not by a second search.
+    """
 
     def __init__(self, session: Session, decisions: Decisions, *, cache_errors: bool) -> None:
         self._session = session

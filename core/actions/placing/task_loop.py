@@ -47,7 +47,11 @@ def allocate_tasks(
 
 
 class TaskLoop:
-    """One pass over the tasks of a group. `occupied`: the HyperNode that the group occupies as it grows."""
+    """Goes once over the tasks of a group, and places each on the best node that is left.
+
+    A task without a node leaves its reasons, and ends the pass unless the group could start without it. `occupied`: the
+    HyperNode that the group occupies as it grows.
+    """
 
     def __init__(self, session: Session, sub_job: SubJob, domain: Domain, cache: ErrorCache) -> None:
         self._session = session

@@ -267,11 +267,13 @@ class ErrorCache:
 
 
 class NodeSearch:
-    """Filters and scores of one template over all node rows. Without `room`, the question of room is left out
-    (backfill).
+    """Keeps the answers of filters and scorers about all node rows for one template.
 
-    `codes` int32 [N]: reason number, 0 where the node is feasible (room in FutureIdle and every filter content).
-    `idle` bool [N]: feasible, and room is idle now.
+    Tasks of one template ask the same question, and a placement changes one row: so one row is asked again for the next
+    task of a gang, and not every node. Without `room`, the question of room is left out (backfill).
+
+    `codes` int32 [N]: reason number, 0 where the node is feasible (room in FutureIdle and every filter content). `idle`
+    bool [N]: feasible, and room is idle now.
     """
 
     def __init__(self, session: Session, task: Task, *, room: bool = True) -> None:
