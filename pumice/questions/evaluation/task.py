@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from pumice.collecting import rarely
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.devices.vgpu.settings import MEMORY, NUMBER
@@ -61,7 +62,7 @@ class EvaluatedFigures(Struct, frozen=True):
 def evaluated(task: EvaluationTask) -> EvaluatedFigures:
     """Return the figures of a task. Raises ConfigError, InputError."""
     began = time.process_time()
-    with installed(task.modules):
+    with rarely(), installed(task.modules):
         record = place(task.run) if task.placement else run(task.run)
     measures = [expectation_of("", text, "==", 0) for text in task.measures]
     found = {measure.measure: measure.value(record, record.horizon_s) for measure in measures}
