@@ -1,53 +1,99 @@
 """A leaderboard of policies on public traces, by one command: figures with intervals over draws, and their cost.
 
-    python leaderboard.py --traces FOLDER --seeds 3 --keep board.results -o board.md
+    python leaderboard.py --traces FOLDER --seeds 10 --keep board.results -o board.md
 
-FOLDER has `openb/`, `swf/`, `philly_gavel/` as published (docs/reference/traces.md); what is not there is left out. On
-openb pods are placed one after the other while 1.3 times all cards are asked for, as in "Beware of Fragmentation"; each
-seed shuffles and repeats the pods anew (the authors' own orders are in examples/fgd). The other traces run on virtual
-time.
+`board.yaml` says which policies and which traces; FOLDER has `openb/`, `swf/`, `philly_gavel/`, `gavel/` as published
+(docs/reference/traces.md). What is not there is named and left out. On openb pods are placed one after the other while
+1.3 times all cards are asked for, as in "Beware of Fragmentation"; each seed shuffles and repeats the pods anew (the
+authors' own orders are in examples/fgd). Of other traces each seed is another stretch of so many jobs, on virtual time;
+where a trace is shorter than that, jobs come up to a minute sooner or later instead. Seeds begin at 1001: neither the
+authors nor a search here has seen these.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
+import yaml
 
 import pumice
-from pumice.core.devices.vgpu.settings import MEMORY
+from pumice.config.durations import duration_s
 from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, OpenbRow, rows_of
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
 
 HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parent
+BOARD = HERE / "board.yaml"
 TARGET = 1.3
 FIRST_SEED = 1001
-"""Held out: neither the authors' seeds nor those of any search here."""
-TIMED = ("minimise wait.mean", "minimise slowdown.mean", "maximise fairness", "minimise evictions", "maximise util.cpu")
-CARDS = """\
-actions: allocate
-tiers:
-- plugins:
-  - name: gang
-- plugins:
-  - name: predicates
-  - name: deviceshare
-    arguments: {deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack}
-"""
+ARRIVAL = "pumice.dev/arrival"
+NEARLY_S = 60.0
+
+
+# --- What board.yaml says
+
+
+class BoardPolicy(msgspec.Struct, forbid_unknown_fields=True):
+    """A policy; `plugin` stands for PLUGIN in its configuration, `typical`: FGD is told the classes of the trace."""
+
+    config: str = ""
+    actions: str = ""
+    arguments: dict[str, Any] = {}
+    modules: list[str] = []
+    plugin: str = ""
+    typical: bool = False
+
+    def policy(self, name: str, classes: Mapping[Any, int]) -> pumice.Policy:
+        """Return it as evaluations take it."""
+        text = "" if not self.config else (HERE / self.config).read_text("utf-8").replace("PLUGIN", self.plugin)
+        known = {"fgd.fgd.typicalPods": typical_pods(dict(classes))} if self.typical else {}
+        made = pumice.Policy(text, self.actions, {**self.arguments, **known}, name=name)
+        return made.with_modules(*(HERE / module for module in self.modules))
+
+
+class Generated(msgspec.Struct, forbid_unknown_fields=True):
+    """A cluster and its load: weights by queue, jobs an hour in the mean of a day."""
+
+    nodes: int
+    cpu: int
+    gpu: int
+    queues: dict[str, int]
+    jobs_per_hour: float
+
+
+class Board(msgspec.Struct, forbid_unknown_fields=True):
+    """A trace, or several `variants` of one, with the policies that are compared on it."""
+
+    name: str
+    objectives: list[str]
+    policies: list[str]
+    nodes: str = ""
+    pods: str = ""
+    variants: list[str] = []
+    input: str = ""
+    generate: Generated | None = None
+
+
+class Boards(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file."""
+
+    policies: dict[str, BoardPolicy]
+    boards: list[Board]
 
 
 # --- openb, placement alone
 
 
-def openb(folder: Path, trace: str) -> tuple[list[OpenbRow], list[OpenbRow]]:
+def openb(nodes: Path, pods: Path) -> tuple[list[OpenbRow], list[OpenbRow]]:
     """Return the rows of nodes and of a trace's pods."""
-    pods = next(path for path in (folder / f"openb_pod_list_{trace}.csv{end}" for end in ("", ".gz")) if path.is_file())
-    return list(rows_of(folder / "openb_node_list_gpu_node.csv", NODE_COLUMNS)), list(rows_of(pods, POD_COLUMNS))
+    return list(rows_of(nodes, NODE_COLUMNS)), list(rows_of(pods, POD_COLUMNS))
 
 
 def drawn(nodes: Sequence[OpenbRow], pods: Sequence[OpenbRow], seed: int) -> list[dict[str, Any]]:
@@ -67,107 +113,172 @@ def drawn(nodes: Sequence[OpenbRow], pods: Sequence[OpenbRow], seed: int) -> lis
     ]
 
 
-def card_policies(pods: Sequence[OpenbRow]) -> Iterator[tuple[str, pumice.Policy]]:
-    """Yield the policies of openb by name."""
-    classes: dict[Any, int] = {}
-    for row in pods:
-        classes[class_of(row)] = classes.get(class_of(row), 0) + 1
-    for path in sorted((EXAMPLES / "fgd").glob("*.conf")):
-        name = path.stem.partition("-")[2] or path.stem
-        policy = pumice.Policy.of(path)
-        known = {"fgd.fgd.typicalPods": typical_pods(classes)} if name == "FGD" else {}
-        yield name, pumice.Policy(policy.config, arguments=known, name=name, actions="allocate")
-    found = pumice.Policy(f"{CARDS}  - name: alphaevolve\n    arguments: {{resource: {MEMORY}}}\n", name="alphaevolve")
-    yield "alphaevolve", found.with_modules(HERE / "found.py")
-
-
 # --- On virtual time
 
 
-def timed_policies() -> Iterator[tuple[str, pumice.Policy]]:
-    """Yield the policies of the other traces by name."""
-    yield "volcano", pumice.Policy(name="volcano")
-    for name in ("fcfs", "sjf", "easy"):
-        yield (
-            name,
-            pumice.Policy.of(EXAMPLES / "policies" / f"{name}.conf").with_modules(EXAMPLES / "policies" / "batch.py"),
+def stretch(objects: Sequence[dict[str, Any]], jobs: int, seed: int) -> list[dict[str, Any]]:
+    """Return the cluster and another stretch of so many jobs for each seed, which begins at 0."""
+    work = sorted((obj for obj in objects if obj["kind"] == "Job"), key=_arrival)
+    others = [obj for obj in objects if obj["kind"] != "Job"]
+    count = len(work) // jobs
+    if count > 1:
+        part = work[seed % count * jobs :][:jobs]
+        first = _arrival(part[0])
+        return [*others, *(_arriving(job, _arrival(job) - first) for job in part)]
+    chance = random.Random(seed)
+    moved = [_arriving(job, max(0.0, _arrival(job) + chance.uniform(-NEARLY_S, NEARLY_S))) for job in work[:jobs]]
+    return [*others, *sorted(moved, key=_arrival)]
+
+
+def _arrival(job: dict[str, Any]) -> float:
+    return duration_s(job["metadata"]["annotations"][ARRIVAL]) or 0.0
+
+
+def _arriving(job: dict[str, Any], at: float) -> dict[str, Any]:
+    metadata = job["metadata"]
+    return {**job, "metadata": {**metadata, "annotations": {**metadata["annotations"], ARRIVAL: f"{at:.3f}s"}}}
+
+
+def production(asked: Generated, jobs: int, seed: int) -> list[dict[str, Any]]:
+    """Return a cluster and jobs like those of a company: more by day than by night, most of them short and small, some
+    gangs of many pods, a few that run for hours; queues are used in proportion to their weights.
+    """
+    chance = random.Random(seed)
+    queues = [pumice.queue(name, weight=weight) for name, weight in asked.queues.items()]
+    found = [*pumice.nodes(asked.nodes, cpu=asked.cpu, gpu=asked.gpu, memory="512Gi"), *queues]
+    most, at = 2.0 * asked.jobs_per_hour / 3600.0, 0.0
+    for number in range(jobs):
+        while True:  # thinned: of a Poisson process at its peak, so much as the hour asks for
+            at += chance.expovariate(most)
+            if chance.random() < 0.5 + 0.5 * math.sin(2 * math.pi * (at / 86_400.0 - 0.25)):
+                break
+        pods = chance.choices((1, 2, 4, 8, 16), (60, 15, 12, 8, 5))[0]
+        cards = chance.choices((0, 1, 2, 4, 8), (15, 45, 15, 15, 10))[0]
+        runs_s = min(36_000.0, max(20.0, chance.lognormvariate(6.5, 1.4)))
+        found.append(
+            pumice.gang(
+                f"job-{number}",
+                pods,
+                cpu=max(2, 6 * cards),
+                gpu=cards,
+                queue=chance.choices([*asked.queues], [*asked.queues.values()])[0],
+                duration=f"{runs_s:.0f}s",
+                arrival=f"{at:.1f}s",
+            )
         )
-    for name in ("drf", "proportion", "capacity"):
-        yield name, pumice.Policy.of(EXAMPLES / "queue-study" / f"{name}.conf")
-
-
-def timed(folder: Path, jobs: int) -> Iterator[pumice.Workload]:
-    """Yield the first jobs of each trace that is there, denser than they came, so that jobs wait."""
-    nasa, philly = folder / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz", folder / "philly_gavel" / "gavel_msr_seed0.csv.gz"
-    found = (("nasa", nasa, f"swf:{nasa}", 0.5), ("philly", philly, f"philly:{philly},nodes=4x8", 0.05))
-    for name, file, said, dense in found:
-        if file.is_file():
-            yield pumice.Workload.of_files(f"{said},jobs={jobs},arrivals={dense}", name=name)
+    return found
 
 
 # --- The board
 
 
-def board(
-    title: str,
-    workloads: Sequence[pumice.Workload],
-    objectives: Sequence[str],
-    policies: Iterator[tuple[str, pumice.Policy]],
-    seeds: Sequence[int],
-    keep: Path | None,
-    workers: int,
-    say: Callable[[str], None],
-) -> list[str]:
-    """Return the lines of a table: a row a policy, the best by the first objective first."""
-    evaluate = pumice.Evaluator(workloads, objectives, seeds, keep=keep, workers=workers)
+class Competition(msgspec.Struct):
+    """One table: a workload, the policies on it by name, and the objectives."""
+
+    name: str
+    workload: pumice.Workload
+    policies: list[tuple[str, pumice.Policy]]
+    objectives: list[str]
+
+
+def competitions(board: Boards, traces: Path, jobs: int, say: Callable[[str], None]) -> Iterator[Competition]:
+    """Yield a table for every trace that is there, and every variant."""
+    for each in board.boards:
+        for variant in each.variants or [""]:
+            name = f"{each.name} {variant}".strip()
+            found = workload_of(each, variant, traces, jobs)
+            if found is None:
+                say(f"{name}: left out, its files are not in {traces}")
+                continue
+            workload, classes = found
+            policies = [(one, board.policies[one].policy(one, classes)) for one in each.policies]
+            yield Competition(name, workload, policies, each.objectives)
+
+
+def workload_of(board: Board, variant: str, traces: Path, jobs: int) -> tuple[pumice.Workload, Counter[Any]] | None:
+    """Return the workload and, on openb, the classes of its pods; None where files are missing."""
+    if board.generate is not None:
+        return pumice.Workload(board.name, partial(production, board.generate, jobs)), Counter()
+    if board.input:
+        form, _, rest = board.input.partition(":")
+        file, *options = rest.split(",")
+        if not (traces / file).is_file():
+            return None
+        objects = pumice.read(",".join([f"{form}:{traces / file}", *options]))
+        return pumice.Workload(board.name, partial(stretch, objects, jobs)), Counter()
+    pods = traces / board.pods.format(variant=variant)
+    there = [path for path in (pods, pods.with_name(f"{pods.name}.gz")) if path.is_file()]
+    if not there or not (traces / board.nodes).is_file():
+        return None
+    rows = openb(traces / board.nodes, there[0])
+    return pumice.Workload(variant, partial(drawn, *rows), placement=True), Counter(map(class_of, rows[1]))
+
+
+def table(match: Competition, seeds: Sequence[int], keep: Path | None, workers: int, say: Callable[[str], None]) -> str:
+    """Return the table: a row a policy, the best by the first objective first, with the intervals of 19 cases of 20."""
+    evaluate = pumice.Evaluator(match.workload, match.objectives, seeds, keep=keep, workers=workers)
     rows = list[tuple[float, str]]()
-    for name, policy in policies:
+    for name, policy in match.policies:
         found = evaluate(policy)
         if found.figures is None:
-            rows.append((float("inf"), f"| {name} | {'; '.join(found.problems)[:100]} |"))
+            rows.append((math.inf, f"| {name} | {'; '.join(found.problems)[:100]} |"))
             continue
-        figures = [found.figures[text.split()[1]] for text in objectives]
+        figures = [found.figures[text.split()[1]] for text in match.objectives]
         cells = [
             f"{each.mean:.4g}" + ("" if each.low is None else f" ({each.low:.4g}–{each.high:.4g})") for each in figures
         ]
-        sign = -1.0 if objectives[0].startswith("maximise") else 1.0
+        sign = -1.0 if match.objectives[0].startswith("maximise") else 1.0
         rows.append((sign * figures[0].mean, f"| {name} | {' | '.join(cells)} | {found.cpu_s:.1f} |"))
-        say(f"{title}: {name}")
-    header = ["policy", *objectives, "CPU s"]
-    return [
-        f"## {title}",
-        "",
-        f"| {' | '.join(header)} |",
-        "|---" * len(header) + "|",
-        *(row for _, row in sorted(rows)),
-        "",
-    ]
+        say(f"{match.name}: {name}")
+    header = ["policy", *match.objectives, "CPU s"]
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|", *(row for _, row in sorted(rows))]
+    return "\n".join([f"## {match.name}", "", *lines, ""])
+
+
+def write_draws(match: Competition, seeds: Sequence[int], folder: Path) -> None:
+    """Write what seeds draw, each as a file of JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in seeds:
+        said = {"apiVersion": "v1", "kind": "List", "items": [*match.workload.drawn(seed)]}
+        (folder / f"{match.workload.name}-{seed}.json").write_bytes(msgspec.json.encode(said))
 
 
 def main(
-    traces: Annotated[Path, typer.Option(help="The folder with openb/, swf/, philly_gavel/.")],
+    traces: Annotated[Path, typer.Option(help="The folder with openb/, swf/, philly_gavel/, gavel/.")],
     output: Annotated[Path, typer.Option("-o", "--output")] = Path("board.md"),
-    names: Annotated[str, typer.Option(help="Traces of openb, joined by commas.")] = "default",
+    file: Annotated[Path, typer.Option("--board", help="Policies and traces.")] = BOARD,
+    only: Annotated[str, typer.Option(help="Tables, such as 'openb default,nasa'; all without.")] = "",
+    policies: Annotated[str, typer.Option(help="Policies of these tables, joined by commas; all without.")] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Held-out draws.")] = 10,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs of the other traces.")] = 300,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs of a stretch.")] = 300,
     keep: Annotated[Path | None, typer.Option(help="Keep figures there, by content.")] = None,
     workers: Annotated[int, typer.Option(min=1)] = 1,
+    draws: Annotated[
+        Path | None, typer.Option(help="Write the draws of seeds 1, 2, … there, for `pumice tune`.")
+    ] = None,
 ) -> None:
     """Evaluate every policy on every trace, and write the tables."""
-    held_out, lines = range(FIRST_SEED, FIRST_SEED + seeds), ["# Leaderboard", ""]
+    wanted, named = ([part.strip() for part in text.split(",") if part.strip()] for text in (only, policies))
+    held_out = range(FIRST_SEED, FIRST_SEED + seeds)
+    about = (
+        f"Seeds {held_out[0]} to {held_out[-1]}; stretches of {jobs} jobs. Means, with the interval of 19 cases of 20."
+    )
+    lines = ["# Leaderboard", "", about, ""]
 
     def say(text: str) -> None:
         typer.echo(text, err=True)
 
-    for name in filter(None, names.split(",")):
-        if (traces / "openb").is_dir():
-            nodes, pods = openb(traces / "openb", name)
-            workload = pumice.Workload(name, partial(drawn, nodes, pods), placement=True)
-            measures = [f"maximise util.{MEMORY}", f"minimise frag.{MEMORY}", "minimise unstarted"]
-            lines += board(f"openb {name}", [workload], measures, card_policies(pods), held_out, keep, workers, say)
-    for each in timed(traces, jobs):
-        lines += board(each.name, [each], TIMED, timed_policies(), range(seeds), keep, workers, say)
-    output.write_text("\n".join(lines), "utf-8")
+    board = msgspec.convert(yaml.safe_load(file.read_text("utf-8")), Boards)
+    for each in board.boards:
+        each.variants = [one for one in each.variants if not wanted or f"{each.name} {one}" in wanted]
+        each.policies = [one for one in each.policies if not named or one in named]
+    board.boards = [each for each in board.boards if each.variants or each.name in wanted or not (wanted or each.nodes)]
+    for match in competitions(board, traces, jobs, say):
+        if draws is not None:
+            write_draws(match, range(1, seeds + 1), draws)
+            continue
+        lines.append(table(match, held_out, keep, workers, say))
+        output.write_text("\n".join(lines), "utf-8")
 
 
 if __name__ == "__main__":

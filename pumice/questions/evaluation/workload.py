@@ -54,11 +54,13 @@ class EvaluatedWorkload:
         return cls(name or stem, read(*paths), **options)  # type: ignore[arg-type]
 
     @classmethod
-    def of_policy_file(cls, said: Workload, folder: Path, noise: Noise) -> EvaluatedWorkload:
+    def of_policy_file(
+        cls, said: Workload, folder: Path, noise: Noise, *, placement: bool = False
+    ) -> EvaluatedWorkload:
         """Return a workload as policy files of the gate have it. Raises InputError."""
         lasts_s = parse_duration(said.default_duration)
         objects = read_workload(said, folder)
-        return cls(said.name, objects, said.until_s, noise, default_duration_s=lasts_s, start=said.start)
+        return cls(said.name, objects, said.until_s, noise, placement, default_duration_s=lasts_s, start=said.start)
 
     def task(self, seed: int, config: str, source: str, wanted: WantedFacts) -> RunTask:
         """Return the run of this workload that a seed draws. Raises InputError for a workload that asks nothing."""

@@ -8,6 +8,7 @@
     expect: [{measure: "wait.max[name=urgent-*]", op: <=, value: 10s}]
     seeds: 3
     trials: 100
+    placement: false                                        # true: one cycle places everything, no time passes
     space:
       weights: [0, 10]                                      # every weight of its plugins, by their records
       arguments.binpack.binpack.weight: {low: 1, high: 100, log: true}
@@ -71,6 +72,7 @@ class _Written(Struct, forbid_unknown_fields=True):
     seeds: Count = 1
     trials: Count = 50
     noise: Noise = field(default_factory=Noise)
+    placement: bool = False
     space: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -101,7 +103,9 @@ def read_spec(path: Path) -> TuneSpec:
         raise place.at("space").error(ConfigError, "expected at least one thing that varies")
     found = {
         part: tuple(
-            EvaluatedWorkload.of_policy_file(workload_of(each, place.at(part).at(number)), folder, written.noise)
+            EvaluatedWorkload.of_policy_file(
+                workload_of(each, place.at(part).at(number)), folder, written.noise, placement=written.placement
+            )
             for number, each in enumerate(listed)
         )
         for part, listed in (("workloads", written.workloads), ("held_out", written.held_out))
