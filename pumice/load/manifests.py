@@ -174,21 +174,38 @@ def load_text(text: str, source: str, loaded: Loaded) -> None:
     """Add the objects of one text (YAML or JSON, several documents, List kinds) to the loaded ones."""
     for document in _documents(text, source):
         if isinstance(document, DocumentError):
-            problem = f"{document.problem} (column {document.column})"
-            loaded.refuse(InputError(problem, source=source, document=document.document, line=document.line))
+            loaded.refuse(_unreadable(document, source))
             continue
         for line, remark in document.remarks:
             loaded.skipped.append(str(InputError(remark, source=source, document=document.number, line=line)))
         left = Left(what="parts")
-        export = exported(document.value, left)
-        if export is None:
-            found = _flatten(document, source)
-        else:
-            at = ManifestPlace(source, document.number, document.line, document.lines)
-            found = ((obj, at) for obj in export)
-        for value, place in found:
+        for value, place in _values(document, source, left):
             _take(loaded, value, place)
         loaded.leave(source, left)
+
+
+def plain_values(text: str, source: str) -> Iterator[Any]:
+    """Yield what the documents of a text and the items of its lists say, unjudged: a server may know kinds that this
+    process does not. Raises InputError for a document that cannot be read.
+    """
+    for document in _documents(text, source):
+        if isinstance(document, DocumentError):
+            raise _unreadable(document, source)
+        yield from (value for value, _ in _values(document, source, Left()))
+
+
+def _unreadable(error: DocumentError, source: str) -> InputError:
+    problem = f"{error.problem} (column {error.column})"
+    return InputError(problem, source=source, document=error.document, line=error.line)
+
+
+def _values(document: ManifestDocument, source: str, left: Left) -> Iterator[tuple[Any, ManifestPlace]]:
+    """Yield what a document holds: itself, the items of a list, or the objects of another tool's export."""
+    export = exported(document.value, left)
+    if export is None:
+        return _flatten(document, source)
+    place = ManifestPlace(source, document.number, document.line, document.lines)
+    return ((obj, place) for obj in export)
 
 
 def _documents(text: str, source: str) -> Iterator[ManifestDocument | DocumentError]:

@@ -156,13 +156,9 @@ def _read_files(path: str | Path) -> list[Object]:
 
 
 def _read_texts(text: str, source: str = "the text") -> list[Object]:
-    import yaml  # noqa: PLC0415 - most tests hand in objects
+    from pumice.load.manifests import plain_values  # noqa: PLC0415 - most tests hand in objects
 
-    try:
-        documents: list[Any] = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise InputError(f"not valid YAML: {error}", source=source) from error
-    given = [document for document in documents if document is not None]
+    given: list[Any] = [*plain_values(text, source)]
     if not all(map(is_mapping, given)):
         raise InputError("expected Kubernetes objects", source=source)
-    return [obj for each in given for obj in (each.get("items") or [] if each.get("kind") == "List" else [each])]
+    return given

@@ -15,6 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pumice.cluster.api.admission import ADMISSION, admission_of, pod_groups
 from pumice.cluster.api.admission.amounts import STATED
+from pumice.cluster.api.admission.limit_ranges import own_copy
 from pumice.cluster.api.definitions.volcano import fill_in_defaults, volcano_problems
 from pumice.cluster.api.kinds import KINDS, MAKERS
 from pumice.cluster.api.origin import is_recorded
@@ -141,7 +142,7 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
     _fill_in_defined(obj)
     if is_recorded(given):
         fill_loaded(obj, admission_of(kind), lookup)
-        return obj
+        return _unshared(obj)
     spec: Object = obj.setdefault("spec", {}) if kind in ADMISSION else {}
     status: Object = obj.setdefault("status", {}) if kind in ADMISSION else {}
     if kind == "Queue":
@@ -155,6 +156,15 @@ def prepared(given: Object, lookup: GivenObjects) -> Object:
         status.setdefault("phase", "Available")
     if kind in VALIDATED:
         _fill_in(obj, lookup)
+    return _unshared(obj)
+
+
+def _unshared(obj: Object) -> Object:
+    """Return the object with a spec of its own: admission shares one among pods that are alike, and who gets a pod may
+    change it.
+    """
+    if obj["kind"] == "Pod":
+        obj["spec"] = own_copy(obj["spec"])
     return obj
 
 

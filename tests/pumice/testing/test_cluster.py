@@ -15,6 +15,7 @@ import pumice
 from pumice.config.errors import ConfigError
 from pumice.errors import InputError
 from pumice.testing import NotReachedError, RefusedError, ServedCluster, served_cluster
+from pumice.testing.options import read_manifests
 
 CRD: Final = """
 apiVersion: apiextensions.k8s.io/v1
@@ -89,13 +90,22 @@ def test_a_refusal_has_the_words_of_the_server(cluster: ServedCluster) -> None:
     [
         ({"kind": "Pod"}, "an object with a name, of a kind that is served here"),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {}}, "without a name"),
-        ("a: [1\n", "not valid YAML"),
+        ("a: [1\n", "malformed YAML"),
+        ("- 1\n", "expected Kubernetes objects"),
         (Path("nowhere"), "nowhere: does not exist"),
     ],
 )
 def test_input_that_is_no_object_is_named(cluster: ServedCluster, manifest: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         cluster.apply(manifest)
+
+
+def test_texts_are_read_as_kubectl_reads_them() -> None:
+    """A moment stays a text, a PodList gives pods, and JSON may come one document after another."""
+    moment = "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a, annotations: {since: 2026-01-31}}\n"
+    assert read_manifests(moment)[0]["metadata"]["annotations"] == {"since": "2026-01-31"}
+    listed = '{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "p"}}]}\n{"kind": "Other"}'
+    assert [obj["kind"] for obj in read_manifests(listed)] == ["Pod", "Other"]
 
 
 def test_a_kind_that_is_not_served_has_near_ones(cluster: ServedCluster) -> None:

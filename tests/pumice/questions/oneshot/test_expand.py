@@ -10,6 +10,9 @@ import pytest
 import yaml
 
 from pumice.core.objects.metadata import Object
+from pumice.load.manifests import Loaded
+from pumice.questions.oneshot.bring import brought
+from pumice.storage import codec
 from tests.kit.nodes import node
 from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
@@ -322,3 +325,28 @@ def test_a_group_whose_job_is_not_in_the_input_says_so(decide: Any, phase: str) 
     assert (f"warning: PodGroup default/train-1: {absent}" in said.err) is (phase != "Completed")
     whole = decide([node("n0"), queue("default"), group, job("train")])
     assert "which makes them" not in whole.err
+
+
+def test_objects_share_nothing_with_each_other_or_with_later_ones() -> None:
+    """Who gets a pod may change it: admission keeps one spec of equal pods."""
+    plain: Object = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "plain", "namespace": "default"},
+        **VOLCANO,
+    }
+
+    def made() -> list[Object]:
+        given = [codec.unpack(codec.pack(obj)) for obj in (job("j"), deployment("d", 2), plain)]
+        for obj in given:
+            obj["metadata"]["namespace"] = "default"
+        return brought(Loaded(given), (), 1.7e9).objects
+
+    first = made()
+    for obj in first:
+        for container in obj.get("spec", {}).get("containers", ()):
+            container["image"] = "changed"
+            container["resources"]["requests"]["cpu"] = "99"
+    pods = [obj for obj in made() if obj["kind"] == "Pod"]
+    assert len(pods) == 5
+    assert all("99" not in str(obj) and "changed" not in str(obj) for obj in pods)
