@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environments for learning, in gymnasium's form: choose the node of each pod, or the weights of a configuration.
+"""Environments for learning, in gymnasium's form: choose the node of each pod, which job is tried next, or the weights
+of a configuration.
 
-The nodes of a pod are chosen inside the scheduler's own cycle: all filters and the gang's rule stand, and only the
-score is the agent's. So what an agent learns here holds for the scheduler. Needs `pip install 'pumice[gym]'`.
+Nodes and jobs are chosen inside the scheduler's own cycle: all filters and the gang's rule stand, and only the score,
+or the order of jobs, is the agent's. So what an agent learns here holds for the scheduler. Needs
+`pip install 'pumice[gym]'`.
 
     env = NodeEnv(pumice.Workload.of_files("openb:nodes.csv,pods.csv", placement=True), "alibabacloud.com/gpu-milli")
     seen, info = env.reset(seed=0)
@@ -25,8 +27,13 @@ from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.plugins import PLUGINS
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
+from pumice.core.session.heap import PriorityQueue
 from pumice.core.session.points.nodes import TEMPLATE_ONLY
+from pumice.core.session.points.orders import JobOrder
+from pumice.core.session.points.point import listed_plugins
 from pumice.core.session.points.rules import ColumnRule
+from pumice.core.state.derived import itself
+from pumice.core.state.jobs import Job
 from pumice.core.state.volumes import volume_rules
 from pumice.errors import InputError
 from pumice.questions.evaluation.evaluate import WAIT, Evaluator, objective_of
@@ -48,6 +55,16 @@ tiers:
   - name: gang
   - name: predicates
   - name: {CHOICE}
+"""
+JOB_CHOICE: Final = "gym-job-choice"
+JOB_CONFIG: Final = f"""\
+actions: allocate
+tiers:
+- plugins:
+  - name: {JOB_CHOICE}
+  - name: gang
+  - name: predicates
+  - name: binpack
 """
 Floats = npt.NDArray[np.float32]
 Seen = dict[str, Floats]
@@ -86,31 +103,78 @@ class _Chooser:
         return ColumnRule(rows, finish=finish)
 
 
-class NodeEnv(gymnasium.Env[Seen, int]):
-    """Choose a node for each pod of a placement, one decision a step.
-
-    Observed are `nodes` [N, 2R], float32: of each resource the idle part of the node's own, then the idle amount as a
-    part of the largest node's; and `pod` [R]: its request as a part of the largest node's. `info["mask"]` [N]: nodes
-    that may take it; another choice goes to the first of these. The reward is the part of `resource` that was allocated
-    until the next choice (a gang that does not fit is undone), so that an episode's sum is what `util.RESOURCE` of an
-    evaluation says. Pods that fit one node, or none, ask nothing. A seed draws the workload, as in evaluations.
+class _AskedQueue(PriorityQueue["Job"]):
+    """The jobs of a queue that have not been tried: the agent takes one out. `pushed`: those that came since it was
+    asked.
     """
 
-    def __init__(self, workload: EvaluatedWorkload, resource: str, config: str = CONFIG) -> None:
+    __slots__ = ("_session", "jobs", "pushed")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.jobs = dict[str, Job]()
+        self.pushed = list[str]()
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def push(self, item: Job) -> None:
+        """Add a job."""
+        self.jobs[item.key] = item
+        self.pushed.append(item.key)
+
+    def pop(self) -> Job:
+        """Return the job that the agent chooses; the only one asks nothing."""
+        if len(self.jobs) == 1:
+            return self.jobs.popitem()[1]
+        agent = getcurrent().parent
+        assert agent is not None
+        return self.jobs.pop(agent.switch((self._session, self)))
+
+
+class _AskedOrder(JobOrder):
+    """The order of jobs that the agent chooses."""
+
+    __slots__ = ("session",)
+    session: Session
+
+    def queue(self) -> PriorityQueue[Job]:
+        """Return an empty queue."""
+        return _AskedQueue(self.session)
+
+
+class _JobChooser:
+    """The plugin that asks the agent which job of a queue is tried next. It comes first in the configuration."""
+
+    name = JOB_CHOICE
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        del arguments
+
+    def on_session_open(self, session: Session) -> None:
+        points = session.points
+        asked = _AskedOrder("JobOrder", listed_plugins(itself(session.config)))
+        asked.session = session
+        points.job_order = asked
+
+    def on_session_close(self, session: Session) -> None:
+        pass
+
+
+class _PlacementEnv(gymnasium.Env[Seen, int]):
+    """One cycle over a placement, which stops wherever its plugin asks the agent. A seed draws the workload, as in
+    evaluations. The reward of a choice is the part of `resource` that was allocated until the next one (a gang that
+    does not fit is undone), so that an episode's sum is what `util.RESOURCE` of an evaluation says.
+    """
+
+    def __init__(self, workload: EvaluatedWorkload, resource: str, config: str) -> None:
         if not workload.placement:
             raise InputError("expected a workload with placement=True: here no time passes", path="workload")
         PLUGINS.setdefault(CHOICE, _Chooser)
+        PLUGINS.setdefault(JOB_CHOICE, _JobChooser)
         self._workload, self._resource = workload, resource
         self._config = parse_scheduler_config(config, source="config")
         self._start(0)
-        count, width = self._whole.shape[1], len(self._shown)
-        # gymnasium's spaces are invariant in their values, and these are subtypes of what is declared.
-        self.action_space = cast("spaces.Space[int]", spaces.Discrete(count))
-        parts: dict[str, spaces.Space[Any]] = {
-            "nodes": spaces.Box(0.0, 1.0, (count, 2 * width), np.float32),
-            "pod": spaces.Box(0.0, 1.0, (width,), np.float32),
-        }
-        self.observation_space = cast("spaces.Space[Seen]", spaces.Dict(parts))
 
     @property
     def resources(self) -> list[str]:
@@ -125,14 +189,25 @@ class NodeEnv(gymnasium.Env[Seen, int]):
         return self._seen(), self._info()
 
     def step(self, action: int) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        """Place the pod on a node. AssertionError after the end of an episode."""
+        """Carry out a choice. AssertionError after the end of an episode."""
         assert self._asked is not None, "the episode is over: call reset"
         before = self._held
-        self._go_on(int(action) if self._mask[int(action)] else int(self._asked[2][0]))
-        return self._seen(), (self._held - before) / self._total, self._is_over(), False, self._info()
+        self._go_on(self._answer(int(action)))
+        return self._seen(), (self._held - before) / self._total, self._asked is None, False, self._info()
 
-    def _is_over(self) -> bool:
-        return self._asked is None
+    # --- what the environments differ in
+
+    def _answer(self, action: int) -> object:
+        """Return what the plugin gets for an action."""
+        raise NotImplementedError
+
+    def _seen(self) -> Seen:
+        """Return what the agent observes."""
+        raise NotImplementedError
+
+    def _info(self) -> dict[str, Any]:
+        """Return the rest of it."""
+        raise NotImplementedError
 
     # --- the cycle
 
@@ -145,7 +220,6 @@ class NodeEnv(gymnasium.Env[Seen, int]):
         if self._resource not in self.resources:
             raise InputError(f"no node has {self._resource}", path="resource")
         self._total = float(self._whole[self._names.index(self._resource)].sum())
-        self._most = self._whole[self._shown].max(axis=1)
         snapshot = view.snapshot(volume_rules(self._config))
         clock, options = CycleClock(1, run.start, seed), SessionOptions(wordless=True)
 
@@ -154,19 +228,16 @@ class NodeEnv(gymnasium.Env[Seen, int]):
 
         self._cycle = greenlet(cycle)
         self._view, self._held = view, 0.0
-        self._asked: tuple[Session, Task, npt.NDArray[np.intp]] | None = None
-        self._mask = np.zeros(view.nodes.count, dtype=np.bool_)
+        self._asked: Any = None
 
-    def _go_on(self, answer: int | None) -> None:
+    def _go_on(self, answer: object) -> None:
         """Run the cycle to its next question, or to its end."""
         self._cycle.parent = getcurrent()
         found = self._cycle.switch(answer)
-        self._mask = np.zeros_like(self._mask)
         if self._cycle.dead:
             self._asked, self._held = None, self._bound(found)
         else:
             self._asked = found
-            self._mask[found[2]] = True
             self._held = float(found[0].nodes.used[self._names.index(self._resource)].sum())
 
     def _bound(self, result: CycleResult) -> float:
@@ -174,6 +245,44 @@ class NodeEnv(gymnasium.Env[Seen, int]):
         tasks, wanted = self._view.tasks.by_key, self._names.index(self._resource)
         templates = [tasks[f"{bind.namespace}/{bind.name}"].template for bind in result.binds]
         return sum(amount for each in templates for at, amount in held_by(each, self._names) if at == wanted)
+
+
+def _spaces(action: int, observed: dict[str, tuple[int, ...]]) -> tuple[spaces.Space[int], spaces.Space[Seen]]:
+    """Return the space of so many choices, and that of parts between 0 and 1. gymnasium's spaces are invariant in their
+    values, and these are subtypes of what is declared.
+    """
+    parts: dict[str, spaces.Space[Any]] = {
+        name: spaces.Box(0.0, 1.0, shape, np.float32) for name, shape in observed.items()
+    }
+    return cast("spaces.Space[int]", spaces.Discrete(action)), cast("spaces.Space[Seen]", spaces.Dict(parts))
+
+
+class NodeEnv(_PlacementEnv):
+    """Choose a node for each pod of a placement, one decision a step.
+
+    Observed are `nodes` [N, 2R], float32: of each resource the idle part of the node's own, then the idle amount as a
+    part of the largest node's; and `pod` [R]: its request as a part of the largest node's. `info["mask"]` [N]: nodes
+    that may take it; another choice goes to the first of these. Pods that fit one node, or none, ask nothing.
+    """
+
+    def __init__(self, workload: EvaluatedWorkload, resource: str, config: str = CONFIG) -> None:
+        super().__init__(workload, resource, config)
+        count, width = self._whole.shape[1], len(self._shown)
+        self.action_space, self.observation_space = _spaces(count, {"nodes": (count, 2 * width), "pod": (width,)})
+
+    def _start(self, seed: int) -> None:
+        super()._start(seed)
+        self._most = self._whole[self._shown].max(axis=1)
+        self._mask = np.zeros(self._whole.shape[1], dtype=np.bool_)
+
+    def _go_on(self, answer: object) -> None:
+        super()._go_on(answer)
+        self._mask = np.zeros_like(self._mask)
+        if self._asked is not None:
+            self._mask[self._asked[2]] = True
+
+    def _answer(self, action: int) -> int:
+        return action if self._mask[action] else int(self._asked[2][0])
 
     def _seen(self) -> Seen:
         if self._asked is None:
@@ -189,6 +298,68 @@ class NodeEnv(gymnasium.Env[Seen, int]):
 
     def _info(self) -> dict[str, Any]:
         return {"mask": self._mask, "pod": "" if self._asked is None else self._asked[1].key}
+
+
+class JobEnv(_PlacementEnv):
+    """Choose which job of a queue is tried next, one decision a step; its nodes are chosen by the configuration, which
+    lists `gym-job-choice` first.
+
+    Observed are `jobs` [J, R + 1], float32: of each resource what all pods of the job ask for as a part of all nodes,
+    then its gang's part of its pods, 0 in every column once it was tried; and `idle` [R]: the idle part of all nodes.
+    Jobs stand in the order of their names. `info["mask"]` [J]: jobs of the queue whose turn it is; another choice goes
+    to the first of these. A queue with one job left asks nothing.
+    """
+
+    def __init__(self, workload: EvaluatedWorkload, resource: str, config: str = JOB_CONFIG) -> None:
+        super().__init__(workload, resource, config)
+        count, width = len(self._jobs), len(self._shown)
+        self.action_space, self.observation_space = _spaces(count, {"jobs": (count, width + 1), "idle": (width,)})
+
+    def _start(self, seed: int) -> None:
+        super()._start(seed)
+        self._jobs = sorted(job.key for job in self._view.jobs.by_key.values() if job.spec is not None)
+        self._place = {key: place for place, key in enumerate(self._jobs)}
+        self._sums = self._whole[self._shown].sum(axis=1)
+        self._sizes = np.array([self._size(self._view.jobs.by_key[key]) for key in self._jobs], dtype=np.float32)
+        self._masks: dict[int, npt.NDArray[np.bool_]] = {}
+        self._mask = np.zeros(len(self._jobs), dtype=np.bool_)
+
+    def _size(self, job: Job) -> npt.NDArray[np.float64]:
+        """Return the row of a job."""
+        asked = dict.fromkeys(self._shown, 0.0)
+        for task in job.tasks.values():
+            for at, amount in held_by(task.template, self._names):
+                if at in asked:
+                    asked[at] += amount
+        part = min(1.0, job.pod_group.min_member / max(1, len(job.tasks)))
+        return np.array([*(np.array([*asked.values()]) / self._sums), part]).clip(0.0, 1.0)
+
+    def _go_on(self, answer: object) -> None:
+        if isinstance(answer, str):
+            place = self._place[answer]
+            self._sizes[place], self._mask[place] = 0.0, False
+        super()._go_on(answer)
+        if self._asked is None:
+            self._mask = np.zeros(len(self._jobs), dtype=np.bool_)
+            return
+        queue = self._asked[1]
+        # Kept by queue, as queues take turns: the masks of thousands of jobs are not made anew at every choice.
+        self._mask = self._masks.setdefault(id(queue), np.zeros(len(self._jobs), dtype=np.bool_))
+        self._mask[[self._place[key] for key in queue.pushed]] = True
+        queue.pushed.clear()
+
+    def _answer(self, action: int) -> str:
+        return self._jobs[action if self._mask[action] else int(np.argmax(self._mask))]
+
+    def _seen(self) -> Seen:
+        if self._asked is None:
+            idle = np.zeros(len(self._shown))
+        else:
+            idle = self._asked[0].nodes.idle[self._shown].sum(axis=1) / self._sums
+        return {"jobs": self._sizes.copy(), "idle": idle.clip(0.0, 1.0).astype(np.float32)}
+
+    def _info(self) -> dict[str, Any]:
+        return {"mask": self._mask.copy(), "jobs": self._jobs}
 
 
 class WeightsEnv(gymnasium.Env[Floats, Floats]):

@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 import pumice
 from pumice.errors import InputError
-from pumice.lab.gym import NodeEnv, WeightsEnv
+from pumice.lab.gym import JobEnv, NodeEnv, WeightsEnv
 from pumice.questions.evaluation.policy import Policy
 
 GPU = "nvidia.com/gpu"
@@ -47,8 +47,43 @@ def test_a_node_that_cannot_take_the_pod_is_replaced_by_one_that_can() -> None:
     assert (reward, done) == (0.25, True)
 
 
-def test_both_keep_the_contract_of_gymnasium() -> None:
+def test_jobs_are_tried_in_the_order_that_is_chosen() -> None:
+    """The last by name first: the small job comes too late, the other way round the large one does."""
+    work = [*pumice.nodes(1, gpu=4), *(pumice.gang(f"j{gpu}", 1, cpu=1, gpu=gpu) for gpu in (1, 2, 4))]
+    env = JobEnv(pumice.Workload("three", work, placement=True), GPU)
+    for choose, wanted in ((np.argmax, 0.75), (lambda mask: len(mask) - 1 - np.argmax(mask[::-1]), 1.0)):
+        seen, info = env.reset()
+        assert (seen["jobs"].shape, seen["idle"].shape, env.resources) == ((3, 5), (4,), ["cpu", "memory", "pods", GPU])
+        assert seen["jobs"][:, 3:].tolist() == [[0.25, 1.0], [0.5, 1.0], [1.0, 1.0]]
+        assert [job[: len("default/j1")] for job in info["jobs"]] == ["default/j1", "default/j2", "default/j4"]
+        total, done, tried = 0.0, False, 0
+        while not done:
+            chosen = int(choose(info["mask"]))
+            seen, reward, done, _, info = env.step(chosen)
+            assert not seen["jobs"][chosen].any()
+            assert not info["mask"][chosen]
+            total, tried = total + reward, tried + 1
+        assert (total, tried) == (wanted, 2)
+
+
+def test_jobs_are_chosen_queue_by_queue() -> None:
+    queues = [pumice.queue("a"), pumice.queue("b")]
+    work = [pumice.gang(f"{queue}{at}", 1, cpu=1, queue=queue) for queue in "ab" for at in range(3)]
+    env = JobEnv(pumice.Workload("queues", [*pumice.nodes(2), *queues, *work], placement=True), "cpu")
+    _, info = env.reset()
+    masks, done, total = [info["mask"].tolist()], False, 0.0
+    while not done:
+        _, reward, done, _, info = env.step(5)
+        masks.append(info["mask"].tolist())
+        total += reward
+    assert all(any(mask[:3]) != any(mask[3:]) for mask in masks[:-1])
+    assert len(masks) == 5
+    assert total == pytest.approx(6 / 16)
+
+
+def test_all_keep_the_contract_of_gymnasium() -> None:
     check_env(NodeEnv(workload(), GPU), skip_render_check=True)
+    check_env(JobEnv(workload(), GPU), skip_render_check=True)
     given = pumice.Workload("timed", [*pumice.nodes(1, cpu=2), pumice.gang("j", 1, duration="5s")])
     env = WeightsEnv(given, Policy(CONFIG), ["binpack.binpack.weight"])
     env.reset(seed=1)
