@@ -390,6 +390,13 @@ FIXES: Final[tuple[Fix, ...]] = (
         "mended after v1.15.1 (#5385)",
     ),
     Fix(
+        "restarted-jobs-hear-unknown",
+        "Jobs",
+        "Once a Job was restarted or resumed, its policies for Unknown fire no more: news of a PodGroup count as those "
+        "of version 0 of the Job.",
+        "They fire each time.",
+    ),
+    Fix(
         "terminated-jobs-fail-flows",
         "JobFlows",
         "A JobFlow that is Running stays so for ever when one of its Jobs is Terminated.",

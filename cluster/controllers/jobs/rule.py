@@ -26,6 +26,7 @@ from pumice.core.objects.parts import GROUP_OF_JOB, JOB_OF_OTHERS, POD_OF_JOB, Q
 
 EXPIRE: Final = "aborted-jobs-expire"
 ENDED_STAY_ENDED: Final = "ended-pods-are-not-evicted"
+HEAR_UNKNOWN: Final = "restarted-jobs-hear-unknown"
 
 # --- Events
 # No decision reads them: they are written only where a client can read them.
@@ -220,7 +221,11 @@ class VolcanoJobRule(OwnerRule):
         # that of a Job of the same name before is none of this one's
         if (known is not None and known.phase == phase) or (state.job is not None and state.group is not view):
             return None
-        return JobTrigger(JOB_UNKNOWN) if phase == "Unknown" else JobTrigger()
+        if phase != "Unknown":
+            return JobTrigger()
+        # pkg/controllers/job/job_controller_handler.go: updatePodGroup says no version, which Go reads as 0. So its
+        # request is outdated as soon as the Job's pods were all killed once.
+        return JobTrigger(JOB_UNKNOWN, version=None if HEAR_UNKNOWN in self._fixes() else 0)
 
     # --- what to do
 

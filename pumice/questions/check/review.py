@@ -82,6 +82,11 @@ _DEFECTS: Final[tuple[tuple[str, Callable[[Object], bool], str], ...]] = (
         "restarting some of its pods deletes its PodGroup, and others may have its room",
     ),
     (
+        "restarted-jobs-hear-unknown",
+        lambda obj: _fires_on(obj, "Unknown"),
+        "its policies for Unknown fire no more once it was restarted",
+    ),
+    (
         "terminated-jobs-fail-flows",
         lambda obj: obj.get("kind") == "JobFlow",
         "it stays Running for ever when one of its Jobs is Terminated",

@@ -52,6 +52,18 @@ def test_running_pod_is_evicted_whatever_is_mended() -> None:
     assert status(cluster)["retryCount"] == 1
 
 
+@pytest.mark.parametrize(("fixes", "retries"), [((), 1), (("restarted-jobs-hear-unknown",), 2)])
+def test_unknown_group_restarts_job_only_once_unless_mended(fixes: tuple[str, ...], retries: int) -> None:
+    cluster = cluster_with(*fixes)
+    run(cluster, vcjob("j", FOREVER, policies=[policy("Unknown", "RestartJob")]))
+    for _ in range(2):
+        [group] = cluster.all("PodGroup")
+        cluster.status("PodGroup", group["metadata"]["name"], {"phase": "Unknown"})
+        cluster.advance(3)
+        schedule(cluster)
+    assert (phase(cluster), status(cluster)["retryCount"]) == ("Running", retries)
+
+
 @pytest.mark.parametrize(("fixes", "left"), [((), True), (("aborted-jobs-expire",), False)])
 def test_aborted_job_stays_unless_mended(fixes: tuple[str, ...], left: bool) -> None:
     cluster = cluster_with(*fixes)

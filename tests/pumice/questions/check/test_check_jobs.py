@@ -27,6 +27,7 @@ CASES: list[tuple[Object, set[str]]] = [
     (restarts("PodFailed"), {"scaling-is-no-eviction"}),
     (restarts("TaskCompleted", "CompleteJob"), set()),
     (restarts("PodFailed", "RestartPod"), {"scaling-is-no-eviction", "restarts-keep-the-pod-group"}),
+    (restarts("Unknown"), {"restarted-jobs-hear-unknown"}),
     (job(ttlSecondsAfterFinished=3), {"aborted-jobs-expire"}),
     (FLOW, {"terminated-jobs-fail-flows"}),
     ({**restarts("PodEvicted"), "apiVersion": "batch/v1"}, set()),
