@@ -38,6 +38,7 @@ from pumice.storage.codec import repack
 def pod_group_of(job: Object, fields: Object) -> Object:
     """Return a new PodGroup; `fields` are those that follow the Job's."""
     meta, spec = job["metadata"], job["spec"]
+    # Queue and topology are said once: createOrUpdatePodGroup writes them to a new PodGroup and never again.
     group_spec = fields | {"queue": spec["queue"]}
     if (topology := spec.get("networkTopology")) is not None:
         group_spec["networkTopology"] = _topology(topology)
@@ -161,6 +162,7 @@ def kill(
     for pod in doomed:
         requests += _delete_pod(state, pod)
     status = tallied(status, state.all_pods())
+    # As in the plugins' OnJobDelete: what the status does not name was not made, and is not deleted.
     requests += _without_plugin_objects(job, status.pop("controlledResources", None) or {})
     requests += _settle(job, old, status, reaction.then, now, killed=True, because=_because(resolved))
     if state.group is not None and (whole or not keep_group):
@@ -299,6 +301,7 @@ def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[Api
                 missing.append(index)
                 continue
             if view.out_of_sync and not view.deleting:
+                # It has its mark already, from an earlier process whose delete came to nothing.
                 deletes += _delete_pod(state, view, mark=False)
             views.append(view)
         for view in present.values():  # more than are wanted
@@ -307,6 +310,7 @@ def _pod_requests(state: JobState, job: Object, *, mark: bool) -> tuple[list[Api
             views.append(view)
         if missing and _may_start(state, job, task):
             requests += [Create(repack(pod), user=USER) for pod in _new_pods(job, task, missing)]
+            # Counted now, as in syncJob: a Running Job whose pods are mostly made anew is Pending from this status on.
             views += [_expected(job, task, index) for index in missing]
     # pods are made before others are deleted, in the order of Volcano's `syncJob`
     return requests + deletes, views
@@ -337,6 +341,7 @@ def _may_start(state: JobState, job: Object, task: Object) -> bool:
         return True
     names: list[str] = depends.get("name") or []
     up = [_is_up(state, job, name) for name in names]
+    # waitDependsOnTaskMeetCondition reads `iteration` only where several tasks are named.
     return any(up) if len(names) > 1 and depends.get("iteration") == "any" else all(up)
 
 
@@ -345,6 +350,7 @@ def _is_up(state: JobState, job: Object, name: str) -> bool:
     task = next((each for each in rows(job["spec"], "tasks") if each["name"] == name), Object())
     pods = state.pods.get(name, {}).values()
     up = sum(pod.phase == "Succeeded" or (pod.phase == "Running" and pod.ready) for pod in pods)
+    # A task without minAvailable is up without any pod: Volcano's pointer is nil then, and nothing is compared.
     return up >= int(task.get("minAvailable", 0))
 
 
@@ -363,6 +369,7 @@ def _targets(state: JobState, resolved: Resolved) -> Sequence[PodView]:
 
 def _all_but_ended(state: JobState, job: Object, reaction: Reaction) -> Sequence[PodView]:
     """Return the pods without ended ones: at the last try these stay, whatever the action."""
+    # The last pods are what is left to look at when the Job has failed (killPods in job_controller_actions.go).
     retries, most = section(job, "status").get("retryCount", 0), job["spec"].get("maxRetry", 0)
     keep = reaction.keep_ended or retries >= most - 1
     return [pod for pod in state.all_pods() if not (keep and pod.phase in ENDED_PHASES)]

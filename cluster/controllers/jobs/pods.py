@@ -25,6 +25,7 @@ def pod_group_name(job: Object) -> str:
 
 def claim_name(job: Object, number: int, volume: Object) -> str:
     """Return the claim of a Job's volume: the one that it names, or the one made for it."""
+    # Volcano draws 12 characters and writes the name into the spec; from the uid it is the same in every run.
     return volume.get("volumeClaimName") or f"{job['metadata']['name']}-pvc-{job['metadata']['uid'][:8]}-{number}"
 
 
@@ -45,6 +46,7 @@ class PodMaker:
         labels = {**self._labels, keys.TASK_INDEX: number}
         partition: Object | None = self._task.get("partitionPolicy")
         if partition is not None:
+            # Pods i*size to (i+1)*size-1 are one partition, whichever of them exist: a pod made anew rejoins its own.
             labels[keys.PARTITION_ID] = str(index // max(partition.get("partitionSize") or 0, 1))
         return {
             "apiVersion": "v1",
@@ -78,6 +80,7 @@ class PodMaker:
         if policy := self._task.get("topologyPolicy"):
             shared[keys.NUMA_POLICY] = policy
         shared.update({name: given[name] for name in _FROM_JOB_ANNOTATIONS if name in given})
+        # createJobPod copies one of the two: with both on the Job, max-unavailable is lost.
         budget = keys.BUDGET_MIN if keys.BUDGET_MIN in given else keys.BUDGET_MAX
         if budget in given:
             shared[budget] = given[budget]
@@ -102,8 +105,13 @@ class PodMaker:
         spec["schedulerName"] = spec.get("schedulerName") or job_spec.get("schedulerName") or "volcano"
         if not spec.get("priorityClassName") and job_spec.get("priorityClassName"):
             spec["priorityClassName"] = job_spec["priorityClassName"]
+        claims: set[str] = set()
         for number, volume in enumerate(rows(job_spec, "volumes")):
             claim = claim_name(self._job, number, volume)
+            # createJobPod mounts a claim once: of two volumes that name the same, the second is left out.
+            if claim in claims:
+                continue
+            claims.add(claim)
             _mount(spec, f"{self._job['metadata']['name']}-volume-{number}", claim, volume["mountPath"])
         return spec
 
@@ -112,6 +120,7 @@ def _mount(spec: Object, name: str, claim: str, path: str) -> None:
     source = {"persistentVolumeClaim": {"claimName": claim}}
     spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, **source}]
     mount = {"mountPath": path, "name": name}
+    # Init containers see no volume of the Job: createJobPod mounts into containers alone.
     spec["containers"] = [
         {**each, "volumeMounts": [*(each.get("volumeMounts") or ()), mount]} for each in spec.get("containers") or ()
     ]

@@ -68,8 +68,10 @@ def resolve(job: Object, trigger: JobTrigger) -> Resolved:
     """Return the action by the task's policies first, then the job's; SyncJob when none applies or the trigger is of an
     earlier life.
     """
+    # A command, or a policy whose time is up: it was chosen already, and no version can outdate it.
     if trigger.action:
         return Resolved(Action(trigger.action), trigger, policy=trigger.policy)
+    # isInternalEvent in job_controller_util.go: not even a policy for any event (*) hears of these.
     if trigger.event in _INTERNAL or _outdated(job, trigger):
         return Resolved(Action.SYNC_JOB, trigger)
     spec: Object = job["spec"]
@@ -77,6 +79,7 @@ def resolve(job: Object, trigger: JobTrigger) -> Resolved:
     for task in spec.get("tasks") or ():
         if trigger.task and task["name"] == trigger.task:
             policies += [(f"task {trigger.task}", policy) for policy in task.get("policies") or ()]
+    # The first that applies, so a task's policy hides the Job's for the same event.
     for whose, policy in [*policies, *(("the Job", policy) for policy in spec.get("policies") or ())]:
         if what := _applies(policy, trigger):
             delay_s = duration_s(policy.get("timeout") or "0s") or 0.0
@@ -111,5 +114,6 @@ def _applies(policy: Object, trigger: JobTrigger) -> str:
     timed = trigger.event != POD_PENDING or policy.get("timeout") is not None
     if timed and (trigger.event in events or ANY_EVENT in events):
         return trigger.event if trigger.event in events else ANY_EVENT
+    # 0 stands here for no exit code: admission refuses a policy for it (validatePolicies in webhooks/admission/jobs).
     code = policy.get("exitCode")
     return f"exit code {code}" if code is not None and code == trigger.exit_code else ""

@@ -95,10 +95,13 @@ class JobState(Struct):
         """Return the Job's PodGroup: by the name that has its uid, else by its own as older Volcanos called it."""
         if self.job is None:
             return None
+        # createOrUpdatePodGroup looks for both, too: a Job from before an upgrade keeps its PodGroup.
         return self.groups.get(pod_group_name(self.job)) or self.groups.get(self.job["metadata"]["name"])
 
     def happened(self, trigger: JobTrigger) -> bool:
         """Note an event, equal ones once. True when the Job must be looked at."""
+        # A dict as an ordered set: equal events of a thousand pods are worked off once, and the order of the others
+        # stays.
         self.triggers[trigger] = None
         return True
 
@@ -131,6 +134,7 @@ class JobState(Struct):
     def delay(self, resolved: Resolved, now: float) -> None:
         """Carry out an action later; repeating it does not put it off."""
         known = self.delayed.get(resolved.trigger.pod)
+        # Else a pod that fails again and again would never get its action.
         if known is None or known[1].action is not resolved.action:
             self.delayed.pop(resolved.trigger.pod, None)
             self.delayed[resolved.trigger.pod] = moment(now + resolved.delay_s), resolved
@@ -211,6 +215,7 @@ def view_of(pod: Object) -> PodView | None:
     status: Object = pod.get("status") or {}
     containers: list[Object] = status.get("containerStatuses") or []
     first: list[Object] = status.get("initContainerStatuses") or []
+    # The first container alone: Volcano's updatePod supports only one (job_controller_handler.go).
     ended: Object = section(section(containers[0], "state"), "terminated") if containers else {}
     return PodView(
         name=meta["name"],
@@ -223,6 +228,7 @@ def view_of(pod: Object) -> PodView | None:
         deleting="deletionTimestamp" in meta,
         out_of_sync=keys.OUT_OF_SYNC_POD in annotations,
         exit_code=ended.get("exitCode", 0),
+        # A pod without container statuses is ready, as isDependsOnPodsReady in job_controller_actions.go has it.
         ready=all(container.get("ready", False) for container in containers),
         restarts=sum([each.get("restartCount") or 0 for each in (*first, *containers)]),
         ended=status.get("phase") in ENDED_PHASES,
@@ -245,6 +251,7 @@ def _event(state: JobState, old: PodView | None, new: PodView) -> str:
     before = None if old is None else old.phase
     if before == new.phase:
         again = old is not None and new.restarts > old.restarts
+        # Asked of each restart: no phase changes when the kubelet starts a container anew.
         return TASK_FAILED if again and state.failed(new.task) else OUT_OF_SYNC
     if new.phase == "Failed":
         return POD_FAILED
@@ -266,5 +273,7 @@ def _trigger(pod: PodView, event: str) -> JobTrigger:
         job_uid=pod.job_uid,
         partition=pod.partition,
         version=pod.version,
-        exit_code=pod.exit_code,
+        # pkg/controllers/job/job_controller_handler.go: only updatePod names the code, of a pod that has just failed.
+        # Else the policy for it would fire again when the pod is deleted.
+        exit_code=pod.exit_code if event == POD_FAILED else 0,
     )

@@ -54,6 +54,8 @@ def conditioned(status: Object, now: float) -> Object:
     at = timestamp(now)
     state = {**status["state"], "lastTransitionTime": at}
     newest = {"status": state["phase"], "lastTransitionTime": at}
+    # appendJobCondition in job_controller_actions.go: a phase that comes again moves to the end, so the list stays
+    # short.
     older = [each for each in status.get("conditions") or () if each.get("status") != state["phase"]]
     return {**status, "state": state, "conditions": [*older, newest]}
 
@@ -71,4 +73,6 @@ def run_for(status: Object, job: Object, now: float) -> Object:
     created = datetime.fromisoformat(job["metadata"]["creationTimestamp"]).timestamp()
     changed = section(status, "state").get("lastTransitionTime")
     end = datetime.fromisoformat(changed).timestamp() if changed else now
+    # In whole seconds; Volcano has the fraction of its clock, too, when the phase has just changed (metav1.Now in
+    # killPods).
     return {**status, "runningDuration": format_duration(max(int(end - created), 0) * SECOND_NS)}

@@ -50,6 +50,8 @@ class RayPlugin:
 
     def trouble(self) -> str:
         """Return why pods cannot be made; empty without a problem."""
+        # ray.go's OnPodCreate gives an error then, so the Job has no pods; the other frameworks make pods without
+        # roles.
         return "" if self._head else f"job {self._job['metadata']['name']} doesn't have head task {self._flags['head']}"
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
@@ -60,9 +62,12 @@ class RayPlugin:
     def _container(self, container: Object, task: str) -> Object:
         if task == self._flags["head"] and container.get("name") == self._flags["headContainer"]:
             for name, port in self._ports.items():
+                # A port counts as open by its number: under another name, the Service below does not find it
+                # (openHeadContainerPort).
                 container = with_port(container, name, port)
             gcs, dashboard, client = self._ports.values()
             start = f"--head --block --dashboard-host=0.0.0.0 --port={gcs} --dashboard-port={dashboard}"
+            # The container's own args stay, and count for nothing: behind `sh -c TEXT` they are $0, $1 and so on.
             container = {**container, "command": ["sh", "-c", f"ray start {start} --ray-client-server-port={client}"]}
         if task == self._flags["worker"] and container.get("name") == self._flags["workerContainer"]:
             start = f"ray start --block --address={self._head}:{self._ports['gcs']}"
@@ -101,6 +106,7 @@ class HcclrankPlugin:
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         annotations = text_map(pod["metadata"].get("annotations"))
+        # RANK is of the plugin pytorch, one a pod, or of the template: then all pods of the task have one rank.
         rank = annotations.get(RANK) or _told(pod) or self._rank(task["name"], index)
         if not rank:
             return pod
@@ -109,6 +115,8 @@ class HcclrankPlugin:
     def _rank(self, task: str, index: int) -> str:
         if task == self._flags["master"]:
             return str(index)
+        # hcclrank.go counts the masters by replicas, not by pods that exist: ranks do not move when a master is
+        # missing.
         return str(self._masters + index) if task == self._flags["worker"] else ""
 
     def objects(self) -> Sequence[Object]:
@@ -127,6 +135,7 @@ def _told(pod: Object) -> str:
 # --- tensorflow
 
 ROLES: Final = ("ps", "worker", "chief", "evaluator")
+TYPES: Final = ("chief", "worker", "ps", "evaluator")
 _TENSORFLOW_FLAGS: Final[dict[str, Flag]] = {**{role: role for role in ROLES}, "port": 2222}
 
 
@@ -137,8 +146,10 @@ class TensorflowPlugin:
         flags = parsed_flags(arguments, _TENSORFLOW_FLAGS)
         tasks = tasks_of(job)
         self._alone = len(tasks) == 1 and tasks[0].get("replicas") == 1
-        # of a name that stands for two roles the first one counts
+        # Of a name that stands for two roles the first one counts: in the list of hosts by one order, for the pod's own
+        # type by another (plugins/distributed-framework/tensorflow/tensorflow.go).
         self._roles = {flags[role]: role for role in reversed(ROLES)}
+        self._types = {flags[role]: role for role in reversed(TYPES)}
         hosts = {
             self._roles[task["name"]]: [
                 f"{host_of(job, task, index)}:{flags['port']}" for index in range(int(task.get("replicas") or 0))
@@ -152,7 +163,8 @@ class TensorflowPlugin:
         """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         if self._alone:
             return pod
-        role = self._roles.get(task["name"], task["name"])
+        # A task without a role is of a type of its own name (getTaskType).
+        role = self._types.get(task["name"], task["name"])
         config = {"cluster": self._cluster, "task": {"type": role, "index": index}}
         return with_more(
             pod, "env", [{"name": "TF_CONFIG", "value": dumps(config, separators=(",", ":"))}], first=False
@@ -184,17 +196,20 @@ class PytorchPlugin:
         self._flags = parsed_flags(arguments, _FLAGS)
         self._port = int(self._flags["port"])
         self._roles = (self._flags["master"], self._flags["worker"])
+        # getTotalReplicas: pods of tasks in neither role have no rank, so they are not of the world.
         self._world = sum(int(task.get("replicas") or 0) for task in tasks_of(job) if task["name"] in self._roles)
         master = task_named(job, str(self._flags["master"]))
         self._master = host_of(job, master, 0) if master is not None else ""
 
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
+        # pytorch.go only writes to its log that there is no master: the pods are made as they are.
         if not self._master:
             return pod
         is_worker = task["name"] == self._flags["worker"]
         told = {"MASTER_ADDR": self._master, "MASTER_PORT": str(self._port), "WORLD_SIZE": str(self._world)}
         if task["name"] in self._roles:
+            # Every master is of rank 0, and the first worker of rank 1: with two masters the ranks clash (pytorch.go).
             told["RANK"] = str(index + 1 if is_worker else 0)
         opened = [with_port(each, "pytorchjob-port", self._port) for each in pod["spec"].get("containers") or ()]
         pod = with_spec(pod, containers=opened)
@@ -207,6 +222,7 @@ class PytorchPlugin:
             return pod
         command = ["sh", "-c", self._script()]
         waiter = {"name": WAITER, "image": self._flags["wait-master-image"], "command": command}
+        # Behind the template's own, as pytorch.go appends it: these run also while there is no master yet.
         return with_spec(pod, initContainers=[*first, waiter])
 
     def _script(self) -> str:

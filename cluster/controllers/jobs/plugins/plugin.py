@@ -44,6 +44,7 @@ def hosts_of(job: Object, task: Object) -> list[str]:
     """Return the hosts of all pods of a task; those with a hostname of their own have only one."""
     count = int(task.get("replicas") or 0)
     if section(section(task, "template"), "spec").get("hostname"):
+        # All its pods have that hostname, so one name stands for all (GenerateHosts in plugins/svc/svc.go).
         count = min(count, 1)
     return [host_of(job, task, index) for index in range(count)]
 

@@ -42,6 +42,7 @@ class MpiPlugin:
     def pod(self, pod: Object, task: Object, index: int) -> Object:
         """Return the index-th pod of the task with the plugin's additions; the given pod does not change."""
         is_master = task["name"] == self._flags["master"]
+        # mpi.go returns before the loop that opens ports, so that a master without workers lacks its port too.
         if is_master and self._hosts is None:
             return pod
         opened = {
@@ -95,6 +96,7 @@ UNLISTED: Final = ("hcclrank",)
 def plugins_of(job: Object) -> dict[str, JobPlugin]:
     """Return plugins of a Job, by name; unknown names were refused at its creation."""
     wanted = section(job["spec"], "plugins")
+    # In the order of PLUGINS: Volcano ranges over a Go map, so there hcclrank finds pytorch's RANK by chance only.
     return {name: make(job, wanted[name] or ()) for name, make in PLUGINS.items() if name in wanted}
 
 

@@ -29,11 +29,13 @@ _Q: Final = (
 )
 
 
+# Once in the process: a modular inverse of 2,048 bits and the encoding, for a text that is the same for all Jobs.
 @cache
 def key_pair() -> tuple[str, str]:
     """Return the private key as PEM (PKCS #1), and the public one as a line of authorized_keys."""
     p, q = int(_P, 16), int(_Q, 16)
     n, d = p * q, pow(EXPONENT, -1, (p - 1) * (q - 1))
+    # In the order of RFC 8017 (A.1.2): version, modulus, exponents, primes, exponents by prime, coefficient.
     numbers = (0, n, EXPONENT, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
     body = b64encode(_field(0x30, b"".join([_field(0x02, _bytes(number)) for number in numbers]))).decode()
     lines = [body[at : at + 64] for at in range(0, len(body), 64)]
@@ -44,6 +46,7 @@ def key_pair() -> tuple[str, str]:
 
 def _bytes(number: int) -> bytes:
     """Return a number as bytes, big-endian, with the sign bit."""
+    # One byte more where the first bit is set: DER and SSH would read a negative number.
     return number.to_bytes(number.bit_length() // 8 + 1, "big")
 
 
@@ -102,6 +105,7 @@ class SshPlugin:
         lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
         for task in tasks_of(self._job):
             for host in hosts_of(self._job, task):
+                # `ssh j-a-0` is what users type; the subdomain is what the cluster's DNS needs beside it.
                 name = host.partition(".")[0]
                 lines += [f"Host {name}", f"  HostName {host}", f"  Port {port if 0 < port <= _MOST_PORT else PORT}"]
         return "\n".join(lines) + "\n"

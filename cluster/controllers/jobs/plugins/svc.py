@@ -36,6 +36,7 @@ class SvcPlugin:
         spec = pod["spec"]
         pod = with_spec(
             pod,
+            # Kubernetes' DNS knows a pod as HOSTNAME.SUBDOMAIN where a headless Service is called like the subdomain.
             hostname=spec.get("hostname") or pod["metadata"]["name"],
             subdomain=spec.get("subdomain") or self._job["metadata"]["name"],
             volumes=[*(spec.get("volumes") or ()), {"name": self._map, "configMap": {"name": self._map}}],
@@ -47,6 +48,7 @@ class SvcPlugin:
         """Return the objects that are created for the Job, and deleted when its pods are."""
         job, name = self._job, self._job["metadata"]["name"]
         selector = {keys.JOB_NAME: name, keys.JOB_NAMESPACE: job["metadata"]["namespace"]}
+        # It has no ports: names of pods need none.
         service: Object = {"clusterIP": "None", "selector": selector}
         if self._flags["publish-not-ready-addresses"]:
             service["publishNotReadyAddresses"] = True

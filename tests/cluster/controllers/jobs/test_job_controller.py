@@ -127,6 +127,15 @@ def test_volumes_are_claimed_and_mounted(cluster: Cluster) -> None:
     assert [each["mountPath"] for each in spec["containers"][0]["volumeMounts"]] == ["/in", "/out"]
 
 
+def test_claim_that_two_volumes_name_is_mounted_once(cluster: Cluster) -> None:
+    job = vcjob("j", job_task("a"))
+    job["spec"]["volumes"] = [{"mountPath": path, "volumeClaimName": "mine"} for path in ("/in", "/out")]
+    run(cluster, job)
+    spec = cluster.get("Pod", "j-a-0")["spec"]
+    assert [each["persistentVolumeClaim"]["claimName"] for each in spec["volumes"]] == ["mine"]
+    assert [each["mountPath"] for each in spec["containers"][0]["volumeMounts"]] == ["/in"]
+
+
 # --- the ordinary life
 
 

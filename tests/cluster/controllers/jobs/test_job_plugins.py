@@ -118,6 +118,12 @@ def test_tensorflow_says_who_is_who(cluster: Cluster) -> None:
     assert config == {"cluster": hosts, "task": {"type": "worker", "index": 1}}
 
 
+def test_tensorflow_task_of_two_roles_is_listed_by_one_and_typed_by_the_other(cluster: Cluster) -> None:
+    made(cluster, job_task("x", replicas=2), tensorflow=["--ps=x", "--worker=x"])
+    config = json.loads(variables(cluster, "j-x-0")["TF_CONFIG"])
+    assert config == {"cluster": {"ps": ["j-x-0.j:2222", "j-x-1.j:2222"]}, "task": {"type": "worker", "index": 0}}
+
+
 def test_mpi_tells_the_master_of_its_workers(cluster: Cluster) -> None:
     made(cluster, job_task("master"), job_task("worker", replicas=2), mpi=["--port=5000"])
     assert variables(cluster, "j-master-0")["MPI_HOST"] == "j-worker-0.j,j-worker-1.j"

@@ -6,6 +6,7 @@ import pytest
 
 from pumice.cluster.controllers.jobs.life import Action
 from pumice.cluster.controllers.jobs.policies import JobTrigger, Resolved, resolve
+from pumice.cluster.controllers.jobs.state import PodView, gone_trigger
 from pumice.core.objects.metadata import Object
 
 
@@ -57,6 +58,12 @@ def test_exit_codes() -> None:
     found = job([{"exitCode": 3, "action": "AbortJob"}, ON_FAILURE])
     assert action(resolve(found, happened("PodFailed", exit_code=3)))[0] is Action.ABORT_JOB
     assert action(resolve(found, happened("PodFailed", exit_code=4)))[0] is Action.RESTART_JOB
+
+
+def test_deletion_of_a_failed_pod_names_no_exit_code() -> None:
+    pod = PodView("p", "pu", "u", "a", 1, "", "Failed", False, False, 3, False)
+    found = job([{"exitCode": 3, "action": "AbortJob"}])
+    assert action(resolve(found, gone_trigger(pod)))[0] is Action.SYNC_JOB
 
 
 def test_waiting_is_a_reason_only_after_a_time() -> None:
