@@ -231,6 +231,8 @@ class FamilyMachine(Machine):
             return
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         name = (kind, key)
+        # Each change comes twice, by the answer and by the watch: what comes later is old, and must not undo a
+        # deletion.
         if revision <= self._revisions.get(name, -1) or revision <= self._removed.get(name, -1):
             if deleted:
                 self._removed.pop(name, None)  # nothing older comes any more
@@ -238,6 +240,7 @@ class FamilyMachine(Machine):
         parent = self._rule.parent_of(obj) if kind in self._child_kinds and not deleted else None
         if deleted:
             self._revisions.pop(name, None)
+        # Nothing is remembered of strangers: a cluster has many more pods than one rule has children.
         elif parent is not None or kind not in self._child_kinds:
             self._revisions[name] = revision
         if kind == self._owner_kind:
@@ -251,6 +254,7 @@ class FamilyMachine(Machine):
 
     def _owner(self, key: Key, obj: Object, *, deleted: bool) -> None:
         old = self._owners.get(key)
+        # Deleted and made anew between two looks: what was remembered of the first is not of the second.
         if old is not None and (deleted or old["metadata"]["uid"] != obj["metadata"]["uid"]):
             self._lost(key, self._rule.mark_of(old))
             old = None
@@ -259,6 +263,7 @@ class FamilyMachine(Machine):
         mark = self._rule.mark_of(obj)
         self._owners[key] = obj
         self._keys[mark] = key
+        # A new generation wants something else, so what the api refused of the old one delays nothing.
         if old is None or old["metadata"].get("generation") != obj["metadata"].get("generation"):
             self._forgive(key)
         if self._rule.owner_changed(mark, old, obj):
@@ -280,6 +285,7 @@ class FamilyMachine(Machine):
 
     def _child(self, name: ChildName, obj: Object, parent: str | None) -> None:
         before = self._parents.get(name)
+        # A child may change hands: adopted, released, or made anew under its name for another owner.
         if before is not None and before != parent:
             del self._parents[name]
             old = self._children[before].pop(name)
@@ -315,6 +321,7 @@ class FamilyMachine(Machine):
             self._world[kind][key] = obj
         fresh = known is None and not deleted
         for each, owner in self._owners.items():
+            # An object without a namespace (a PriorityClass, say) concerns the owners of all.
             if (not key[0] or each[0] == key[0]) and self._rule.other_changed(owner, kind, obj, fresh=fresh):
                 self._dirty[each] = None
 
@@ -324,6 +331,7 @@ class FamilyMachine(Machine):
         """Return the requests to send to the api now; empty when nothing is due before the next change or timer."""
         for timers in (self._due, self._later):
             self._dirty.update(dict.fromkeys(timers.take_due(now)))
+        # Emptied before the work, which notes owners for the next step in it.
         dirty, self._dirty = self._dirty, {}
         first, self._said = [*self._commands.withdrawals(), *self._said], []
         requests: list[ApiRequest] = []
@@ -343,6 +351,7 @@ class FamilyMachine(Machine):
         if belongs is None:
             return []
         found: list[ApiRequest] = []
+        # A copy: an orphan that is adopted leaves the dict within the loop.
         for name, child in [*self._orphans.items()]:
             if name[0] == key[0] and belongs(child):
                 del self._orphans[name]
@@ -381,6 +390,7 @@ class FamilyMachine(Machine):
                 self._create_refused(unpack(request.blob), reply, now)
             case Delete(kind="Command"), _:
                 self._command(request, reply, now)
+            # Taken from the answer, it would be seen before changes that the log has earlier.
             case ((Patch() | Delete()), Accepted()) if request.kind == self._rule.heard_in_turn:
                 pass
             case Delete(), Accepted():
@@ -403,6 +413,7 @@ class FamilyMachine(Machine):
             return  # the watch tells
         if self._held.get(key, 0.0) <= now:  # what is refused together counts once
             failures = self._failures[key] = self._failures.get(key, 0) + 1
+            # The exponent is bounded, for 2.0 ** 1024 overflows.
             self._held[key] = now + min(RETRY_S * 2.0 ** min(failures - 1, 20), RETRY_MOST_S)
         self._later.set(key, self._held[key])
 
@@ -418,6 +429,7 @@ class FamilyMachine(Machine):
         mark = self._rule.parent_of(child)
         owner = self._owner_of(mark)
         if mark is not None and owner is not None:
+            # What was refused before (over a quota, say) may be possible by now.
             self._forgive(self._keys[mark])
             self._rule.made(owner, child)
             self._say(owner, child, now, lambda words: (words.made_as, words.made, False))
@@ -450,6 +462,7 @@ class FamilyMachine(Machine):
     def _deleted(self, request: Delete, reply: Accepted, now: float) -> None:
         key = (request.namespace, request.name)
         parent = self._parents.get((request.kind, key))
+        # Before the child is forgotten below: the words are about it.
         if (owner := self._owner_of(parent)) is not None and parent is not None:
             child = self._children[parent][request.kind, key]
             self._say(owner, child, now, lambda words: ("SuccessfulDelete", words.deleted, False))
@@ -458,6 +471,7 @@ class FamilyMachine(Machine):
         else:
             name = {"metadata": {"namespace": request.namespace, "name": request.name}}
             self.observe(request.kind, name, reply.revision, deleted=True)
+            # The watch has older states of it yet to come; none of them may bring it back.
             self._removed[request.kind, key] = reply.revision
 
     def _owner_of(self, mark: str | None) -> Object | None:

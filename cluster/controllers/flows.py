@@ -108,6 +108,7 @@ def flow_status(flow: Object, jobs: Sequence[Object], phase: str, now: float) ->
     old, names = section(flow, "status"), by_phase(jobs)
     status: Object = {field: names[known] for known, field in LISTED.items() if known in names}
     if odd := [name for known, listed in names.items() if known not in _KNOWN for name in listed]:
+        # Spelt so in Volcano's api. A Job that is Restarting, Aborting or Aborted is among them (getAllJobStatus).
         status["unKnowJobs"] = odd
     listed: list[Object] = list(old.get("jobStatusList") or [])
     places = {each.get("name"): place for place, each in enumerate(listed)}
@@ -214,6 +215,8 @@ class JobFlowRule(OwnerRule):
         if phase is FlowPhase.SUCCEED and section(flow, "spec").get("jobRetainPolicy") == "delete":
             agenda.requests += [_removal(job) for job in jobs if not is_leaving(job)]
             return agenda
+        # Volcano deploys in the state Succeed as well, and so makes a Job anew that expired; here a flow that is done
+        # stays done.
         missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family)
         # as in Volcano the status is not written before the template exists
         if missing:
@@ -236,10 +239,13 @@ class JobFlowRule(OwnerRule):
                 continue
             targets: list[str] = section(each, "dependsOn").get("targets") or []
             before = [jobs.get(job_name(flow, target)) for target in targets]
+            # Only Completed counts: behind a Job that was Terminated or has Failed, the others wait for ever (Volcano's
+            # judge).
             if not all(job is not None and phase_of(job) == "Completed" for job in before):
                 continue
             template = family.world[TEMPLATE].get((flow["metadata"]["namespace"], each["name"]))
             if template is None:
+                # Later flows wait, too, though their templates exist: deployJob ends with the first error.
                 return str(each["name"])
             agenda.new.append(job_of(flow, template))
         return ""
@@ -288,6 +294,7 @@ class JobTemplateRule(OwnerRule):
             if namespace == meta["namespace"] and text_map(job["metadata"].get("labels")).get(BY_TEMPLATE) == mark
         ]
         status = {**section(family.owner, "status"), "jobDependsOnList": names}
+        # syncJobTemplate returns before its write where no Job is left.
         if names and (patch := diff_patch(section(family.owner, "status"), status)):
             agenda.requests.append(UpdateStatus(TEMPLATE, meta["namespace"], meta["name"], pack(patch), user=USER))
         return agenda
@@ -318,6 +325,7 @@ def job_of(flow: Object, template: Object) -> Object:
 
 def _phase(flow: Object) -> FlowPhase:
     phase = section(section(flow, "status"), "state").get("phase") or FlowPhase.PENDING.value
+    # An unknown phase is left alone, as Terminating is: NewState in jobflow/state/factory.go has no state for it.
     return next((each for each in FlowPhase if each.value == phase), FlowPhase.TERMINATING)
 
 

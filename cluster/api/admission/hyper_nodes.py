@@ -29,6 +29,7 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 def _problem(selector: Object, place: int) -> Cause | None:
     path, ways = f"spec.members[{place}].selector", [way for way in _WAYS if selector.get(way) is not None]
+    # A rule of the definition (x-kubernetes-validations), whose path has the index, and not of the webhook.
     if len(ways) != 1:
         why = (
             "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"
@@ -43,5 +44,6 @@ def _problem(selector: Object, place: int) -> Cause | None:
         pattern_of(pattern)
     except PatternError as error:
         why = f"member regexMatch pattern is invalid: {error}"
+        # Without the member's index, as admit_hypernode.go builds the path.
         return invalid_value("spec.members.selector.regexMatch.pattern", pattern, why)
     return None

@@ -29,12 +29,14 @@ def validate_update(_old: Object, new: Object, lookup: Lookup) -> list[Cause]:
 
 
 def _graph_problems(flows: list[Object]) -> list[Cause]:
+    # Of two flows of one name the later counts, as in Go's map (validateJobFlowDAG).
     before: dict[str, list[str]] = {each["name"]: section(each, "dependsOn").get("targets") or [] for each in flows}
     for name, targets in before.items():
         for target in targets:
             if target not in before:
                 return [invalid_value("spec.flows", name, f"{NOT_DAG}: vertex is not defined: {target}")]
     left = dict(before)
+    # Flows are taken away that wait for none of those left; what remains at the end waits for itself.
     while free := [name for name, targets in left.items() if not any(target in left for target in targets)]:
         for name in free:
             del left[name]

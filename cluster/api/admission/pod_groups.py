@@ -14,6 +14,7 @@ def default(pod_group: Object, lookup: Lookup) -> None:
     """Fill in the queue (`default`, or the one that its namespace names) and the phase Pending."""
     spec: Object = pod_group.setdefault("spec", {})
     if not spec.get("queue"):
+        # The definition's default comes before the webhook, which looks at `default` alone (createPodGroupPatch).
         spec["queue"] = "default"
     if spec["queue"] == "default":
         namespace = lookup.get("Namespace", "", pod_group["metadata"]["namespace"]) or {}
@@ -43,6 +44,7 @@ def _queue(spec: Object, lookup: Lookup) -> list[Cause]:
     queue = lookup.get("Queue", "", name)
     if queue is None:
         return [missing("spec.queue", name, f'queue "{name}" does not exist')]
+    # Volcano refuses a queue that its controller has not opened yet, with an empty state (checkQueueState).
     state = section(queue, "status").get("state") or "Open"
     if state != "Open":
         why = f"can only submit PodGroup to queue with state `Open`, queue `{name}` status is `{state}`"

@@ -164,6 +164,7 @@ class VolcanoJobRule(OwnerRule):
         """Note that a queue or a priority class has changed."""
         state = self._states[self.mark_of(owner)]
         if kind == "PriorityClass":
+            # No look now: Volcano, too, reads the class when the Job is synced next (calcPGMinResources).
             state.wanted = None
             return False
         # Jobs without their queue were not carried out, and nothing else wakes them
@@ -273,6 +274,7 @@ class VolcanoJobRule(OwnerRule):
     ) -> list[ApiRequest]:
         """Return the first action other than a sync, or a sync; the others wait for the next look."""
         resolved = Resolved(Action.SYNC_JOB, JobTrigger())
+        # Events that ask for no more than a sync are worked off together, so that a restart among them is not held up.
         while state.triggers and resolved.action is Action.SYNC_JOB:
             trigger = next(iter(state.triggers))
             del state.triggers[trigger]
