@@ -116,6 +116,7 @@ class Effects:
             self._waiting[cause] = waiting
 
     def _place(self, bind: Bind, cause: str, view: View, now: float) -> None:
+        # Refused (the pod was deleted meanwhile, say): the view had counted it on its node since the cycle.
         if not isinstance(self._store.apply(binding(bind, cause), now), Accepted):
             view.forget(bind.namespace, bind.name, bind.uid)
 
@@ -189,6 +190,7 @@ class Effects:
     def _pod(self, pod: PodCondition, cycle: int, now: float) -> bool:
         if not self._is_new("Pod", pod.namespace, pod.name, (pod.uid, pod.reason, pod.message, pod.nominated)):
             return False
+        # A waiting pod's words alone: no decision reads them, and writing them would show all machines a change.
         if pod.nominated == "":
             return True
         self._store.apply(report_of(pod, cycle, self._store.revision), now)

@@ -44,6 +44,7 @@ def in_order(objects: Sequence[Object]) -> list[Object]:
 
 def _rank(obj: Object, rank: dict[str, int]) -> int:
     if obj["kind"] == "Pod" and is_recorded(obj):
+        # Behind their PodGroups and claims, before Jobs and all other makers.
         return len(FIRST) if section(obj, "spec").get("nodeName") else len(FIRST) + 1
     return rank.get(obj["kind"], len(FIRST) + 2)
 
@@ -61,6 +62,7 @@ def queue_depths(objects: Sequence[Object]) -> dict[str, int]:
 def _above(name: str, parents: dict[str, str]) -> int:
     seen = {name}
     parent = parents[name]
+    # O(depth) for each queue: trees of queues are flat, so no depth is remembered.
     while parent in parents and parent not in seen:
         seen.add(parent)
         parent = parents[parent]
@@ -73,6 +75,7 @@ def _depth_of(obj: Object, depth: dict[str, int]) -> int:
 
 def refusals_of(objects: Sequence[Object], beside: Sequence[Object] = ()) -> list[Refused | None]:
     """Return what an API says to each of the objects, None where it takes it, where `beside` is there already."""
+    # A whole store, and not the rules alone: what an object refers to must have been taken before it.
     store = Store()
     for obj in beside:
         store.apply(LoadObject(pack(obj), user=LOAD), 0.0)

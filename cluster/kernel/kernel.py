@@ -53,6 +53,7 @@ def stirs(shown: Shown[View], mutation: Mutation, obj: Object, own: set[int]) ->
         shown.see(mutation.type, obj)
         return False
     if kind == "PodGroup" and mutation.type == "DELETED":
+        # Asked before the view sees it: afterwards the job is not there to be asked.
         still = _is_over(view, f"{mutation.namespace}/{mutation.name}")
         shown.see(mutation.type, obj)
         return not still
@@ -130,6 +131,7 @@ class Kernel:
 
     def begin(self) -> None:
         """Take the present objects as old: all machines list them, and none sees them as changes."""
+        # Each machine lists what stands when it begins; from the log it would hear all of it once more.
         self.store.log.forget_all(self.store.revision)
         for kind in WATCHED:
             for _, record in self.store.tables.of_kind(kind):
@@ -215,6 +217,7 @@ class Kernel:
         result = run_cycle(snapshot, self._config, clock, self.carry, self._options, trail=self._trail, ask=Supposing())
         self._in_vain = self._recurrence.is_in_vain(result, now)
         self.carry, self._wake_at = Carry.from_dict(result.carry), result.wake_at
+        # With ties by hash the cycle's number decides, too: the same input may have another result.
         self._settled = result.carry == before and self._config.pumice.ties != "hash"
         self._decision = result
         return result

@@ -53,6 +53,7 @@ class Turns:
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """Tell of one object."""
+        # One decoded object for all: none of them may change it.
         for machine in self._interested[kind]:
             machine.observe(kind, obj, revision, deleted=deleted)
 
@@ -68,6 +69,8 @@ class Turns:
             asked: list[Machine] = []
             for machine in asking:
                 if requests := machine.step(self._now):
+                    # The host answers while this generator waits at `yield`, and `answered` moves the time on for the
+                    # next machine.
                     self._asking = machine, requests
                     yield requests
                     asked.append(machine)

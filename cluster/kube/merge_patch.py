@@ -19,6 +19,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
     for key, value in patch.items():
         if value is None:
             result.pop(key, None)
+        # Merged even where the target has no mapping: nulls in the patch must go (RFC 7396, section 2).
         elif isinstance(value, dict):
             result[key] = merge_patch(result.get(key), value)
         else:

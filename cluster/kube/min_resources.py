@@ -71,6 +71,7 @@ def _minimums_then_rest(tasks: list[Object], least: int) -> list[int]:
 def pod_usage(spec: PodSpec) -> Amounts:
     """Return the usage of one pod for a quota: itself, its requests under two names, its limits."""
     requests, limits = _pod_total(spec, "requests"), _pod_total(spec, "limits")
+    # Volcano takes the sum from Kubernetes' quota evaluator, so a PodGroup's minResources count pods, too.
     usage: Amounts = {"count/pods": _ONE, "pods": _ONE}
     for name in _COMPUTE:
         if name in requests:
@@ -78,6 +79,7 @@ def pod_usage(spec: PodSpec) -> Amounts:
         if name in limits:
             usage[f"limits.{name}"] = limits[name]
     for name, amount in requests.items():
+        # IsExtendedResourceName in pkg/apis/core/v1/helper: names of Kubernetes' own domain are no extended resources.
         extended = "/" in name and "kubernetes.io/" not in name
         if name.startswith("hugepages-") or extended:
             usage[name] = usage[f"requests.{name}"] = amount
@@ -96,6 +98,7 @@ def _pod_total(spec: PodSpec, part: str) -> Amounts:
     for container in spec.get("initContainers") or ():
         own = _amounts(container, part)
         if container.get("restartPolicy") == "Always":
+            # A sidecar stays: each init container behind it runs beside it, and those before it do not.
             sidecars = added(sidecars, own)
             own = sidecars
         else:

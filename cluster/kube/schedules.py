@@ -56,6 +56,8 @@ class _Regular:
 
     def after(self, moment: float) -> float | None:
         """Return the first time after a moment, both in seconds since the epoch; None without one."""
+        # robfig/cron's ConstantDelaySchedule takes the fraction of the last time off, so the times stay on whole
+        # seconds.
         return float(math.floor(moment) + self._period_s)
 
 

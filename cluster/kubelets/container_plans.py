@@ -47,6 +47,7 @@ def read_life(pod: Object, duration_s: float) -> PodContainers | None:
 
 def _container(each: Object, plan: Plan | None, policy: str, otherwise: Plan, *, first: bool) -> AskedContainer:
     is_sidecar = first and each.get("restartPolicy") == ALWAYS
+    # An init container that has succeeded is over, whatever the pod's policy: only a sidecar is started again.
     again = ALWAYS if is_sidecar else ON_FAILURE if first and policy == ALWAYS else policy
     if plan is None:
         # an unknown program takes the time of its pod and ends for good; an init container takes none
@@ -70,6 +71,7 @@ def _found(containers: tuple[AskedContainer, ...], status: Object, deadline_s: A
         containers,
         runs,
         deadline_s=float(deadline_s) if deadline_s else FOR_EVER,
+        # A kubelet writes startTime when it takes the pod, before any container has a status.
         begun=parse_time(status.get("startTime")) if said else 0.0,
     )
 
@@ -84,6 +86,7 @@ def run_of(said: Object) -> ContainerRun:
         run.started = parse_time(section(state, "running").get("startedAt"))
     elif "terminated" in state:
         run.state, run.ended = CONTAINER_LIFE.after(run.state, ContainerTrigger.SEEN_ENDED), _ended(state)
+    # Waiting after an end is a back-off: its end stands under lastState.
     elif run.before is not None:
         run.state = CONTAINER_LIFE.after(run.state, ContainerTrigger.SEEN_WAITING)
         run.ended, run.before = run.before, None

@@ -51,6 +51,7 @@ class PortsOfNodes:
 
     def take(self, key: PodKey, node: str, wanted: tuple[HostPort, ...]) -> bool:
         """Reserve the ports for the pod, and return whether all were free."""
+        # Without the pod itself, which may ask twice.
         others = self._on.get(node, set()) - {key}
         if any(_clash(used, port) for other in others for used in self._held[other][1] for port in wanted):
             return False
@@ -65,6 +66,7 @@ class PortsOfNodes:
 
 
 def _clash(used: HostPort, wanted: HostPort) -> bool:
+    # An address of all interfaces takes the port of each single one.
     return used[1:] == wanted[1:] and (used[0] == wanted[0] or used[0] in _ANY or wanted[0] in _ANY)
 
 
@@ -162,6 +164,7 @@ def read_run(
         uid=meta["uid"],
         node=interned(node),
         state=seen(before, phase),
+        # Annotations first; commands may say otherwise below, where there is no annotation.
         duration_s=_duration(meta, annotations, default_duration_s),
         exit_code=_exit_code(annotations),
         termination_s=float(meta.get("deletionGracePeriodSeconds") or 0),
@@ -183,6 +186,7 @@ def read_run(
     if not containers.annotated(pod):
         _read_commands(run, pod)
     if run.life is None:
+        # What was restarted before these agents began keeps its count.
         said: Sequence[Object] = status.get("containerStatuses") or ()
         run.restarted = {each.get("name", ""): run_of(each) for each in said if each.get("restartCount")} or None
     return run

@@ -81,6 +81,7 @@ class Resizes:
         except QuantityError:
             return
         room = cpu.milli_value(), memory.value()
+        # Most changes of a node are heartbeats and conditions: they reopen no question.
         if self._room.get(name) != room:
             self._room[name] = room
             self._open[name] = None
@@ -100,6 +101,7 @@ class Resizes:
             self._of_node.setdefault(known.node, {})[key] = None
             if not _alike(actual, given):
                 self._begun[key] = None
+            # No open resize, as nearly always: the node needs no look.
             if _alike(given, asked):
                 return
         elif known.asked == asked:
@@ -146,6 +148,7 @@ class Resizes:
             share.reason, share.message = said
             share.since = (share.since or now) if share.reason else 0.0
             if not share.reason and not _alike(share.given, share.asked):
+                # Given now, in force when the timer rings: the room of a node is counted by what is given.
                 share.given, share.began = share.asked, now
                 self._timers.set(key, now + ACTUATION_S)
             news.append(key)
@@ -158,6 +161,7 @@ class Resizes:
     def _turn_of(self, key: PodKey) -> tuple[bool, int, bool, float, PodKey]:
         """Return the sort key: pods that do not grow first, then by priority, class of service and time."""
         share = self._shares[key]
+        # What was refused first is asked first; a request that is new is behind all of them.
         late = share.since or float("inf")
         return share.grows(), -share.priority, qos_class(share.asked) != "Guaranteed", late, key
 
@@ -167,6 +171,7 @@ class Resizes:
         if room is None:
             return None
         asked = needs(share.asked)
+        # Memory before cpu: where both are too much, the kubelet names memory (its canResizePod).
         for name, its, most in reversed(list(zip(RESIZABLE, asked, room, strict=True))):
             if its > most:
                 why = f"Node didn't have enough capacity: {name}, requested: {its}, capacity: {most}"

@@ -125,7 +125,9 @@ def _life_conditions(run: PodRun, life: PodContainers, at: str) -> Sequence[Obje
         waits = {**waits, "status": "False", "reason": "ContainersNotInitialized", "message": message}
     ready: Object = {"status": "False", **unready} if lacking else {"status": "True"}
     wanted = [{"type": "PodScheduled", "status": "True"}, waits, {"type": "Ready", **ready}]
+    # Equal to Ready here: gates of readiness (spec.readinessGates) are not read.
     wanted.append({"type": "ContainersReady", **ready})
+    # With the time of the binding: merge_condition keeps a time as long as the status stays.
     known = run.conditions or [{"type": "PodScheduled", "status": "True", "lastTransitionTime": run.scheduled or at}]
     for each in wanted:
         known = merge_condition(known, each, at) or known

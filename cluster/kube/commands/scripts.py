@@ -176,13 +176,16 @@ class _Run:
         """Run the container's own program. Raises NotUnderstoodError for one that is not known."""
         if not arguments:
             raise NotUnderstoodError
+        # By its last name: /bin/sleep is sleep, whatever PATH has.
         code = self._program(arguments[0].rpartition("/")[2], arguments[1:])
+        # Work has no time of its own here: asked for alone, its pod runs as long as the pod says.
         if code is None or is_work(arguments[0]):
             raise NotUnderstoodError
         return code
 
     def _called(self, words: Sequence[str]) -> int:
         if words[0] == "exec":
+            # What follows `exec` takes the shell's place: no line of the script behind it runs.
             program = [each for each in words if each != "exec"]
             if program:
                 raise _Ended(self._called(program))
@@ -230,10 +233,6 @@ class _Run:
         self.time_s += sum(span for span in spans if span is not None)
         if self.time_s > LONGEST_S:
             raise _Ended(0, for_ever=True)
-        return 0
-
-    def _echo(self, arguments: Sequence[str]) -> int:
-        self._print(echoed(arguments))
         return 0
 
     def _shell(self, arguments: Sequence[str]) -> int | None:
