@@ -165,6 +165,7 @@ JOB: Final = "Job"
 TERMINATED_FAILS: Final = "terminated-jobs-fail-flows"
 BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
 BY_FLOW: Final = "volcano.sh/createdByJobFlow"
+THINK: Final = "pumice.dev/think-time"
 API_VERSION: Final = "flow.volcano.sh/v1alpha1"
 
 
@@ -217,7 +218,7 @@ class JobFlowRule(OwnerRule):
             return agenda
         # Volcano deploys in the state Succeed as well, and so makes a Job anew that expired; here a flow that is done
         # stays done.
-        missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family)
+        missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family, now)
         # as in Volcano the status is not written before the template exists
         if missing:
             self._say_missing(agenda, flow, missing, now)
@@ -231,7 +232,7 @@ class JobFlowRule(OwnerRule):
             agenda.requests.append(UpdateStatus("JobFlow", meta["namespace"], meta["name"], pack(patch), user=USER))
         return agenda
 
-    def _deploy(self, agenda: Agenda, family: OwnFamily) -> str:
+    def _deploy(self, agenda: Agenda, family: OwnFamily, now: float) -> str:
         """Make the jobs that are due, in the order of the flows. Return the first template that does not exist."""
         flow, jobs = family.owner, {job["metadata"]["name"]: job for job in family.of(JOB)}
         for each in section(flow, "spec").get("flows") or ():
@@ -247,7 +248,11 @@ class JobFlowRule(OwnerRule):
             if template is None:
                 # Later flows wait, too, though their templates exist: deployJob ends with the first error.
                 return str(each["name"])
-            agenda.new.append(job_of(flow, template))
+            due = max((over_at(job) for job in before if job is not None), default=0.0) + think_s(template)
+            if due > now:
+                agenda.no_later_than(due)
+            else:
+                agenda.new.append(job_of(flow, template))
         return ""
 
     def _tell_of(self, agenda: Agenda, family: OwnFamily, now: float) -> None:
@@ -298,6 +303,18 @@ class JobTemplateRule(OwnerRule):
         if names and (patch := diff_patch(section(family.owner, "status"), status)):
             agenda.requests.append(UpdateStatus(TEMPLATE, meta["namespace"], meta["name"], pack(patch), user=USER))
         return agenda
+
+
+def think_s(template: Object) -> float:
+    """Return how long a user thinks between the end of the Jobs that this one depends on and its submission: traces say
+    so by an annotation. 0 without one.
+    """
+    return duration_s(text_map(template["metadata"].get("annotations")).get(THINK, "")) or 0.0
+
+
+def over_at(job: Object) -> float:
+    """Return when a Job came into its phase; 0 where it does not say."""
+    return parse_time(section(section(job, "status"), "state").get("lastTransitionTime"))
 
 
 def job_name(flow: Object, template: str) -> str:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pumice.cluster.controllers.flows import API_VERSION as FLOW_VERSION
+from pumice.cluster.controllers.flows import THINK
 from pumice.cluster.kubelets.pod_runs import DURATION
 from pumice.core.objects.metadata import Object
 from pumice.core.resources.amounts import CPU, MEMORY
@@ -25,7 +28,8 @@ class TraceJob:
 
     `pods`: counts and amounts (by resource, in Kubernetes' quantities); all of them must start together unless
     `gang` is smaller. `priority`: of a PriorityClass that is made for it, None: none. `ttl_s`: so long after its end it
-    is deleted with its pods, None: never.
+    is deleted with its pods, None: never. `after`: the job whose end its user waits for, and thinks for `think_s` then,
+    before this one is submitted; "": it comes at its arrival.
     """
 
     name: str
@@ -37,6 +41,8 @@ class TraceJob:
     gang: int | None = None
     priority: int | None = None
     ttl_s: int | None = None
+    after: str = ""
+    think_s: float = 0.0
 
     @property
     def size(self) -> int:
@@ -67,6 +73,45 @@ def objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
             priorities.add(job.priority)
             yield priority_class_of(job.priority)
         yield volcano_job(job)
+
+
+def linked_objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
+    """Yield the objects of jobs of which some are submitted only after the end of others. What hangs together becomes a
+    JobFlow, which comes with its first job, and a JobTemplate for each of its jobs; `after` names an earlier job.
+    """
+    listed = list(jobs)
+    roots = dict[str, str]()
+    for job in listed:
+        roots[job.name] = roots.get(job.after, job.name)
+    sizes = Counter(roots.values())
+    alone = {job.name for job in listed if sizes[roots[job.name]] == 1}
+    for obj in objects_of(listed):
+        if obj["kind"] != "Job" or obj["metadata"]["name"] in alone:
+            yield obj
+    members = dict[str, list[TraceJob]]()
+    for job in listed:
+        if job.name not in alone:
+            members.setdefault(roots[job.name], []).append(job)
+    for flow in members.values():
+        yield from _flow(flow)
+
+
+def _flow(jobs: Sequence[TraceJob]) -> Iterator[Object]:
+    """Yield the templates of jobs, the first of which all others follow, and their JobFlow."""
+    names = {job.name for job in jobs}
+    for job in jobs:
+        annotations = {THINK: duration_text(job.think_s)} if job.after in names and job.think_s else {}
+        # A job that is deleted would be made again by its flow.
+        spec = volcano_job(replace(job, ttl_s=None))["spec"]
+        metadata = {"name": job.name, "namespace": NAMESPACE, "annotations": annotations}
+        yield {"apiVersion": FLOW_VERSION, "kind": "JobTemplate", "metadata": metadata, "spec": spec}
+    flows = [
+        {"name": job.name, **({"dependsOn": {"targets": [job.after]}} if job.after in names else {})} for job in jobs
+    ]
+    arrival = {ARRIVAL: duration_text(jobs[0].arrival_s)}
+    metadata = {"name": f"of-{jobs[0].name}", "namespace": NAMESPACE, "annotations": arrival}
+    spec = {"flows": flows, "jobRetainPolicy": "retain"}
+    yield {"apiVersion": FLOW_VERSION, "kind": "JobFlow", "metadata": metadata, "spec": spec}
 
 
 def volcano_job(job: TraceJob) -> Object:

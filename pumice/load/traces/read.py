@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pumice.core.objects.metadata import Object
 from pumice.errors import InputError
 from pumice.load.source import read_text
-from pumice.load.traces.jobs import GPU, Left, TraceJob, node_of, objects_of
+from pumice.load.traces.jobs import GPU, Left, TraceJob, linked_objects_of, node_of, objects_of
 from pumice.load.traces.mapped import CPUS_A_GPU, PRESETS, TARGETS, mapped_of, read_mapped
 from pumice.load.traces.philly import read_philly
 from pumice.load.traces.table import LONGEST_S, read_csv, read_parquet
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 # --- swf:FILE[,nodes=COUNTxCPUS]
 # A line a job, 18 numbers (-1: unknown); lines that begin with `;` are comments; MaxProcs and MaxNodes in them size
 # the cluster where `nodes=` does not. Read are: 1 job number, 2 submit time, 4 run time, 5 allocated processors (else
-# 8, requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user. A
-# processor is one cpu; a job of more than a node has becomes a gang of pods, each of a whole node, and one of the
-# rest. Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+# 8, requested), 12 user, 15 queue; `,queues=group` takes 13, the group, for the queue, `,queues=user` the user; 17, the
+# preceding job, after whose end this one is submitted, and 18, how many seconds later (think time): what a policy
+# delays is passed on, as users pass it on. `,feedback=no` has every job come at its submit time. A processor is one
+# cpu; a job of more than a node has becomes a gang of pods, each of a whole node, and one of the rest.
+# Source: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
 
 COLUMNS: Final = 18
-NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER = 0, 1, 3, 4, 7, 11
+NUMBER, SUBMIT, RUN, ALLOCATED, REQUESTED, USER, PRECEDING, THINK = 0, 1, 3, 4, 7, 11, 16, 17
 QUEUE_COLUMNS: Final = {"queue": 14, "group": 12, "user": USER}
 """Fields of a job that can name its queue."""
 _SIZE: Final = re.compile(r"^;\s*(MaxNodes|MaxProcs)\s*:\s*([0-9]{1,9})", re.MULTILINE)
@@ -89,6 +91,7 @@ def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
     if rest:
         pods.append((1, {"cpu": str(rest)}))
     queue, user = int(job.number(QUEUE_COLUMNS[queues])), int(job.number(USER))
+    preceding = int(job.number(PRECEDING))
     return TraceJob(
         name=f"job-{int(job.number(NUMBER))}",
         arrival_s=max(0.0, job.number(SUBMIT)),
@@ -96,6 +99,8 @@ def _job(job: _Line, cpus: int, node_cpus: int, queues: str) -> TraceJob:
         pods=tuple(pods),
         queue=f"{queues}-{queue}" if queue >= 0 else "default",
         user=f"user-{user}" if user >= 0 else "",
+        after=f"job-{preceding}" if preceding > 0 else "",
+        think_s=max(0.0, job.number(THINK)),
     )
 
 
@@ -111,14 +116,16 @@ _NODES: Final = re.compile(r"([0-9]{1,6})x([0-9]{1,6})\Z")
 class TraceOptions:
     """Options that may follow the file: `nodes=COUNTxSIZE`; `jobs=N`, the first to arrive; `arrivals=FACTOR`, which
     multiplies the times between arrivals (0.5: twice the load); `queues=queue|group|user`, the field of an SWF job that
-    names its queue; `steps=RATE`, the training steps a second of a Gavel job; `ttl=SECONDS`, after which a job that has
-    ended is deleted with its pods: a run holds as much as lives in it then, and not all that ever lived.
+    names its queue; `feedback=no`, by which an SWF job comes at its submit time, whatever it names as the preceding
+    one; `steps=RATE`, the training steps a second of a Gavel job; `ttl=SECONDS`, after which a job that has ended is
+    deleted with its pods: a run holds as much as lives in it then, and not all that ever lived.
     """
 
     nodes: tuple[int, int] | None = None
     jobs: int | None = None
     arrivals: float = 1.0
     queues: str = "queue"
+    feedback: bool = True
     steps: float = 1.0
     ttl_s: int | None = None
 
@@ -194,7 +201,7 @@ def _with_nodes(form: str, path: Path, options: TraceOptions, left: Left) -> Ite
     else:
         amounts, jobs = _of_cards(size), read_philly(text, str(path), size, left, options.steps)
     yield from _nodes(count, amounts)
-    yield from objects_of(options.shaped(jobs))
+    yield from (linked_objects_of if form == "swf" and options.feedback else objects_of)(options.shaped(jobs))
 
 
 def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
@@ -211,6 +218,8 @@ def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
             options = replace(options, ttl_s=int(value))
         elif name == "queues" and form == "swf" and value in QUEUE_COLUMNS:
             options = replace(options, queues=value)
+        elif name == "feedback" and form == "swf" and value in ("yes", "no"):
+            options = replace(options, feedback=value == "yes")
         elif name == "steps" and form == "philly" and (rate := _positive(value)):
             options = replace(options, steps=rate)
         else:
@@ -221,7 +230,7 @@ def _options(said: Sequence[str], form: str, argument: str) -> TraceOptions:
 def _expected(form: str) -> str:
     unit, more = "GPUS", ", steps=RATE"
     if form == "swf":
-        unit, more = "CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}"
+        unit, more = "CPUS", f", queues={'|'.join(QUEUE_COLUMNS)}, feedback=yes|no"
     elif form in PRESETS:
         unit, more = "SIZE", f", preset=FILE, zone=NAME, delimiter=MARK, or one of {', '.join(TARGETS)} = columns"
     return f"nodes=COUNTx{unit}, jobs=N, arrivals=FACTOR, ttl=SECONDS{more}"

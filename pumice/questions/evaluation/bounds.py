@@ -42,7 +42,7 @@ def asked_pods(objects: Sequence[Object]) -> Iterator[AskedPods]:
             case "Job":
                 for task in section(obj, "spec").get("tasks") or ():
                     yield _asked(int(task.get("replicas", 1)), section(task, "template"), arrival_s)
-            case "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "CronJob":
+            case "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "CronJob" | "JobFlow":
                 raise InputError(f"bounds are of pods and Volcano Jobs; there is a {obj['kind']}")
             case _:
                 pass

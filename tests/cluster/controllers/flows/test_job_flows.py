@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.cluster.kernel.roster import families, flow_rules
+from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.replies import Refused
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster
@@ -191,3 +192,21 @@ def test_terminated_job_leaves_a_running_flow_alone_unless_mended(fixes: tuple[s
     come_to(cluster, "Running", "a")
     come_to(cluster, "Terminated", "a")
     assert phase(cluster) == after
+
+
+def test_a_user_thinks_before_the_next_job() -> None:
+    thoughtful = template("b")
+    thoughtful["metadata"]["annotations"] = {"pumice.dev/think-time": "30s"}
+    cluster = Cluster(*families(*flow_rules()))
+    for made in (template("a"), thoughtful, flow(("a", []), ("b", ["a"]))):
+        cluster.create(made)
+    cluster.settle()
+    cluster.advance(100)
+    ended = {"phase": "Completed", "lastTransitionTime": timestamp(cluster.now)}
+    cluster.status("Job", "f-a", {"state": ended})
+    cluster.settle()
+    assert jobs(cluster) == "a"
+    cluster.advance(29)
+    assert jobs(cluster) == "a"
+    cluster.advance(1)
+    assert jobs(cluster) == "ab"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+import pumice
 from pumice.errors import InputError
 from pumice.load.manifests import load
 from pumice.load.traces.jobs import GPU, Left
@@ -55,6 +56,39 @@ def test_swf_takes_processors_as_cpus_and_splits_them_over_nodes() -> None:
     ]
     assert [(job.queue, job.user) for job in jobs[:2]] == [("default", "user-1"), ("queue-1", "user-4")]
     assert left.out == {"no run time": 1}
+
+
+FOLLOWING = """\
+  1 0 -1 100 8 -1 -1 -1 -1 -1 -1 1 1 -1 1 -1 -1 -1
+  2 10 -1 100 8 -1 -1 -1 -1 -1 -1 2 1 -1 1 -1 -1 -1
+  3 120 -1 50 8 -1 -1 -1 -1 -1 -1 2 1 -1 1 -1 2 30
+  4 400 -1 50 8 -1 -1 -1 -1 -1 -1 1 1 -1 1 -1 99 5
+"""
+"""On one node of 8 the second job waits for the first, and its user hands in the third 30 s after its end."""
+
+
+def test_swf_jobs_follow_the_job_that_they_name(tmp_path: Path) -> None:
+    (tmp_path / "a.swf").write_text(FOLLOWING)
+    objects = [*read_trace(f"swf:{tmp_path}/a.swf,nodes=1x8,ttl=60")[0]]
+    kinds = [(obj["kind"], obj["metadata"]["name"]) for obj in objects if "volcano.sh" in obj["apiVersion"]]
+    jobs = [("Job", "job-1"), ("Job", "job-4"), ("JobTemplate", "job-2"), ("JobTemplate", "job-3")]
+    assert kinds == [("Queue", "queue-1"), *jobs, ("JobFlow", "of-job-2")]
+    flow = objects[-1]
+    assert flow["metadata"]["annotations"] == {ARRIVAL: "10s"}
+    assert flow["spec"]["flows"] == [{"name": "job-2"}, {"name": "job-3", "dependsOn": {"targets": ["job-2"]}}]
+    assert "ttlSecondsAfterFinished" not in objects[-2]["spec"]  # it would be made again
+    plain = [obj["kind"] for obj in read_trace(f"swf:{tmp_path}/a.swf,feedback=no")[0]]
+    assert (plain.count("Job"), plain.count("JobFlow")) == (4, 0)
+
+
+def test_what_a_policy_delays_is_passed_on_to_the_next_job(tmp_path: Path) -> None:
+    (tmp_path / "a.swf").write_text(FOLLOWING)
+    lived = pumice.Cluster(*read_trace(f"swf:{tmp_path}/a.swf,nodes=1x8")[0]).run(until="2000s")
+    first, second, third, fourth = (lived.job(name) for name in ("job-1", "of-job-2-job-2", "of-job-2-job-3", "job-4"))
+    assert second.ended is not None
+    assert second.ended - first.submitted > 200  # 110 s, had it not waited
+    assert 29 <= third.submitted - second.ended < 32  # a Job says in whole seconds when it ended
+    assert fourth.submitted - first.submitted == 400
 
 
 def test_options_take_part_of_a_trace_and_have_it_come_sooner(tmp_path: Path) -> None:
@@ -194,7 +228,7 @@ def test_a_job_becomes_a_volcano_job_with_its_arrival(tmp_path: Path) -> None:
         (
             "swf:{},nodes=0x4",
             SWF,
-            "expected nodes=COUNTxCPUS, jobs=N, arrivals=FACTOR, ttl=SECONDS, queues=queue|group|user, was 'nodes=0x4'",
+            "expected nodes=COUNTxCPUS, jobs=N, arrivals=FACTOR, ttl=SECONDS, queues=queue|group|user, feedback=yes|no, was 'nodes=0x4'",
         ),
         (
             "philly:{},racks=3",
