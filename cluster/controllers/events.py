@@ -94,6 +94,8 @@ class PodEventsMachine(Machine):
 
     def _about(self, kind: str, name: Name, obj: Object, sayings: Iterator[Said]) -> bool:
         """Return whether the event is new. `name`: of the object in which the change was seen."""
+        # What an object says when it is seen first may have been written before a restart, and must not count once
+        # more.
         first = (kind, name) not in self._said
         before, now = self._said.get((kind, name), ()), tuple(sayings)
         news = [(obj, said, first) for said in now if said not in before]
@@ -168,6 +170,7 @@ def _of_pending(job: Object, group: Object) -> Iterator[Said]:
     `recordPodGroupEvent`).
     """
     held = [each for each in section(group, "status").get("conditions") or () if each.get("status") == "True"]
+    # As texts: times in UTC of one form (RFC 3339) sort as they come.
     latest = max(held, key=lambda each: str(each.get("lastTransitionTime") or ""), default=None)
     if latest is not None and latest.get("type") != "Scheduled":
         where = f"{job['metadata']['namespace']}:{job['metadata']['name']}"
@@ -192,6 +195,7 @@ def _of_running(pod: Object) -> Iterator[Said]:
 def _event(about: Object, said: Said, now: float) -> Object:
     obj = event(about, said.reason, said.message, now, source=said.source, warning=said.warning)
     meta = about["metadata"]
+    # By the uid, too: a pod made anew under the name of one that has gone says all of it anew.
     mark = blake2b(f"{meta['uid']} {said.reason} {said.message}".encode(), digest_size=8).hexdigest()
     obj["metadata"] = {"name": f"{meta['name']}.{mark}", "namespace": meta["namespace"]}
     if said.source == KUBELET:

@@ -33,12 +33,15 @@ _FROM_POD_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOC
 _FROM_POD_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
 OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 """Kinds that a PodGroup is made for as a whole, beside Jobs."""
+BATCH_JOB: Final = "Job.batch"
+"""Kubernetes' Jobs, as they are called where other Jobs are, too."""
+_MOST: Final = 2**31 - 1
 
 
 class PodGroupMachine(Machine):
     """Makes PodGroups for pods without one."""
 
-    kinds = (QUEUE_STATES, *OWNERS, GROUP_MADE, POD_UNGROUPED)
+    kinds = (QUEUE_STATES, *OWNERS, BATCH_JOB, GROUP_MADE, POD_UNGROUPED)
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str, str], Object] = {}
@@ -76,6 +79,8 @@ class PodGroupMachine(Machine):
             self._todo[key] = None
 
     def _owner(self, kind: str, key: PodKey, owner: Object, *, deleted: bool) -> None:
+        # References say `Job` alone, and Volcano's Jobs make groups themselves.
+        kind = kind.partition(".")[0]
         if deleted:
             self._owners.pop((kind, *key), None)
             return
@@ -215,7 +220,8 @@ def _owners_of_group(pod: Object) -> list[Object]:
 
 def _min_member(inherited: dict[str, str]) -> int:
     number = whole_number(inherited.get(MIN_MEMBER, ""))
-    return 1 if number is None else number
+    # getMinMemberFromUpperRes (pkg/controllers/podgroup/pg_controller_handler.go) keeps 1 where no int32 can be read.
+    return 1 if number is None or number > _MOST else number
 
 
 def _topology(annotations: dict[str, str]) -> Object | None:

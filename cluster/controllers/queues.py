@@ -122,6 +122,7 @@ class QueueMachine(Machine):
             self._dirty.pop(name, None)
             return
         old = self._queues.get(name)
+        # The answer to an own write comes before the watch brings the same.
         if old is not None and _revision(queue) <= _revision(old):
             return
         self._queues[name] = queue
@@ -153,9 +154,11 @@ class QueueMachine(Machine):
         self._look_at(queue)
 
     def _look_at(self, name: str) -> None:
+        # An action that a Command asked for stays: a look alone must not replace it.
         self._dirty.setdefault(name, QueueAction.SYNC)
 
     def _children(self, parent: str) -> list[str]:
+        # All queues are gone through, since a queue seldom changes its state.
         return [name for name, queue in self._queues.items() if section(queue, "spec").get("parent") == parent]
 
     def step(self, now: float) -> Sequence[ApiRequest]:

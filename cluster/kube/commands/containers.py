@@ -76,6 +76,7 @@ def _is_asked(container: Object) -> bool:
 
 def _image(container: Object) -> str:
     """Return the last word of an image's name, without tag and digest."""
+    # The registry goes first: its port has a colon as well.
     return str(container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 

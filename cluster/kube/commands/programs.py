@@ -45,6 +45,7 @@ def echoed(arguments: Sequence[str]) -> str:
         flags += 1
     given, text = "".join(arguments[:flags]), " ".join(arguments[flags:])
     if "e" in given:
+        # Without -e as bash has it; dash reads escapes always.
         text = _ESCAPE.sub(lambda match: _ECHOED[match[1]], text)
     return text if "n" in given else text + "\n"
 
@@ -65,6 +66,7 @@ def waits_for_input(arguments: Sequence[str]) -> bool:
 
 def is_work(program: str) -> bool:
     """Return whether the program does the work of its pod."""
+    # python3.11 is python.
     return program.rpartition("/")[2].rstrip("0123456789.") in WORK
 
 
@@ -81,6 +83,7 @@ def exit_code_of(text: str) -> int:
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit():
         return 2
+    # The last 18 digits will do: 10 ** 18 is a multiple of 256, and int() of very long texts is an error.
     return int(text[-18:]) & 255 if digits is text else -int(digits[-18:]) & 255
 
 

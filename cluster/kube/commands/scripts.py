@@ -78,6 +78,7 @@ def planned(arguments: tuple[str, ...], variables: Variables = ()) -> Plan | Non
 _SCRIPT: Final = r"`[^`]*`|\$\([^()]*\)"
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*|[0-9?#$@*!-]"
 _QUOTED: Final = rf"""'[^']*'|"(?:\\.|{_SCRIPT}|\$(?!\()|[^"\\`$])*+\""""
+# Possessive (*+, ++): a script that does not fit is given up at once, and not tried with every shorter match.
 _TOKEN: Final = re.compile(
     rf"(?:[ \t]|\\\n|\#[^\n]*)*+"
     rf"(?:(&&|\|\||;;|>>|<<|>&|<&|&>|[;\n|&()<>])|((?:{_QUOTED}|{_SCRIPT}|\\.|\$(?!\()|[^\s'\"\\`;&|<>()$])++)|$)",
@@ -124,6 +125,7 @@ _NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
 def judged(name: str, arguments: Sequence[str]) -> int:
     """Return the exit code of `test …` or `[ … ]`. Raises NotUnderstoodError for unsupported syntax."""
     words = list(arguments)
+    # POSIX: above 1 is an error, and `if` takes it for false.
     if name == "[" and (not words or words.pop() != "]"):
         return 2
     return 0 if _holds(words) else 1
@@ -230,6 +232,7 @@ class _Run:
         if wrong is not None or not spans:
             self._print(f"sleep: invalid time interval '{wrong}'\n" if spans else "sleep: missing operand\n")
             return 1
+        # GNU's sleep adds up its arguments.
         self.time_s += sum(span for span in spans if span is not None)
         if self.time_s > LONGEST_S:
             raise _Ended(0, for_ever=True)
@@ -306,9 +309,11 @@ class _Run:
             operator = self._next()
             if operator not in ("&&", "||"):
                 break
+            # `&&` and `||` are of one rank and group from the left (POSIX).
             runs = run and (operator == "&&") == (self._status == 0)
             self._left.popleft()
             self._skip("\n")
+        # POSIX (set -e): in `a && b` a failing `a` ends nothing, only what stands last.
         if self._strict and runs and self._status and not tested:
             raise _Ended(self._status)
 
@@ -322,6 +327,7 @@ class _Run:
             waits = waits and not taken
             ends = ("fi",) if keyword == "else" else ("elif", "else", "fi")
             keyword = self._lines(*ends, run=taken, tested=tested)
+        # No branch was taken: `if` has succeeded then (POSIX).
         if waits:
             self._status = 0
 
@@ -335,6 +341,7 @@ class _Run:
             if token in _REDIRECTIONS:
                 redirected = True
                 silent |= self._redirected(words, token)
+            # Behind the first word it is an argument: `env A=1`.
             elif not words and (name := _ASSIGNMENT.match(token)):
                 given.append((name[1], token[name.end() :]))
             else:
@@ -355,6 +362,7 @@ class _Run:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise _Ended(0, for_ever=True)
+        # Before the assignments of the same line count: `A=1 echo $A` says the old value (POSIX).
         fields = [field for word in words for field in self._fields(word)]
         assigned = {name: self._text(value).replace(_CUT, " ") for name, value in given}
         if not fields:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pumice.cluster.controllers.batch.rule import JobRule
 from pumice.cluster.controllers.family import FamilyMachine
 from pumice.cluster.controllers.groups import PodGroupMachine
 from pumice.cluster.kernel.roster import deployment_rules
@@ -130,6 +131,21 @@ def test_pods_of_one_owner_share_a_group(cluster: Cluster) -> None:
     names = [each["metadata"]["name"] for each in cluster.all("Pod")]
     assert len(names) == 3
     assert {group_of(cluster, name) for name in names} == {f"podgroup-{uid}"}
+
+
+@pytest.mark.parametrize(("said", "least"), [("3", 3), ("0", 0), ("-1", 1), ("3000000000", 1), ("many", 1)])
+def test_group_of_a_batch_job_has_its_annotations(said: str, least: int) -> None:
+    cluster = Cluster(FamilyMachine(JobRule()), PodGroupMachine(), NodeAgentsMachine())
+    job = workload("Job")
+    job["metadata"]["annotations"] = {"scheduling.volcano.sh/group-min-member": said, "volcano.sh/note": "x"}
+    job["apiVersion"] = "batch/v1"
+    job["spec"] = {"parallelism": 3, "completions": 3, "template": job["spec"]["template"]}
+    job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    uid = cluster.create(job)["metadata"]["uid"]
+    cluster.settle()
+    [group] = cluster.all("PodGroup")
+    assert group["metadata"]["name"] == f"podgroup-{uid}"
+    assert (group["metadata"]["annotations"], group["spec"]["minMember"]) == ({"volcano.sh/note": "x"}, least)
 
 
 def test_scaled_to_nothing_the_group_goes(cluster: Cluster) -> None:
