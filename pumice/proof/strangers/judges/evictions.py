@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge of evictions and nominations: budgets have their pods, and no pod waits for a node that does not exist."""
+"""Judge of evictions and nominations: budgets have their pods, and no pod waits for room that will never be there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pumice.core.objects.metadata import section
 from pumice.proof.storm.invariants.budget_books import BudgetBooks
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.proof.strangers.history import ApiHistory, Broken, Found
+from pumice.proof.strangers.judges.room import NodeRoom, placed_on
 
 DRIVER: Final = "~pumice-stress"
 """User-Agent of the stress command: no client of anybody else has such a name."""
@@ -45,15 +46,20 @@ def judge_evictions(history: ApiHistory) -> Found:
 
 
 def judge_nominations(history: ApiHistory) -> Found:
-    """Yield pods that wait, when all is quiet, for a node that does not exist."""
+    """Yield pods that wait, when all is quiet, for a node that does not exist, or that has no room for them while no
+    pod leaves it: a nomination is kept or given up.
+    """
     truth = StormTruth()
     for change in history.changes:
         truth.apply(change.mutation)
+    nodes = {node["metadata"]["name"]: node for node in truth.all_of("Node")}
     for pod in truth.pods.values() if history.quiet else ():
         node = section(truth.object_of(pod), "status").get("nominatedNodeName")
         if not node or pod.node or pod.leaves:
             continue
-        nodes = truth.nodes.get(node)
-        if nodes is None or nodes.last is None:
+        if node not in nodes:
             words = f"pod {pod.key} is nominated to {node}, which does not exist"
+            yield Broken("nominations", words, truth.revision)
+        elif not NodeRoom(truth, nodes[node]).has(pod) and not any(each.leaves for each in placed_on(truth, node)):
+            words = f"pod {pod.key} is nominated to {node}, which has no room for it, and no pod leaves {node}"
             yield Broken("nominations", words, truth.revision)

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge of progress: when all is quiet, no gang waits that fits into the room that is free.
 
-Only certain cases are judged: the pods of a gang are put on the first node with room, which is a placement if it
-succeeds. Nothing is said where pods wait in several queues, since the share that one deserves is kept from the others
-(Volcano's proportion plugin), nor of a queue that has a capability.
+Only certain cases are judged: the pods of a gang ask for the same, so that any order of placing them succeeds if one
+does; no scheduler promises to search for the order of unequal ones. Nothing is said where pods wait in several queues,
+since the share that one deserves is kept from the others (Volcano's proportion plugin), nor of a queue that has a
+capability.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pumice.core.objects.metadata import Object, section
-from pumice.proof.storm.invariants.pod_book import Amounts, PodBook, amounts, share_port
+from pumice.proof.storm.invariants.pod_book import PodBook
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.proof.strangers.history import ApiHistory, Broken, Found
+from pumice.proof.strangers.judges.room import NodeRoom
 
 LIMITED: Final = ("nodeSelector", "affinity", "topologySpreadConstraints", "schedulingGates", "resourceClaims")
 """Of a pod's spec: what may keep it from a node that has room."""
@@ -28,7 +30,7 @@ def judge_progress(history: ApiHistory) -> Found:
     for change in history.changes:
         truth.apply(change.mutation)
     for job, needed, waiting in _waiting(truth, history.scheduler):
-        if len(waiting) >= needed and _fits(truth, waiting[: max(needed, 1)]):
+        if len(waiting) >= needed and _are_equal(waiting) and _fits(truth, waiting[: max(needed, 1)]):
             names = ", ".join(pod.key.partition("/")[2] for pod in waiting[: max(needed, 1)])
             yield Broken("starts", f"{job} waits for ever, and fits: {names}", truth.revision)
 
@@ -67,39 +69,22 @@ def _still_needed(truth: StormTruth, job: str) -> int | None:
     return max(least - placed, 1)
 
 
+def _are_equal(pods: Sequence[PodBook]) -> bool:
+    return all(pod.requests == pods[0].requests and pod.ports == pods[0].ports for pod in pods)
+
+
 def _fits(truth: StormTruth, pods: Iterable[PodBook]) -> bool:
     """Return whether each of these pods goes on the first node with room for it, beside the ones before it."""
-    nodes = [node for node in truth.all_of("Node") if _is_open(node)]
-    free = {node["metadata"]["name"]: _free(truth, node) for node in nodes}
-    ports = {name: [port for pod in _on(truth, name) for port in pod.ports] for name in free}
+    nodes = [NodeRoom(truth, node) for node in truth.all_of("Node") if _is_open(node)]
     for pod in pods:
-        name = next((name for name, room in free.items() if _goes(pod, room, ports[name])), None)
-        if name is None:
+        room = next((each for each in nodes if each.has(pod)), None)
+        if room is None:
             return False
-        ports[name] += pod.ports
-        for resource, amount in pod.requests.items():
-            free[name][resource] -= amount
+        room.put(pod)
     return True
-
-
-def _goes(pod: PodBook, room: Amounts, ports: list[tuple[str, str, int]]) -> bool:
-    fits = all(room.get(resource, 0) >= amount for resource, amount in pod.requests.items() if amount)
-    return fits and not share_port(pod.ports, tuple(ports))
 
 
 def _is_open(node: Object) -> bool:
     spec, status = section(node, "spec"), section(node, "status")
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in status.get("conditions") or ())
     return ready and not spec.get("unschedulable") and not spec.get("taints")
-
-
-def _free(truth: StormTruth, node: Object) -> Amounts:
-    room = dict(amounts(section(section(node, "status"), "allocatable")))
-    for pod in _on(truth, node["metadata"]["name"]):
-        for resource, amount in pod.requests.items():
-            room[resource] = room.get(resource, 0) - amount
-    return room
-
-
-def _on(truth: StormTruth, node: str) -> list[PodBook]:
-    return [pod for pod in truth.pods.values() if pod.on_node and pod.node == node]

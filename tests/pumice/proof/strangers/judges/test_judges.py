@@ -153,6 +153,16 @@ def test_a_nomination_to_a_node_that_does_not_exist_is_to_be_given_up() -> None:
     assert told.delete(node("n0")).broken("nominations") == ["nominations"]
 
 
+def test_a_nomination_to_a_full_node_that_no_pod_leaves_is_to_be_given_up() -> None:
+    victim, one = pod("v", node="n0", cpu="4"), pod("p", cpu="4")
+    told = Told(*cluster(), victim, one).change(one, status={"nominatedNodeName": "n0"})
+    (found,) = told.judged("nominations")
+    assert found.words == "pod default/p is nominated to n0, which has no room for it, and no pod leaves n0"
+    assert told.broken("nominations", quiet=()) == []
+    told.change(victim, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert told.broken("nominations") == []
+
+
 # --- accounts
 
 
@@ -199,7 +209,16 @@ def test_a_gang_that_fits_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    "keeps", ["a capability", "the share of another queue", "its size", "a cordon", "another scheduler", "a selector"]
+    "keeps",
+    [
+        "a capability",
+        "the share of another queue",
+        "its size",
+        "the order of unequal members",
+        "a cordon",
+        "another scheduler",
+        "a selector",
+    ],
 )
 def test_a_gang_that_is_kept_from_starting_may_wait(keeps: str) -> None:
     group, members = gang(2, 3 if keeps == "its size" else 2, of="capped" if keeps == "a capability" else "default")
@@ -208,6 +227,8 @@ def test_a_gang_that_is_kept_from_starting_may_wait(keeps: str) -> None:
             each["spec"]["schedulerName"] = "theirs"
         if keeps == "a selector":
             each["spec"]["nodeSelector"] = {"disk": "fast"}
+    if keeps == "the order of unequal members":
+        members[1]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
     told = Told(*cluster(), group, *members)
     if keeps == "the share of another queue":
         told.add(pod_group("other", queue="capped")).add(pod("other-0", group="other", cpu="3"))
