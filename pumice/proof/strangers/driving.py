@@ -108,6 +108,8 @@ class ApiDriver:
                 yield _patched("Node", name, {"spec": {"unschedulable": True}})
             case "remove-node":
                 yield from self._removed(name)
+            case "replace-node":
+                yield from self._replaced(name)
             case "shrink-node":
                 yield _patched("Node", name, {"status": {"allocatable": {"cpu": "2"}}}, "/status")
             case "restore-node":
@@ -129,6 +131,11 @@ class ApiDriver:
         """Remove a node and immediately its pods, as Kubernetes' garbage collector does later."""
         yield ApiCall("DELETE", f"{PATHS['Node']}/{name}")
         yield from (ApiCall("DELETE", f"{PATHS['Pod']}/{own}?gracePeriodSeconds=0") for own in self._on(name))
+
+    def _replaced(self, name: str) -> Iterator[ApiCall]:
+        """Remove a node and make it anew, as a kubelet does that registers again; its pods stay."""
+        yield ApiCall("DELETE", f"{PATHS['Node']}/{name}")
+        yield from self._restored(name)
 
     def _restored(self, name: str) -> Iterator[ApiCall]:
         if name in self._known:

@@ -24,6 +24,7 @@ LEFT_OUT: Final = ("clock-jump", "power-cut", "claims", "geometries", "touch-pod
 KNOWN: Final = {name: each for name, each in HAPPENINGS.items() if name not in LEFT_OUT} | {
     "scale-down": Happening(JOBS, amount=Whole),
     "replace-pod": Happening(JOBS, amount=Whole),
+    "replace-node": Happening(("node",)),
     RESTART: Happening(named=False),
 }
 """Events that `pumice.proof.strangers.driving` understands, except faults."""

@@ -8,8 +8,9 @@ from typing import Final
 from pumice.core.messages.events import Mutation
 from pumice.core.objects.metadata import section
 from pumice.proof.storm.invariants.budget_books import BudgetBooks
+from pumice.proof.storm.invariants.pod_book import PodBook
 from pumice.proof.storm.invariants.truth import StormTruth
-from pumice.proof.strangers.history import ApiHistory, Broken, Found
+from pumice.proof.strangers.history import ApiChange, ApiHistory, Broken, Found
 from pumice.proof.strangers.judges.room import NodeRoom, placed_on
 
 DRIVER: Final = "~pumice-stress"
@@ -35,14 +36,29 @@ def evicted_by(mutation: Mutation) -> str:
 
 
 def judge_evictions(history: ApiHistory) -> Found:
-    """Yield evictions that a budget did not allow."""
+    """Yield evictions that a budget did not allow, and pods of other schedulers that a stranger removed: a request can
+    name the uid of the pod that it means.
+    """
     truth, at = StormTruth(), 0.0
     budgets = BudgetBooks(truth.blobs, lambda: at, truth.read)
     for change in history.changes:
-        at = change.at
-        truth.apply(change.mutation)
-        for words in budgets.see(change.mutation):
-            yield Broken("within-budget", words, change.mutation.revision)
+        at, mutation = change.at, change.mutation
+        before = truth.pods.get(f"{mutation.namespace}/{mutation.name}") if mutation.kind == "Pod" else None
+        scheduler = _scheduler_of(truth, before) if before is not None and not before.leaves else history.scheduler
+        truth.apply(mutation)
+        for words in budgets.see(mutation):
+            yield Broken("within-budget", words, mutation.revision)
+        if scheduler != history.scheduler and evicted_by(mutation) and _is_going(change):
+            words = f"pod {mutation.namespace}/{mutation.name} of {scheduler} was removed by {mutation.user}"
+            yield Broken("own-pods", words, mutation.revision)
+
+
+def _scheduler_of(truth: StormTruth, pod: PodBook) -> str:
+    return str(section(truth.object_of(pod), "spec").get("schedulerName") or "default-scheduler")
+
+
+def _is_going(change: ApiChange) -> bool:
+    return change.mutation.type == "DELETED" or "deletionTimestamp" in change.object["metadata"]
 
 
 def judge_nominations(history: ApiHistory) -> Found:

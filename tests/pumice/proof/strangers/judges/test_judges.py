@@ -146,6 +146,14 @@ def test_an_eviction_that_a_budget_forbids_breaks_it() -> None:
     assert told.broken("evictions") == ["within-budget"]
 
 
+@pytest.mark.parametrize(("by", "broken"), [("vc-scheduler", ["own-pods"]), ("node-agents", [])])
+def test_a_pod_of_another_scheduler_is_not_to_be_evicted(by: str, broken: list[str]) -> None:
+    mine, theirs = pod("m", node="n0"), pod("t", node="n0", scheduler="theirs")
+    told = Told(*cluster(), mine, theirs).delete(mine, by)
+    assert told.broken("evictions") == []
+    assert told.delete(theirs, by).broken("evictions") == broken
+
+
 def test_a_nomination_to_a_node_that_does_not_exist_is_to_be_given_up() -> None:
     one = pod("p")
     told = Told(*cluster(), one).change(one, status={"nominatedNodeName": "n0"})
