@@ -14,8 +14,6 @@ from rich.console import Console
 from pumice.cli.exits import Exit
 from pumice.cli.tables.summary import show_faults
 from pumice.cli.terminal import Terminal
-from pumice.cluster.faults.profiles import PACKAGED
-from pumice.config.errors import UnknownNameError
 from pumice.proof.storm.report import check_folder, line_of
 from pumice.proof.storm.script.events import Event
 from pumice.proof.storm.script.workload import Size
@@ -35,7 +33,7 @@ from pumice.proof.strangers.stress import (
 )
 from pumice.proof.strangers.subject import words_of
 from pumice.proof.strangers.workload import storm_of
-from pumice.runtime.serving import client_faults, split_faults
+from pumice.runtime.serving import only_client_faults
 from pumice.units import counted
 
 DRAWN: Final = "storm"
@@ -99,10 +97,7 @@ class SubjectsAsked:
         )
         if drawn:
             return script
-        unknown, _ = split_faults(self.profile)
-        if unknown:
-            raise UnknownNameError("fault profile for clients", unknown, PACKAGED, path="--profile")
-        rules = client_faults(self.profile, served=True).rules
+        rules = only_client_faults(self.profile, "--profile").rules
         faults = [Event(FAULT, details=msgspec.to_builtins(rule)) for rule in rules]
         return msgspec.structs.replace(script, events=(*script.events, *faults))
 

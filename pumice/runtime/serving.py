@@ -17,7 +17,7 @@ from pumice.actors.gateway.settings import CLIENT_BYTES, MIB, OBJECT_BYTES, OBJE
 from pumice.cluster.faults.profiles import PACKAGED, named_apart, packaged, read_profile_text
 from pumice.cluster.faults.rules import AnyRule, FaultProfile
 from pumice.cluster.rbac.rules import User
-from pumice.config.errors import ConfigError, ConflictError
+from pumice.config.errors import ConfigError, ConflictError, UnknownNameError
 from pumice.config.input_file import read_bytes
 from pumice.config.load import read_text
 from pumice.config.read import ValuePlace
@@ -105,6 +105,16 @@ def client_faults(names: str | None, *, served: bool) -> FaultProfile:
     if len(seeds) > 1:
         raise ConflictError(f"two seeds: {', '.join(map(str, sorted(seeds)))}", path=OPTION)
     return FaultProfile(seed=next(iter(seeds), None), rules=named_apart(HERE.at("rules"), rules))
+
+
+def only_client_faults(names: str, path: str) -> FaultProfile:
+    """Return the rules of profiles for clients. Raises UnknownNameError for a name of no packaged one, and what
+    `client_faults` raises.
+    """
+    unknown, _ = split_faults(names)
+    if unknown:
+        raise UnknownNameError("fault profile for clients", unknown, PACKAGED, path=path)
+    return client_faults(names, served=True)
 
 
 # --- Settings

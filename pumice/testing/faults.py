@@ -13,7 +13,7 @@ from pumice.cluster.faults.profiles import read_profile, read_profile_text, rule
 from pumice.cluster.faults.rules import FaultProfile, Verb
 from pumice.config.read import ValuePlace
 from pumice.config.yaml_tree import Document
-from pumice.runtime.serving import client_faults
+from pumice.runtime.serving import only_client_faults
 
 if TYPE_CHECKING:
     from pumice.testing.hosting import Host
@@ -30,7 +30,7 @@ def profile_of(given: Profile | None) -> FaultProfile:
     if isinstance(given, Mapping):
         return read_profile(ValuePlace(Document(WHERE, given)), dict(given))
     text = str(given)
-    return read_profile_text(text, WHERE) if ":" in text else client_faults(text, served=True)
+    return read_profile_text(text, WHERE) if ":" in text else only_client_faults(text, WHERE)
 
 
 class Selected(TypedDict, total=False):

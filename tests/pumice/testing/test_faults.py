@@ -100,6 +100,8 @@ def test_a_profile_may_be_a_name_a_file_a_text_or_parsed(
         cluster.faults.begin(profile)
         assert create(controller, f"m{number}") == 429
     cluster.faults.begin("rough+stale")
+    with pytest.raises(ConfigError, match="did you mean 'rough'"):
+        cluster.faults.begin("rouhg")
     with pytest.raises(ConfigError, match="did you mean 'verb'"):
         cluster.faults.refuse(verbs="create")  # type: ignore[call-arg]
     with pytest.raises(ConfigError, match="two rules are called 'a'"):
