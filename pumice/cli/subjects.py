@@ -122,10 +122,14 @@ def storm_subjects(asked: SubjectsAsked, seeds: range, events: Path | None, term
     terminal.emit(found, partial(_show, found=found))
     if violations:
         return Exit.DIFFERS
+    if tally.problem:
+        return Exit.WORLD
     return Exit.INTERRUPTED if tally.interrupted else Exit.DONE
 
 
 def _say(tally: SubjectTally, seeds: range, asked: SubjectsAsked, terminal: Terminal) -> None:
+    if tally.problem:
+        terminal.error(tally.problem)
     if tally.interrupted:
         terminal.say(f"interrupted: {tally.seeds} of {len(seeds)} storms were done")
     elif tally.failures:

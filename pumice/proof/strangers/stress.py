@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from pumice.config.errors import WorldError
 from pumice.proof.storm.script.events import write_script
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.strangers.judges.panel import promise_of
@@ -34,7 +35,7 @@ JOURNAL: Final = "storm.db"
 @dataclass
 class SubjectTally:
     """Sums over storms, and the first failing one of each invariant. `seeds_of`: all failing ones; `first`: what the
-    first of them showed.
+    first of them showed; `problem`: why a storm could not be run, which interrupts the others.
     """
 
     seeds: int = 0
@@ -47,6 +48,7 @@ class SubjectTally:
     first: dict[str, ShownViolation] = field(default_factory=dict[str, ShownViolation])
     unbound: int = 0
     interrupted: bool = False
+    problem: str = ""
     first_left: int | None = None
 
     def add(self, outcome: StormJudgement, seconds: float) -> None:
@@ -83,7 +85,9 @@ def run_seeds(
     workers: int,
     advance: Callable[[int], None] = lambda _: None,
 ) -> SubjectTally:
-    """Run the storms of these seeds, so many beside each other. Ctrl-C ends it after those that are under way."""
+    """Run the storms of these seeds, so many beside each other. Ctrl-C ends it after those that are under way, and so
+    does a server or a subject that does not start; before any storm was run, that is an error (WorldError).
+    """
     tally, left = SubjectTally(), dict.fromkeys(seeds)
 
     def timed(seed: int) -> tuple[StormJudgement, float]:
@@ -100,7 +104,9 @@ def run_seeds(
         except BaseException as error:
             rig.stop.set()
             threads.shutdown(wait=True, cancel_futures=True)
-            if not isinstance(error, KeyboardInterrupt):
+            if isinstance(error, WorldError) and tally.seeds:
+                tally.problem = str(error)  # hours of storms may lie behind it
+            elif not isinstance(error, KeyboardInterrupt):
                 raise
             tally.interrupted = True
     tally.first_left = next(iter(left), None) if tally.interrupted else None
