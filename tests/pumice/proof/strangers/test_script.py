@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from pumice.config.errors import ConfigError
 from pumice.proof.storm.script.events import Event, write_script
 from pumice.proof.storm.script.workload import Size
-from pumice.proof.strangers.judges.panel import SUBJECTS
+from pumice.proof.strangers.judges.panel import SUBJECTS, promise_of
 from pumice.proof.strangers.script import FAULT, StrangerScript, is_fault, read_stranger_script
 from pumice.proof.strangers.workload import storm_of
+from tests.kit.source import ROOT
 
 
 @pytest.mark.parametrize("judges", SUBJECTS)
@@ -70,3 +72,12 @@ def test_a_file_that_is_no_storm_is_refused(tmp_path: Path) -> None:
 def test_rules_have_names_of_their_own() -> None:
     fault = Event(FAULT, details={"fault": "refuse"})
     assert [rule.rule for rule in StrangerScript(seed=0, events=(fault, fault)).rules] == ["refuse-1", "refuse-2"]
+
+
+def test_every_input_that_is_written_up_can_be_run(tmp_path: Path) -> None:
+    inputs = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "found.md").read_text("utf-8"), re.DOTALL)
+    assert len(inputs) >= 10
+    for number, text in enumerate(inputs):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text, "utf-8")
+        assert promise_of(read_stranger_script(path).invariant).startswith("https://")
