@@ -11,7 +11,7 @@ from pumice.proof.storm.invariants.budget_books import BudgetBooks
 from pumice.proof.storm.invariants.pod_book import PodBook
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.proof.strangers.history import ApiChange, ApiHistory, Broken, Found
-from pumice.proof.strangers.judges.room import NodeRoom, placed_on
+from pumice.proof.strangers.judges.room import JudgedRoom, placed_on
 
 DRIVER: Final = "~pumice-stress"
 """User-Agent of the stress command: no client of anybody else has such a name."""
@@ -76,6 +76,6 @@ def judge_nominations(history: ApiHistory) -> Found:
         if node not in nodes:
             words = f"pod {pod.key} is nominated to {node}, which does not exist"
             yield Broken("nominations", words, truth.revision)
-        elif not NodeRoom(truth, nodes[node]).has(pod) and not any(each.leaves for each in placed_on(truth, node)):
+        elif not JudgedRoom(truth, nodes[node]).has(pod) and not any(each.leaves for each in placed_on(truth, node)):
             words = f"pod {pod.key} is nominated to {node}, which has no room for it, and no pod leaves {node}"
             yield Broken("nominations", words, truth.revision)

@@ -16,7 +16,7 @@ from pumice.core.objects.metadata import Object, section
 from pumice.proof.storm.invariants.pod_book import PodBook
 from pumice.proof.storm.invariants.truth import StormTruth
 from pumice.proof.strangers.history import ApiHistory, Broken, Found
-from pumice.proof.strangers.judges.room import NodeRoom
+from pumice.proof.strangers.judges.room import JudgedRoom
 
 LIMITED: Final = ("nodeSelector", "affinity", "topologySpreadConstraints", "schedulingGates", "resourceClaims")
 """Of a pod's spec: what may keep it from a node that has room."""
@@ -75,7 +75,7 @@ def _are_equal(pods: Sequence[PodBook]) -> bool:
 
 def _fits(truth: StormTruth, pods: Iterable[PodBook]) -> bool:
     """Return whether each of these pods goes on the first node with room for it, beside the ones before it."""
-    nodes = [NodeRoom(truth, node) for node in truth.all_of("Node") if _is_open(node)]
+    nodes = [JudgedRoom(truth, node) for node in truth.all_of("Node") if _is_open(node)]
     for pod in pods:
         room = next((each for each in nodes if each.has(pod)), None)
         if room is None:

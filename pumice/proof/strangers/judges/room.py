@@ -13,7 +13,7 @@ def placed_on(truth: StormTruth, node: str) -> list[PodBook]:
     return [pod for pod in truth.pods.values() if pod.on_node and pod.node == node]
 
 
-class NodeRoom:
+class JudgedRoom:
     """Room of a node beside the pods on it, and beside those that are put there in thought."""
 
     def __init__(self, truth: StormTruth, node: Object) -> None:
