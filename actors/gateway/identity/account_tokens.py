@@ -111,6 +111,7 @@ async def owner(key: bytes, token: str, now: float, find: Find) -> TokenOwner:
 async def _demand(find: Find, kind: str, namespace: str, named: Object) -> None:
     """Check that the very object exists that the token names."""
     found = await find(kind, namespace, named["name"])
+    # By the uid, too: an account made anew under its name takes no token of the old one.
     if found is None or found["metadata"]["uid"] != named["uid"]:
         raise InvalidTokenError(f"invalid bearer token: {kind} {named['name']} has gone")
 
@@ -118,6 +119,7 @@ async def _demand(find: Find, kind: str, namespace: str, named: Object) -> None:
 def _claims(said: str) -> dict[str, Any]:
     try:
         body = said.partition(".")[2]
+        # The padding that b64decode demands is left out in tokens (RFC 7515, section 2).
         claims: object = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     except ValueError as error:
         raise InvalidTokenError("invalid bearer token") from error

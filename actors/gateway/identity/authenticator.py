@@ -114,6 +114,7 @@ class Authenticator:
         # compare_digest refuses text that is not ASCII.
         if self._token and hmac.compare_digest(given.encode(), self._token):
             return ADMIN
+        # A dict compares by hash first, so the time tells nothing of the letters here either.
         user = self._users.get(given)
         return None if user is None else User(user.name, authenticated(user.groups), user.uid)
 
@@ -132,6 +133,7 @@ class Authenticator:
 
     def _from_here(self, exchange: Exchange) -> None:
         host = exchange.header("host").lower()
+        # Brackets keep the colons of an IPv6 address apart from that of the port.
         name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.rpartition(":")[0] or host
         if host and name not in self._hosts and not is_loopback(name):
             raise forbidden(f"this server is for its own machine only, not for {host[:200]!r}")

@@ -139,8 +139,9 @@ def test_group_of_a_batch_job_has_its_annotations(said: str, least: int) -> None
     job = workload("Job")
     job["metadata"]["annotations"] = {"scheduling.volcano.sh/group-min-member": said, "volcano.sh/note": "x"}
     job["apiVersion"] = "batch/v1"
-    job["spec"] = {"parallelism": 3, "completions": 3, "template": job["spec"]["template"]}
-    job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    template = job["spec"]["template"]
+    template["spec"]["restartPolicy"] = "Never"
+    job["spec"] = {"parallelism": 3, "completions": 3, "template": template}
     uid = cluster.create(job)["metadata"]["uid"]
     cluster.settle()
     [group] = cluster.all("PodGroup")
