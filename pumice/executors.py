@@ -12,7 +12,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -21,6 +21,7 @@ from multiprocessing.resource_tracker import ensure_running
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final, ParamSpec, TypeVar
+from weakref import finalize
 
 import anyio
 
@@ -233,6 +234,35 @@ def dask(address: str) -> Generator[Executor]:
     """Yield the workers of a Dask cluster, which must see the same files and have Pumice. It replaces one that dies."""
     with demand("distributed", "dask", "Dask clusters").Client(address) as client:
         yield client.get_executor(pure=False)
+
+
+class StandingExecutors:
+    """Executors that are opened once and lent again and again: starting two processes takes longer than to run a small
+    task in them. `close` ends them; so does the end of whoever holds this.
+    """
+
+    def __init__(self, made: Executors) -> None:
+        self._made, self._open = made, ExitStack()
+        self._executor: Executor | None = None
+        self._end = finalize(self, self._open.close)
+
+    @contextmanager
+    def __call__(self) -> Generator[Executor]:
+        """Lend the executor, which is opened at first. A borrower that leaves by an exception does not wait for running
+        tasks: they end, and the next loan opens another one.
+        """
+        if self._executor is None:
+            self._executor = self._open.enter_context(self._made())
+        try:
+            yield self._executor
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it, whatever runs. The next loan opens another one."""
+        self._open.close()
+        self._executor = None
 
 
 def executors(workers: int, address: str | None, begin: Callable[[], None] = nothing) -> Executors:

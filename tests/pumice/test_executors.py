@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from pumice.executors import Processes, WorkerDiedError, as_ended, died, executors, local
+from pumice.executors import Processes, StandingExecutors, WorkerDiedError, as_ended, died, executors, local
 from tests.kit.jobs import job_task, vcjob
 from tests.kit.nodes import node
 from tests.kit.source import ROOT
@@ -122,6 +123,23 @@ def _is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_standing_ones_are_opened_once_and_end_with_a_borrower_that_fails() -> None:
+    standing = StandingExecutors(partial(local, 1))
+    pids = list[int]()
+    for _ in range(2):
+        with standing() as executor:
+            pids.append(executor.submit(os.getpid).result())
+    assert pids[0] == pids[1] != os.getpid()
+    with pytest.raises(ZeroDivisionError), standing() as executor:
+        executor.submit(divmod, 1, 0).result()
+    with standing() as executor:
+        pids.append(executor.submit(os.getpid).result())
+    assert pids[2] != pids[1]
+    standing.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[2], 0)
 
 
 def test_a_shutdown_ends_what_was_handed_in() -> None:

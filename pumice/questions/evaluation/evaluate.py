@@ -19,7 +19,7 @@ from pumice.config.unwrap import scheduler_document
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.objects.metadata import Object, is_mapping
 from pumice.errors import InputError
-from pumice.executors import Executors, in_threads, local
+from pumice.executors import Executors, StandingExecutors, in_threads, local
 from pumice.questions.evaluation.kept import KeptResults, run_missing
 from pumice.questions.evaluation.policy import Policy, installed
 from pumice.questions.evaluation.sandbox import Sandbox, sandboxed
@@ -191,6 +191,7 @@ class Evaluator:
 
     `keep`: a folder where figures are kept by content. `executors`: of the standard library, as `pumice.executors`
     makes them; None: in this process. With a `sandbox` each run has a process of its own, and `workers` run at a time.
+    Processes stay for the next policy, until `close`.
     """
 
     def __init__(
@@ -216,8 +217,14 @@ class Evaluator:
         self._kept = KeptResults(None if keep is None else Path(keep), EvaluatedFigures)
         self._sandbox = sandbox
         several = in_threads if sandbox is not None else local
-        self._executors = executors or (partial(several, workers) if workers > 1 else None)
+        made = executors or (partial(several, workers) if workers > 1 else None)
+        self._executors = made if made is None or isinstance(made, StandingExecutors) else StandingExecutors(made)
         self._drawn: dict[tuple[str, int], Any] = {}
+
+    def close(self) -> None:
+        """End the processes that wait for the next policy. They end with the evaluator, too."""
+        if isinstance(self._executors, StandingExecutors):
+            self._executors.close()
 
     def __call__(
         self, policy: Policy | str | Path | Mapping[str, Any] | None, ended: Callable[[], None] = lambda: None
@@ -305,7 +312,11 @@ def evaluate(
     `options` are those of `Evaluator`: `expect`, `keep`, `workers`, `executors`, `sandbox`. Raises ConfigError,
     InputError.
     """
-    return Evaluator(workloads, objective, seeds, **options)(policy)
+    evaluator = Evaluator(workloads, objective, seeds, **options)
+    try:
+        return evaluator(policy)
+    finally:
+        evaluator.close()
 
 
 def _over_workloads(results: Mapping[str, WorkloadResult], measures: Mapping[str, Any]) -> dict[str, Interval] | None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from pumice.errors import InputError, demand
-from pumice.executors import Executors
+from pumice.executors import Executors, StandingExecutors
 from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, Objective, objective_of
 from pumice.questions.evaluation.policy import Policy
 from pumice.questions.tuning.spec import Dimension, SearchRange, TuneSpec, applied
@@ -65,8 +65,9 @@ class SettingsSearch:
     def __init__(self, spec: TuneSpec, folder: Path, executors: Executors | None = None, seed: int = 0) -> None:
         self._spec, self._folder, self._seed = spec, folder, seed
         folder.mkdir(parents=True, exist_ok=True)
+        shared = None if executors is None else StandingExecutors(executors)
         make = partial(
-            Evaluator, objective=spec.objectives, expect=spec.expect, keep=folder / "results", executors=executors
+            Evaluator, objective=spec.objectives, expect=spec.expect, keep=folder / "results", executors=shared
         )
         self._by_seed = [make(spec.workloads, seeds=[seed]) for seed in range(spec.seeds)]
         self._whole = make(spec.workloads, seeds=spec.seeds)

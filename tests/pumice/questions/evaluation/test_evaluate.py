@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -192,3 +195,22 @@ def test_an_interval_is_students() -> None:
 def test_an_objective_knows_what_is_better() -> None:
     assert objective_of("minimise wait.mean").is_better(1.0, 2.0)
     assert objective_of("maximise util.cpu").is_better(2.0, 1.0)
+
+
+def test_an_evaluator_keeps_its_processes_for_the_next_policy() -> None:
+    """Starting them takes longer than a small run."""
+    opened = list[int]()
+
+    @contextmanager
+    def counted() -> Generator[Executor]:
+        opened.append(1)
+        with ThreadPoolExecutor(2) as threads:
+            yield threads
+
+    evaluator = pumice.Evaluator(workload(), WAITS, 2, executors=counted)
+    weights = [pumice.Policy(CONFIG, arguments={"binpack.binpack.weight": weight}) for weight in (1, 2)]
+    found = [evaluator(policy) for policy in weights]
+    assert (len(opened), [each.fresh for each in found]) == (1, [2, 2])
+    evaluator.close()
+    assert evaluator(weights[0]).scores == found[0].scores
+    assert len(opened) == 2
