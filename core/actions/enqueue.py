@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from pumice.core.session.heap import PriorityQueue
 from pumice.core.session.trail.records import Ending
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
     from pumice.core.objects.queue import Queue
     from pumice.core.session.demand import JobRows
     from pumice.core.session.points.orders import JobQueue
@@ -34,24 +38,35 @@ def execute(session: Session) -> None:
     rows = session.jobs.rows_where(session.snapshot.jobs.phase <= OUTSIDE)
     if not len(rows):
         return
-    refusals, turns = session.points.job_enqueueable.in_columns, _in_turn(session, rows)
+    refusals, turns = session.points.job_enqueueable.in_columns, _turns(session, rows)
     if refusals is None or turns is None:
         _one_by_one(session, rows)
-    else:
-        _in_columns(session, turns, refusals)
+        return
+    if session.options.wordless:
+        # Nobody reads why a job is rejected, and a rejection lasts: the others alone need their turns.
+        rows = rows[~_refused(session, rows, refusals)]
+    if len(rows):
+        _in_columns(session, turns(rows), refusals)
 
 
-def _in_turn(session: Session, rows: JobRows) -> JobRows | None:
-    """Return the jobs in the order of their turns when that order is known beforehand: it follows from keys and
-    columns, and admissions change neither. None where a plugin may decide otherwise, where a queue waits for its first
-    job, where in-queue sums may shrink, and for a trail, which records each turn.
+def _turns(session: Session, rows: JobRows) -> Callable[[JobRows], JobRows] | None:
+    """Return what puts these jobs, or some of them, in the order of their turns when that order is known beforehand: it
+    follows from keys and columns, and admissions change neither. None where a plugin may decide otherwise, where a
+    queue waits for its first job, where in-queue sums may shrink, and for a trail, which records each turn.
     """
-    columns, queues, points = session.snapshot.jobs, session.snapshot.queues, session.points
+    points = session.points
     key, numbers = points.queue_order.key, points.job_order.columns
     if key is None or numbers is None or FIFO in session.config.pumice.fix or session.trail.listens:
         return None
-    if np.minimum.reduce(columns.minimum.take(rows, axis=1), axis=None) < 0:
+    if np.minimum.reduce(session.snapshot.jobs.minimum.take(rows, axis=1), axis=None) < 0:
         return None
+    return lambda some: _in_turn(session, some, key, numbers)
+
+
+def _in_turn(
+    session: Session, rows: JobRows, key: Callable[[Queue], Any], numbers: Sequence[npt.NDArray[Any]]
+) -> JobRows:
+    columns, queues = session.snapshot.jobs, session.snapshot.queues
     of = columns.queue.take(rows)
     present: list[int] = np.unique(of).tolist()
     rank = np.zeros(len(queues), dtype=np.intp)
@@ -66,12 +81,8 @@ def _in_columns(session: Session, rows: JobRows, refusals: tuple[Refusals, ...])
     job took 17 us in every cycle.
     """
     while len(rows):
-        refused, turn = np.zeros(len(rows), dtype=np.bool_), 0
-        for refuses in refusals:
-            refused |= refuses.of(rows)
-        # A job without minResources is admitted unasked.
-        refused &= session.snapshot.jobs.has_min_resources.take(rows)
-        for place in np.logical_not(refused).nonzero()[0].tolist():
+        turn = 0
+        for place in np.logical_not(_refused(session, rows, refusals)).nonzero()[0].tolist():
             _refuse(session, rows[turn:place])
             turn = place + 1
             # After a first rejection the columns say who else is rejected by now.
@@ -83,11 +94,21 @@ def _in_columns(session: Session, rows: JobRows, refusals: tuple[Refusals, ...])
         rows = rows[turn:]
 
 
+def _refused(session: Session, rows: JobRows, refusals: tuple[Refusals, ...]) -> npt.NDArray[np.bool_]:
+    """Return which of the jobs are rejected now."""
+    refused = np.zeros(len(rows), dtype=np.bool_)
+    for refuses in refusals:
+        refused |= refuses.of(rows)
+    # A job without minResources is admitted unasked.
+    refused &= session.snapshot.jobs.has_min_resources.take(rows)
+    return refused
+
+
 def _refuse(session: Session, rows: JobRows) -> None:
     """Reject jobs that have their turns while nothing changes: one job of each sort is asked for, and the others get
     its answer.
     """
-    if not len(rows):
+    if session.options.wordless or not len(rows):
         return
     columns = session.snapshot.jobs
     marks = np.concatenate((columns.queue.take(rows)[None], columns.minimum.take(rows, axis=1)))

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from pumice.config.known import KnownPlugin
+from pumice.config.schema import Tier
 from pumice.core.plugins.binpack import Binpack
 from pumice.core.plugins.capacity import Capacity
 from pumice.core.plugins.card_policies import BestFit, Clustering, DotProd, Fgd, GpuPacking
@@ -21,7 +24,7 @@ from pumice.core.plugins.nodeorder import NodeOrder
 from pumice.core.plugins.numaaware import NumaAware
 from pumice.core.plugins.overcommit import Overcommit
 from pumice.core.plugins.pdb import Pdb
-from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices, PluginBuilder
+from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices, Limit, PluginBuilder
 from pumice.core.plugins.predicates import Predicates
 from pumice.core.plugins.priority import Priority
 from pumice.core.plugins.proportion import Proportion
@@ -90,6 +93,9 @@ _DEVICES: Final = {name: plugin.families for name, plugin in BUILT_IN.items() if
 OF_DEVICES: Final = frozenset(_DEVICES)
 """Plugins whose refusals are about devices within nodes."""
 
+ACCOUNTANTS: Final = OF_DEVICES.union(name for name, plugin in BUILT_IN.items() if plugin.limits is Limit.QUEUE)
+"""Plugins that know the amounts of queues, and those that find the devices which may count in them."""
+
 FAMILIES: Final = tuple(family for families in _DEVICES.values() for family in families)
 """The kinds of devices that they know."""
 
@@ -119,6 +125,15 @@ def given_cards(notes: Mapping[str, str]) -> list[str]:
 def asks_outside(config: SchedulerConfig) -> bool:
     """Return whether the configuration names one of these."""
     return any(option.name in ASKING for tier in config.tiers for option in tier.plugins)
+
+
+def accounts_of(config: SchedulerConfig) -> SchedulerConfig:
+    """Return the configuration of a session that only tells the amounts of queues: without the built-in plugins that
+    know none.
+    """
+    silent = BUILT_IN.keys() - ACCOUNTANTS
+    tiers = [Tier(tuple([one for one in tier.plugins if one.name not in silent])) for tier in config.tiers]
+    return replace(config, tiers=tuple(tiers))
 
 
 def of_ours_alone(config: SchedulerConfig) -> bool:

@@ -118,11 +118,6 @@ class AdmissionAnswers:
         self._too_little: dict[int, TooLittle] = {}
 
     @property
-    def has_remarks(self) -> bool:
-        """Return whether a plugin has said why it rejects a job."""
-        return bool(self._remarks)
-
-    @property
     def not_admitted(self) -> dict[int, str]:
         """Job row -> the plugin that rejected it."""
         self._read()
@@ -170,6 +165,8 @@ class AdmissionAnswers:
         anew, and the reader that compares them with what it told last sees one object.
         """
         columns = self._session.snapshot.jobs
+        if not self._remarks:
+            return ()
         told = [group for group in self._groups if group.remark is not None]
         number = np.full(len(columns.phase), -1, dtype=np.intp)
         for place, group in enumerate(told):

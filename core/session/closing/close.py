@@ -228,7 +228,7 @@ def finish(session: Session, status: dict[str, dict[str, int]]) -> CycleResult:
         pod_conditions=pods,
         pod_groups=pod_groups,
         queues=queues,
-        events=session.fit.admission.events() if session.fit.admission.has_remarks else (),
+        events=() if session.options.wordless else session.fit.admission.events(),
         carry=session.carry.to_dict(),
         report=closing(session, status, session.opening) if session.wants_report else brief(session),
         wake_at=session.wake_at,

@@ -17,6 +17,7 @@ from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import WATCHED
 from pumice.core.outside import Supposing
+from pumice.core.plugins import accounts_of
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
@@ -67,7 +68,7 @@ class Deserved:
             return
         self._last = None
         snapshot = view.snapshot(volume_rules(config), kept=True)
-        session = open_session(snapshot, config, last, Carry(), ask=Supposing())
+        session = open_session(snapshot, accounts_of(config), last, Carry(), ask=Supposing())
         gauges = readable(tables_later(session)()).by_queue()
         let_go(session)
         told = {
