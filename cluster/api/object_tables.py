@@ -244,6 +244,12 @@ class ObjectTables:
             return len(self._kinds.get(kind, ()))
         return sum(map(len, self._kinds.values()))
 
+    def has(self, kinds: Iterable[str]) -> bool:
+        """Return whether there is an object of one of these kinds."""
+        held = self._kinds
+        # Of most kinds there never is one, and this is asked in every turn.
+        return not held.keys().isdisjoint(kinds) and any(map(self.count, kinds))
+
     def dependents(self, uid: str) -> list[Key]:
         """Return the objects whose ownerReferences name this uid, in the order in which they came."""
         return list(self._dependents.get(uid, ()))

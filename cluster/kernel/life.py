@@ -28,7 +28,7 @@ from pumice.cluster.timers import moment
 from pumice.core.messages.commands import BindPod, Create, EvictPod, StoreRequest
 from pumice.core.messages.decisions import Bind, CycleResult, Evict
 from pumice.core.messages.events import Mutation
-from pumice.core.messages.replies import Refused
+from pumice.core.messages.replies import ApiReply, Refused
 from pumice.core.objects.metadata import Object, section
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.storage import codec
@@ -57,8 +57,8 @@ class Life:
         self._hears, self._decided = hears, decided
         self._from = replace(fork, objects=(), later=(), asks=(), before={})
         self._period_s = fork.config.pumice.schedule_period_s
-        self._later = list[tuple[float, Object]]()
-        self.expect(fork.later)
+        self._later = list[tuple[float, bytes]]()
+        self.expect([(after_s, codec.pack(obj)) for after_s, obj in fork.later])
         self._elapsed = 0.0  # as a loop counts it: a time of day is too coarse to add up periods
         # the first cycle does not wait for a period to pass
         self._earliest = -self._period_s
@@ -82,7 +82,7 @@ class Life:
     def _bring(self, objects: Sequence[Object]) -> None:
         """Create new objects, and load those that a cluster had."""
         for obj in objects:
-            self._ask(obj, entering(obj))
+            self._note(self.kernel.apply(entering(obj), self.now), obj)
         for deletion in unfinished(objects):
             self.kernel.apply(deletion, self.now)
 
@@ -97,10 +97,9 @@ class Life:
             if refused := rules_of_change(self.kernel.store.registry, found, new):
                 self.refused.append((after, refused))
 
-    def _ask(self, obj: Object, request: StoreRequest) -> None:
-        reply = self.kernel.apply(request, self.now)
+    def _note(self, reply: ApiReply, asked: Object | bytes) -> None:
         if isinstance(reply, Refused) and reply.reason != "AlreadyExists":
-            self.refused.append((obj, reply))
+            self.refused.append((codec.unpack(asked) if isinstance(asked, bytes) else asked, reply))
 
     # --- time
 
@@ -128,9 +127,11 @@ class Life:
         """Return the seconds so far."""
         return self._elapsed
 
-    def expect(self, later: Iterable[tuple[float, Object]]) -> None:
-        """Expect these objects so many seconds after the beginning."""
-        coming = [*reversed(self._later), *((moment(after_s), obj) for after_s, obj in later)]
+    def expect(self, later: Iterable[tuple[float, bytes]]) -> None:
+        """Expect these objects, packed, so many seconds after the beginning: a trace has a million of them, and as
+        dictionaries each takes three kilobytes.
+        """
+        coming = [*reversed(self._later), *((moment(after_s), blob) for after_s, blob in later)]
         # the latest first, so that the next one is popped from the end: of one moment the first given comes first
         self._later = sorted(coming, key=lambda each: each[0])[::-1]
 
@@ -150,7 +151,7 @@ class Life:
             cycle=kernel.cycle,
             carry=kernel.carry.to_dict(),
             in_flight=kernel.in_flight,
-            later=tuple((max(at - self._elapsed, 0.0), obj) for at, obj in reversed(self._later)),
+            later=tuple((max(at - self._elapsed, 0.0), codec.unpack(blob)) for at, blob in reversed(self._later)),
         )
 
     def _to(self, elapsed: float) -> None:
@@ -179,7 +180,7 @@ class Life:
         """Do everything that happens at this moment."""
         while self._later and self._later[-1][0] <= self._elapsed:
             coming = self._later.pop()[1]
-            self._ask(coming, Create(codec.pack(coming), user=SUBMIT))
+            self._note(self.kernel.apply(Create(coming, user=SUBMIT), self.now), coming)
         quiet = False
         for _ in range(ROUNDS):
             self._hear()

@@ -23,8 +23,8 @@ WHOLE_LOG: Final = 1 << 30
 class Api(Protocol):
     """The API of machines: objects under rising revisions, and answers to requests."""
 
-    def has(self, kind: str) -> bool:
-        """Return whether there is an object of a kind."""
+    def has(self, kinds: Sequence[str]) -> bool:
+        """Return whether there is an object of one of these kinds."""
         ...
 
     def tell_all(self, turns: Turns) -> int:
@@ -46,9 +46,9 @@ class StoreApi:
     def __init__(self, store: Store, objects: SharedObjects) -> None:
         self._store, self._objects = store, objects
 
-    def has(self, kind: str) -> bool:
-        """Return whether there is an object of a kind."""
-        return self._store.tables.count(kind) > 0
+    def has(self, kinds: Sequence[str]) -> bool:
+        """Return whether there is an object of one of these kinds."""
+        return self._store.tables.has(kinds)
 
     def tell_all(self, turns: Turns) -> int:
         """Show machines every object of their kinds, kind by kind."""
@@ -92,7 +92,7 @@ class MachineHost:
 
     def begin(self) -> None:
         """Show all objects to the machines, once the kinds that this host waits for have one."""
-        if self._waits_for and not any(map(self._api.has, self._waits_for)):
+        if self._waits_for and not self._api.has(self._waits_for):
             return
         # for good: when the last such object goes again, the machines have to hear of it
         self._waits_for = ()

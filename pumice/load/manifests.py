@@ -134,13 +134,15 @@ def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
     loaded = Loaded()
     for path in paths:
         if path.startswith(PREFIX):
+            place = ManifestPlace(path, 0, 0)
             for obj in read_openb(path):
-                _take(loaded, obj, ManifestPlace(path, 0, 0))
+                _take(loaded, obj, place)
         elif is_trace(path):
             objects, left = read_trace(path)
+            place = ManifestPlace(path, 0, 0)
             for obj in objects:
                 if not _has(loaded, obj):  # a queue that was given stands as it was given
-                    _take(loaded, obj, ManifestPlace(path, 0, 0))
+                    _take(loaded, obj, place)
             loaded.leave(path, left)
         else:
             _load_files(path, stdin, loaded)

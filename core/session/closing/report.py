@@ -114,10 +114,12 @@ def _said(answers: Iterable[QueueTables | None]) -> tuple[QueueTables, ...]:
     return tuple([answer for answer in answers if answer is not None])
 
 
-def tables_later(session: Session) -> Callable[[], tuple[QueueTables, ...]]:
-    """Return all answers, for readers after the session, which are rare."""
+def tables_later(session: Session, *, amounts: bool = True) -> Callable[[], tuple[QueueTables, ...]]:
+    """Return all answers, or those without the `amounts` that have no metrics, for readers after the session, which
+    are rare.
+    """
     tellers, apart = _tellers_later(session), keeps_apart(session)
-    return lambda: (*gauges_of(tellers().queues, apart), *amounts_of(tellers().queues))
+    return lambda: (*gauges_of(tellers().queues, apart), *(amounts_of(tellers().queues) if amounts else ()))
 
 
 def _tellers_later(session: Session) -> Callable[[], Tellers]:

@@ -17,7 +17,7 @@ from pumice.core.messages.queue_tables import gauged, readable
 from pumice.core.objects.metadata import Object, section
 from pumice.core.objects.parts import WATCHED
 from pumice.core.outside import Supposing
-from pumice.core.plugins import accounts_of
+from pumice.core.plugins import accounts_of, of_ours_alone
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.core.state.view import View
 from pumice.core.state.volumes import volume_rules
@@ -54,6 +54,7 @@ class Deserved:
         self._grid = grid
         self.series: defaultdict[tuple[str, str], Steps] = defaultdict(lambda: Steps(grid))
         self._last: CycleClock | None = None
+        self._asked: tuple[SchedulerConfig, SchedulerConfig] | None = None  # and its accounts
 
     def decided(self, clock: CycleClock) -> None:
         """Note a cycle of Volcano's."""
@@ -68,8 +69,8 @@ class Deserved:
             return
         self._last = None
         snapshot = view.snapshot(volume_rules(config), kept=True)
-        session = open_session(snapshot, accounts_of(config), last, Carry(), ask=Supposing())
-        gauges = readable(tables_later(session)()).by_queue()
+        session = open_session(snapshot, self._accounts(config), last, Carry(), ask=Supposing())
+        gauges = readable(tables_later(session, amounts=not of_ours_alone(config))()).by_queue()
         let_go(session)
         told = {
             (queue, resource): amount
@@ -78,6 +79,12 @@ class Deserved:
         }
         for key in {*self.series, *told}:
             self.series[key].set(told.get(key, 0.0), last.now)
+
+    def _accounts(self, config: SchedulerConfig) -> SchedulerConfig:
+        # one object for each: sessions remember by it in which order plugins are asked
+        if self._asked is None or self._asked[0] is not config:
+            self._asked = config, accounts_of(config)
+        return self._asked[1]
 
     def _end_of(self, now: float) -> float:
         began, width = self._grid.began, self._grid.width

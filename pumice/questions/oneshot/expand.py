@@ -124,9 +124,9 @@ class NotingApi:
             self._objects[who] = {**self._objects[who], "status": said}
         return Expansion(list(self._objects.values()), [*dict.fromkeys(self.notes), *made_later(self._objects)])
 
-    def has(self, kind: str) -> bool:
-        """Return whether there is an object of a kind."""
-        return kind in self._kinds
+    def has(self, kinds: Sequence[str]) -> bool:
+        """Return whether there is an object of one of these kinds."""
+        return not self._kinds.isdisjoint(kinds)
 
     def tell_all(self, turns: Turns) -> int:
         """Tell machines of every object of their kinds."""

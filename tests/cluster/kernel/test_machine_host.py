@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from pumice.cluster.kernel.machine_host import MachineHost, rest
@@ -15,11 +17,11 @@ class Api:
     """Has objects of some kinds, which never change; notes who asked."""
 
     def __init__(self, *kinds: str) -> None:
-        self.kinds = kinds
+        self.kinds = frozenset(kinds)
         self.asked: list[str] = []
 
-    def has(self, kind: str) -> bool:
-        return kind in self.kinds
+    def has(self, kinds: Sequence[str]) -> bool:
+        return not self.kinds.isdisjoint(kinds)
 
     def tell_all(self, turns: Turns) -> int:
         return self.tell_news(turns, 0)
