@@ -19,6 +19,7 @@ from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import timestamp
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, labels_of, parse_time, rows, section, text_map
+from pumice.core.objects.pod import TEMPLATE_HASH
 from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
@@ -237,7 +238,6 @@ def _condition(before: Object | None, name: str, values: Words, stamp: str, *, a
 
 
 USER: Final = "workload-controller"
-TEMPLATE_HASH: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
 HISTORY: Final = "deployment.kubernetes.io/revision-history"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"

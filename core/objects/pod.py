@@ -73,6 +73,8 @@ def _claim_names(told: list[Object]) -> tuple[tuple[str, str | None], ...]:
     return tuple([(str(each.get("name")), each.get("resourceClaimName")) for each in told])
 
 
+TEMPLATE_HASH: Final = "pod-template-hash"
+"""The label by which a Deployment tells the pods of its templates apart."""
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"

@@ -18,10 +18,11 @@ from pumice.cli.tables.table import WholeTable
 from pumice.config.errors import PumiceError
 from pumice.core.messages.queue_tables import WHOLE, reckoned
 from pumice.core.objects.metadata import Object
-from pumice.questions.adviser.pictures import measures_of
 from pumice.questions.adviser.queues import QueueStanding
 from pumice.questions.explain.server import Server, ask
+from pumice.questions.measures.measures import measure
 from pumice.results import Result
+from pumice.storage.sqlite import open_history
 from pumice.units import figure
 
 if TYPE_CHECKING:
@@ -257,9 +258,15 @@ def held_lately(db: Path | None, server: Server | None, until: float) -> dict[st
     try:
         if server is not None:
             return drawn(ask(server, "measures"), until)
-        return {} if db is None else drawn(anyio.run(measures_of, db), until)
+        return {} if db is None else drawn(anyio.run(_measured, db), until)
     except PumiceError:
         return {}
+
+
+async def _measured(db: Path) -> Object:
+    async with open_history(db) as journal:
+        found: Object = msgspec.to_builtins(await measure(journal, shares=False))
+    return found
 
 
 def drawn(measures: Object, until: float) -> dict[str, str]:

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Final
 
 from pumice.belonging import owner_of
-from pumice.cluster.controllers.deployments import TEMPLATE_HASH
 from pumice.cluster.controllers.groups import OWNERS
 from pumice.config.errors import RequestError, nearest_keys
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.objects.metadata import Object
-from pumice.core.objects.pod import stranger_of
+from pumice.core.objects.pod import TEMPLATE_HASH, stranger_of
 from pumice.core.outside import Ask, Supposing
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.state.jobs import Job

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pumice.actors.outside.client import as_json, gone
-from pumice.actors.outside.over_http import ExtenderRequest, ask_now
 from pumice.config.schema import SchedulerConfig
 from pumice.core.messages.questions import AskedPod, OutsideAnswer, OutsideAnswers, OutsideQuestion
 from pumice.core.objects.metadata import Object, object_key, section
@@ -33,6 +31,9 @@ def as_recorded(answers: OutsideAnswers | None) -> AskAbout:
 
 def over_http(objects: Sequence[Object]) -> Ask:
     """Return those that the configuration names, about these objects."""
+    from pumice.actors.outside.client import as_json, gone  # noqa: PLC0415 - few ask over HTTP
+    from pumice.actors.outside.over_http import ExtenderRequest, ask_now  # noqa: PLC0415
+
     pods: dict[str, Object] = {}
 
     def whole(pod: AskedPod) -> bytes:
