@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pumice.lab.builders import gang, nodes, priority_class, queue, trace
-    from pumice.lab.cluster import Cluster, DecidedCycle, read
+    from pumice.lab.cluster import Cluster, read
+    from pumice.lab.kept import DecidedCycle
     from pumice.lab.lived import LivedRun, measures_of
     from pumice.questions.evaluation.bounds import makespan_bound, packing_bound
     from pumice.questions.evaluation.evaluate import Evaluation, Evaluator, evaluate
@@ -42,7 +43,7 @@ __version__: Final = "1.0.0rc1"
 
 _LAB: Final = {
     "Cluster": "pumice.lab.cluster",
-    "DecidedCycle": "pumice.lab.cluster",
+    "DecidedCycle": "pumice.lab.kept",
     "Evaluation": "pumice.questions.evaluation.evaluate",
     "Evaluator": "pumice.questions.evaluation.evaluate",
     "LivedRun": "pumice.lab.lived",

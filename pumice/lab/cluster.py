@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import copy
 import io
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence
+from dataclasses import fields, replace
 from math import inf
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.cluster.api.kinds import kind_of
@@ -27,15 +26,16 @@ from pumice.collecting import rarely
 from pumice.config.durations import parse_duration
 from pumice.config.load import default_text, read_text
 from pumice.core.configuration import parse_scheduler_config
-from pumice.core.messages.decisions import CycleResult, Evict
+from pumice.core.messages.decisions import CycleResult
 from pumice.core.messages.events import ConfigLoaded, Mutation
 from pumice.core.objects.metadata import Object, is_mapping
 from pumice.core.plugins import PLUGINS
 from pumice.core.plugins.plugin import PluginBuilder
 from pumice.core.session.carry import Carry, CycleClock
 from pumice.errors import InputError
+from pumice.lab.kept import DecidedCycle, DecidedCycles, PackedObjects, Submitted
 from pumice.lab.lived import LivedRun, load_fork, save_run
-from pumice.load.manifests import load, still_running
+from pumice.load.manifests import Loaded, load, still_running
 from pumice.questions.explain.account import Account, account_of
 from pumice.questions.explain.scene import Scene
 from pumice.questions.measures.jobs import JobRow
@@ -54,59 +54,6 @@ _values: Final = attrgetter(*[each.name for each in fields(JobRow)])
 
 FAR_S: Final = 10 * 365 * 86_400.0
 """Horizon of "idle": a wait that is longer never ends."""
-
-
-# Of a million jobs four million cycles are kept: packed they take a sixth of the memory.
-
-
-@dataclass(frozen=True, slots=True)
-class DecidedCycle:
-    """One cycle, `at` so many seconds after the beginning. `pending`: pod -> the new reason why it waits."""
-
-    cycle: int
-    at: float
-    binds: dict[str, str]
-    evictions: tuple[Evict, ...] = ()
-    pending: dict[str, str] = field(default_factory=dict[str, str])
-
-
-class DecidedCycles(Sequence[DecidedCycle]):
-    """The cycles of a run, oldest first; each is made when it is asked for."""
-
-    def __init__(self) -> None:
-        self._numbers, self._times = array("q"), array("d")
-        self._decided: dict[int, tuple[bytes, tuple[Evict, ...]]] = {}
-
-    def note(self, result: CycleResult, at: float) -> None:
-        """Add a cycle, `at` so many seconds after the beginning."""
-        pending = {f"{each.namespace}/{each.name}": each.message for each in result.pod_conditions if each.message}
-        if result.binds or result.evicts or pending:
-            binds = {f"{bind.namespace}/{bind.name}": bind.node for bind in result.binds}
-            self._decided[len(self._numbers)] = codec.pack([binds, pending]), result.evicts
-        self._numbers.append(result.cycle)
-        self._times.append(at)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> DecidedCycle: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[DecidedCycle]: ...
-
-    def __getitem__(self, place: int | slice) -> DecidedCycle | list[DecidedCycle]:
-        if isinstance(place, slice):
-            return [self._made(each) for each in range(*place.indices(len(self)))]
-        return self._made(range(len(self))[place])
-
-    def _made(self, place: int) -> DecidedCycle:
-        blob, evictions = self._decided.get(place, (NOTHING_DECIDED, ()))
-        binds, pending = codec.unpack(blob)
-        return DecidedCycle(self._numbers[place], self._times[place], binds, evictions, pending)
-
-
-NOTHING_DECIDED: Final = codec.pack([{}, {}])
 
 
 class Cluster:
@@ -136,7 +83,7 @@ class Cluster:
 
     def _begin(self, fork: Fork, seed: int) -> None:
         self._from, self._seed = fork, seed
-        self._submitted: list[tuple[float, bytes]] = []
+        self._submitted = Submitted()
         self._rows: list[bytes] = []
         self._measuring = Measuring(round(fork.now, 3), self._keep)
         self._lives = Lives(self._measuring.listeners())
@@ -151,7 +98,7 @@ class Cluster:
         """Return a cluster of manifests, folders, `kubectl` dumps and traces, as `-f` takes them. InputError for
         unusable input.
         """
-        return cls(read(*paths), **options)
+        return cls(_read(paths, PackedObjects()), **options)
 
     @classmethod
     def of_journal(cls, file: str | Path, *, cycle: int | None = None, seed: int = 0) -> Cluster:
@@ -182,7 +129,8 @@ class Cluster:
         before = len(self._life.refused)
         self._life.submit(now)
         self._life.expect(later)
-        self._submitted += [*((self.time, codec.pack(obj)) for obj in now), *later]
+        self._submitted.add((self.time, codec.pack(obj)) for obj in now)
+        self._submitted.add(later)
         for obj, answer in self._life.refused[before:]:
             raise InputError(f"{obj['kind']} {obj['metadata'].get('name')}: {answer.message}")
 
@@ -190,11 +138,17 @@ class Cluster:
         """Split the objects into those that exist at the beginning and those that arrive so many seconds later,
         packed.
         """
-        began = self._from.now
-        given = still_running([with_deadline(_checked(each)) for each in _flat(objects)])
-        now, later = arrivals(given, began)
-        come = [obj for after_s, obj in later if after_s <= self.time]
-        return [*now, *come], [(after_s, codec.pack(obj)) for after_s, obj in later if after_s > self.time]
+        began, elapsed = self._from.now, self.time
+        now, come, coming = list[Object](), list[Object](), list[tuple[float, bytes]]()
+        for each in _flat(objects):
+            there, later = arrivals(still_running([with_deadline(_checked(each))]), began)
+            now += there
+            for after_s, obj in later:
+                if after_s > elapsed:
+                    coming.append((after_s, codec.pack(obj)))
+                else:
+                    come.append(obj)
+        return [*now, *come], coming
 
     def step(self) -> DecidedCycle:
         """Go on until the scheduler has decided something, or nothing more will happen, and return its newest cycle."""
@@ -257,9 +211,8 @@ class Cluster:
 
     def save(self, file: str | Path) -> None:
         """Save the run so far as a journal: the whole system lives through the same and writes it down."""
-        submitted = [(at, codec.unpack(blob)) for at, blob in self._submitted]
-        there = tuple(in_order([obj for at, obj in submitted if at <= 0.0]))
-        later = tuple((at, obj) for at, obj in submitted if at > 0.0)
+        there = tuple(in_order([obj for at, obj in self._submitted if at <= 0.0]))
+        later = tuple((at, obj) for at, obj in self._submitted if at > 0.0)
         fork = replace(self._from, objects=(*self._from.objects, *there), later=(*self._from.later, *later))
         save_run(fork, self.time, self._seed, Path(file))
 
@@ -296,7 +249,11 @@ _OWN: Final = set[str]()
 
 def read(*paths: str | Path) -> list[Object]:
     """Return the objects behind paths, as `-f` takes them. InputError for the first that cannot be used."""
-    loaded = load([str(path) for path in paths], io.StringIO())
+    return [*_read(paths, [])]
+
+
+def _read(paths: Iterable[str | Path], into: MutableSequence[Object]) -> Iterable[Object]:
+    loaded = load([str(path) for path in paths], io.StringIO(), Loaded(into))
     for problem in loaded.problems:
         raise problem
     return loaded.objects

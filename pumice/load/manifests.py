@@ -8,7 +8,7 @@ line; unknown kinds are skipped and named.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TextIO
 
@@ -60,7 +60,7 @@ class Loaded:
     while one is read.
     """
 
-    objects: list[Object] = field(default_factory=list[Object])
+    objects: MutableSequence[Object] = field(default_factory=list[Object])
     problems: list[InputError] = field(default_factory=list[InputError])
     skipped: list[str] = field(default_factory=list[str])
     places: dict[tuple[str, str, str], ManifestPlace] = field(default_factory=dict[tuple[str, str, str], ManifestPlace])
@@ -129,9 +129,9 @@ class Loaded:
             self.places[_identity(kind, obj)] = place
 
 
-def load(paths: Iterable[str], stdin: TextIO) -> Loaded:
-    """Load everything behind the paths, in order. InputError for a path that does not exist."""
-    loaded = Loaded()
+def load(paths: Iterable[str], stdin: TextIO, into: Loaded | None = None) -> Loaded:
+    """Load everything behind the paths, in order, `into` an empty list. InputError for a path that does not exist."""
+    loaded = into or Loaded()
     for path in paths:
         if path.startswith(PREFIX):
             place = ManifestPlace(path, 0, 0)
