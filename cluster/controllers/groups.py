@@ -7,6 +7,7 @@ Pods with one controlling owner share a PodGroup, named after the owner's uid; a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Final
 
 from pumice.cluster.controllers import job_keys as keys
@@ -14,7 +15,7 @@ from pumice.cluster.kube.min_resources import pod_min_resources
 from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.machine import Machine
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
-from pumice.core.messages.replies import ApiReply, Refused
+from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, annotations_of, controlling_owner, owners_of, section, text_map
 from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
 from pumice.core.objects.pod import QUEUE_NAME
@@ -51,13 +52,14 @@ class PodGroupMachine(Machine):
         self._unwanted: dict[PodKey, None] = {}
         self._refused: dict[PodKey, str] = {}
         self._unsaid: dict[PodKey, None] = {}
+        self._joining: dict[PodKey, float] = {}  # the revision at which the pod got its group's name, inf until then
 
     def observe(self, kind: str, obj: Object, revision: int, *, deleted: bool = False) -> None:
         """Note an object that exists, or was deleted, as of `revision`."""
         key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
         match kind:
             case "Pod":
-                self._pod(key, obj, deleted=deleted)
+                self._pod(key, obj, revision, deleted=deleted)
             case "PodGroup":
                 (self._groups.discard if deleted else self._groups.add)(key)
             case "Queue":
@@ -66,14 +68,17 @@ class PodGroupMachine(Machine):
             case _:
                 self._owner(kind, key, obj, deleted=deleted)
 
-    def _pod(self, key: PodKey, pod: Object, *, deleted: bool) -> None:
+    def _pod(self, key: PodKey, pod: Object, revision: int, *, deleted: bool) -> None:
         if deleted or not needs_group(pod):
             if self._ungrouped.pop(key, None) is not None:
+                self._joining.pop(key, None)
                 self._todo.pop(key, None)
                 self._refused.pop(key, None)
             return
         old = self._ungrouped.get(key)
         self._ungrouped[key] = pod
+        if revision <= self._joining.get(key, -1):  # a report of its node came before the name of its group
+            return
         # a refused pod is tried again only when its annotations may have named another queue
         if old is None or key not in self._refused or old["metadata"].get("annotations") != _annotations(pod):
             self._todo[key] = None
@@ -114,6 +119,7 @@ class PodGroupMachine(Machine):
             return []
         if (key[0], name) in self._groups:
             annotation = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
+            self._joining[key] = inf
             return [Patch("Pod", *key, repack(annotation), user=USER)]
         # noted before the answer: pods of the same owner must not ask for it again
         self._groups.add((key[0], name))
@@ -134,6 +140,8 @@ class PodGroupMachine(Machine):
         """Take the answer to one request of the last step; answers come in order, before the next step. A refused group
         is a reason on its pods, until a queue changes.
         """
+        if isinstance(request, Patch) and (key := (request.namespace, request.name)) in self._joining:
+            self._joining[key] = reply.revision if isinstance(reply, Accepted) else -1
         if not isinstance(request, Create) or not isinstance(reply, Refused) or reply.reason == "AlreadyExists":
             return
         namespace, _, name = request.user.removeprefix(f"{USER} ").partition("/")
