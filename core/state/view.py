@@ -238,6 +238,12 @@ class View(ViewTables):
 
     # --- events ------------------------------------------------------------------------------------------------------
 
+    def read_pod(self, pod: Object) -> Task:
+        """Return the pod's task as `apply` would read it, uncounted. Raises QuantityError."""
+        task = self._pods.read(pod, None)
+        self._pods.gone(task.key)
+        return task
+
     def apply(self, event: str, obj: Object) -> None:
         """Apply a watch event: "ADDED", "MODIFIED", "DELETED". Raises QuantityError (then nothing changes)."""
         kind, deleted = obj.get("kind"), event == "DELETED"

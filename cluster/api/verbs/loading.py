@@ -17,7 +17,7 @@ from pumice.cluster.api.metadata import WITHOUT_GENERATION, is_uid
 from pumice.cluster.api.object_tables import own, owner_uids
 from pumice.cluster.api.refusals import Cause, invalid_value, required
 from pumice.cluster.api.registry import Registry
-from pumice.cluster.api.verbs.changes import Changes
+from pumice.cluster.api.verbs.changes import POD, Changes
 from pumice.cluster.api.verbs.creation import Creation
 from pumice.cluster.api.verbs.deletion import Deletion
 from pumice.cluster.api.verbs.requests import SUBMIT, RequestMoment, decoded, may_hold_null, name_of
@@ -159,6 +159,9 @@ class Loading:
         if kind.key not in _WATCHED:
             return []
         try:
+            # Counted are only pods with volumes, which have more to read.
+            if kind.key == POD and not self._reader.read_pod(obj).template.volumes:
+                return []
             self._reader.apply("ADDED", obj)
         except RequestError as error:
             # one that has failed half way may hold half of the object
