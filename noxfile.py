@@ -99,6 +99,12 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def floods(session: nox.Session) -> None:
+    """Clients that take what they can, and what that does to memory and probes; `-- watches` for one flood."""
+    session.run(sys.executable, "-m", "tests.benches.floods", *session.posargs, external=True)
+
+
+@nox.session
 def published(session: nox.Session) -> None:
     """Runs of a published experiment on all its traces (docs/explanation/fgd.md), every point compared; `-- 42`."""
     session.env["PUMICE_TEST_TRACES"] = "all"

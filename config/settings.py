@@ -121,7 +121,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     client_bytes: Annotated[
         Bytes | None,
-        Meta(description="Bytes that the gateway may hold for all clients together; without it, 256Mi."),
+        Meta(description="Bytes that the gateway may hold for all clients together; without it, 128Mi."),
     ] = None
     max_objects: Annotated[
         Count | None, Meta(description="Number of objects from which on clients create none; without it, 1000000.")

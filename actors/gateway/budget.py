@@ -11,23 +11,25 @@ Time on the event loop is shared as well: `LoopTurns`.
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from enum import IntEnum
+from math import inf
 from time import perf_counter
 from typing import Final
 
 import anyio
 from anyio import lowlevel
 
-CONNECTION: Final = 24 * 1024
-"""Bytes of a connection; with a request on it, about 40 KiB (measured)."""
+CONNECTION: Final = 32 * 1024
+"""Bytes of a connection; with a watch on it, about 48 KiB (measured)."""
 REQUEST: Final = 16 * 1024
 """Bytes of a request until it is answered, with a short answer and a short body."""
 RESERVE: Final = 8
 """The part of the limit that only requests of this size may use, one in so many: clients with small questions are
-answered while others fill the rest.
+answered while others fill the rest. New connections may use half of it: a probe comes on one.
 """
 STALLED_S: Final = 10.0
 """A client that has taken, or sent, nothing for so long is slow."""
@@ -39,6 +41,8 @@ PATIENCE_S: Final = 15.0
 """Time for which a request waits for room: longer than it takes to find those that stall."""
 AT_ONCE: Final = 100
 """Connections that are cut in one look: the ends of thousands would delay others."""
+TIDY_S: Final = 60.0
+"""Between two collections of what floods have left."""
 EVERY_S: Final = 0.1
 """Between two looks for slow ones while others wait."""
 
@@ -114,13 +118,15 @@ class ByteBudget:
         self.limit = limit
         self.held = 0
         self._shares: set[Share] = set()
+        self._crowded = False
+        self._tidied = -inf
         self._waiters: deque[RoomWaiter] = deque()
 
     # --- the count
 
     def take(self, share: Share, size: int) -> bool:
         """Hold so many more bytes for a share, if they fit; what is large fits only after all that waits."""
-        if not self._fits(size) or (size > REQUEST and self._waiters):
+        if not self._fits(size) or (size > CONNECTION and self._waiters):
             return False
         self._add(share, size)
         return True
@@ -151,13 +157,14 @@ class ByteBudget:
                 share.cut()
 
     def _fits(self, size: int) -> bool:
-        most = self.limit if size <= REQUEST else self.limit - self.limit // RESERVE
-        return self.held + size <= most
+        kept = 0 if size <= REQUEST else 2 * RESERVE if size <= CONNECTION else RESERVE
+        return self.held + size <= self.limit - (self.limit // kept if kept else 0)
 
     def _add(self, share: Share, size: int) -> None:
         share.held += size
         self.held += size
         self._shares.add(share)
+        self._crowded = self._crowded or self.held > self.limit // 2
 
     # --- waiting for it
 
@@ -169,7 +176,7 @@ class ByteBudget:
             return size
         waiter = RoomWaiter(share, size)
         # What is large would keep the small ones from their reserve.
-        (self._waiters.appendleft if size <= REQUEST else self._waiters.append)(waiter)
+        (self._waiters.appendleft if size <= CONNECTION else self._waiters.append)(waiter)
         try:
             with anyio.move_on_after(PATIENCE_S):
                 await waiter.admitted.wait()
@@ -189,11 +196,24 @@ class ByteBudget:
             self.give_back(waiter.share, 0)  # the next one may fit
 
     async def keep(self) -> None:
-        """Look for slow ones while others wait, until cancelled."""
+        """Look for slow ones while others wait, and tidy up after a flood, until cancelled."""
         while True:
             await anyio.sleep(EVERY_S)
             if self._waiters:
                 self.relieve(anyio.current_time())
+            self.tidy(anyio.current_time())
+
+    def tidy(self, now: float) -> bool:
+        """Collect what the connections of a flood have left behind, once they have gone; return whether that was done.
+
+        The objects of a connection refer to each other. Most have grown old in a flood, and Python's collector visits
+        old objects only after hours. It stops everything for some tenths of a second, so this is rare.
+        """
+        if not self._crowded or self.held > self.limit // RESERVE or now - self._tidied < TIDY_S:
+            return False
+        self._crowded, self._tidied = False, now
+        gc.collect()
+        return True
 
 
 # --- LoopTurns
@@ -207,18 +227,28 @@ ROUND_S: Final = 0.01
 class LoopTurns:
     """Gives turns: requests and watches work for a short time in each round of the event loop.
 
-    A round begins with the first to come back from a wait for the loop.
+    Those beyond it wait in line, and only the first of the line looks at the clock: thousands that look would take
+    longer than those that work.
     """
 
     def __init__(self) -> None:
-        self._round = 0
         self._began = 0.0
+        self._line: deque[anyio.Event] = deque()
 
     async def take(self) -> None:
-        """Wait for a turn: not at all while this round lasts."""
-        while perf_counter() - self._began >= ROUND_S:
-            waited_in = self._round
-            await lowlevel.checkpoint()
-            if waited_in == self._round:
-                self._round += 1
+        """Wait for a turn: not at all while this round lasts and no task waits."""
+        if not self._line and perf_counter() - self._began < ROUND_S:
+            return
+        mine = anyio.Event()
+        self._line.append(mine)
+        try:
+            if self._line[0] is not mine:
+                await mine.wait()
+            if perf_counter() - self._began >= ROUND_S:
+                await lowlevel.checkpoint()  # the loop looks at its sockets, which begins a round
                 self._began = perf_counter()
+        finally:
+            was_first = self._line[0] is mine
+            self._line.remove(mine)
+            if was_first and self._line:
+                self._line[0].set()

@@ -221,8 +221,10 @@ class Hub:
         return learnt
 
     async def _blobs(self, kind: str) -> tuple[bytes, ...]:
-        reply = await ask_again(self._api, OpenListing(kind))
-        return self._listings.take(reply.handle) if isinstance(reply, ListingOpened) else ()
+        while isinstance(reply := await ask_again(self._api, OpenListing(kind)), ListingOpened):
+            if reply.handle in self._listings:  # else hundreds of clients asked at the same time: see `Site.listing`
+                return self._listings.take(reply.handle)
+        return ()
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of objects of each known kind."""

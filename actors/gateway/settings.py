@@ -19,7 +19,7 @@ from pumice.cluster.rbac.rules import User
 Authorization = Literal["none", "rbac"]
 
 MIB = 1024 * 1024
-CLIENT_BYTES: Final = 256 * MIB
+CLIENT_BYTES: Final = 128 * MIB
 OBJECTS: Final = 1_000_000
 OBJECT_BYTES: Final = 8 * 1024 * MIB
 REVISIONS_PER_S = 10_000

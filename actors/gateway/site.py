@@ -227,10 +227,14 @@ class Site(Front):
 
     async def listing(self, kind: str, namespace: str | None) -> tuple[int, tuple[bytes, ...]]:
         """Return the revision of a listing and its objects. Raises ApiError."""
-        reply = await guarded(self.api.ask(commands.OpenListing(kind, namespace)))
-        if isinstance(reply, replies.ListingOpened):
-            return reply.revision, self.listings.take(reply.handle)
-        raise refused(reply)
+        while True:
+            reply = await guarded(self.api.ask(commands.OpenListing(kind, namespace)))
+            if not isinstance(reply, replies.ListingOpened):
+                raise refused(reply)
+            if reply.handle in self.listings:
+                return reply.revision, self.listings.take(reply.handle)
+            # Hundreds asked together, and the api holds the newest ones only: this one asks again.
+            await self.turns.take()
 
     async def note(self, event: FaultEvent) -> None:
         """Have what is said of faults in the journal; a system that stops takes no more."""

@@ -147,8 +147,8 @@ def _run_plan(plan: RunPlan, watching: Watching) -> RunOutcome:
     from pumice.runtime.leaping import leaping  # noqa: PLC0415
 
     # `leaping` makes the clock: its time so far is what `_clock` below adds to the beginning.
-    # Segments are made meanwhile, and records are cut at the end.
-    retention = Retention(rotation=plan.settings.retention.rotation)
+    # Segments are made and deleted meanwhile; without segments records are cut at the end.
+    retention = plan.settings.retention if plan.settings.retention.rotation else Retention()
     settings, options = leaping(replace(plan.settings, retention=retention))
     whole = replace(plan, settings=settings)
     with file_in_pieces(plan.db, plan.settings.retention) as journal:

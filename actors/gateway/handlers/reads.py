@@ -8,7 +8,8 @@ with a breath between them, so that a list of 50,000 objects never holds the loo
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any, Final
 
 from anyio import lowlevel
@@ -21,6 +22,7 @@ from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.request.query import ListOptions, list_options
 from pumice.actors.gateway.request.selection import Selection, selection
+from pumice.actors.gateway.ring import first_of
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.kinds import Kind
 from pumice.core.objects.metadata import Object
@@ -100,10 +102,12 @@ class Pages:
         pages.metadata = {"resourceVersion": str(revision)}
         return pages
 
-    async def slices(self) -> AsyncIterator[list[Object]]:
-        """Yield the selected objects, some at a time."""
+    async def slices(self, exchange: Exchange) -> AsyncGenerator[list[Object]]:
+        """Yield the selected objects, some at a time, once there is room to send them."""
         left = self.limit or len(self._blobs)
         while self._position < len(self._blobs) and left > 0:
+            some = first_of(self._blobs[self._position : self._position + SLICE], WHOLE)
+            await exchange.reserve(sum(map(len, some)))
             found, self._position = self._some(self._position, left)
             left -= len(found)
             yield found
@@ -149,20 +153,24 @@ async def _send(exchange: Exchange, write: Writer, pages: Pages) -> None:
     now = pages_now(pages)
     waiting: list[bytes] = []
     size, first = 0, True
-    async for found in pages.slices():
-        if not found:
-            continue
-        # Without the brackets: the slices are joined into one list.
-        part = encode([item async for item in _items(write, found, now)])[1:-1]
-        waiting.append(part)
-        size += len(part)
-        # A small list is sent with its length, in one write; a large one must not be held in memory as a whole.
-        if size > WHOLE:
-            if not exchange.started:
-                await exchange.begin(write.form.content_type)
-                waiting.insert(0, _opening(write))
-            await exchange.chunk((b"" if first else b",") + _joined(waiting, opened=first))
-            waiting, size, first = [], 0, False
+    async with aclosing(pages.slices(exchange)) as slices:  # trio warns of one that is left before its end
+        async for found in slices:
+            if not found:
+                continue
+            # Without the brackets: the slices are joined into one list.
+            part = encode([item async for item in _items(write, found, now)])[1:-1]
+            found.clear()  # decoded objects are larger than their text, which waits on the client
+            waiting.append(part)
+            size += len(part)
+            # A small list is sent with its length, in one write; a large one must not be held in memory as a whole.
+            if size > WHOLE:
+                if not exchange.started:
+                    await exchange.begin(write.form.content_type)
+                    waiting.insert(0, _opening(write))
+                data = (b"" if first else b",") + _joined(waiting, opened=first)
+                waiting.clear()
+                part, size, first = b"", 0, False
+                await exchange.chunk(data)
     if not exchange.started:
         head = {**write.head(), "metadata": pages.metadata}
         await exchange.answer(200, _filled(head, write.items, b",".join(waiting)), write.form.content_type)

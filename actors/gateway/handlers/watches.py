@@ -140,9 +140,12 @@ class Stream:
             # By bytes, too: a hundred large objects would be megabytes in each of many watches.
             some = first_of(blobs[first : first + SLICE], CHUNK)
             first += len(some)
+            await self._exchange.reserve(sum(map(len, some)))
+            await self._site.turns.take()
             if chunk := b"".join(self._added(some)):
                 await self._exchange.chunk(chunk)
             else:
+                self._exchange.release()
                 await lowlevel.checkpoint()
         if self._options.initial and self._options.bookmarks:
             annotations = {INITIAL_END: "true"}
@@ -171,9 +174,12 @@ class Stream:
             # Only here: one that has sent all sleeps anyway, and hundreds would have a turn each for nothing.
             elif sent:
                 await lowlevel.checkpoint()
+            await self._exchange.reserve(sum(len(entry.blob) for entry in entries))
             await self._site.turns.take()
             if chunk := self._chunk(self._read, entries):
                 await self._exchange.part(chunk)
+            else:
+                self._exchange.release()
             self._read, sent = after, bool(entries)
 
     @property

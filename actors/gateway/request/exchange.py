@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property
 from typing import Any, Final
 
@@ -32,8 +32,8 @@ CUT: Final = "pumice.cut"
 
 SHORT: Final = 4 * 1024
 """Bytes of a body, or of a part of an answer, that are held for every request."""
-COPIES: Final = 2
-"""Of a part of an answer, while it waits: it has been framed."""
+COPIES: Final = 3
+"""Of a part of an answer, while it waits: it has been framed, and what the kernel did not take has been copied."""
 PARSED: Final = 4
 """Memory for a body and the object in it, in bytes of the body."""
 BODY_PATIENCE_S: Final = 60.0
@@ -59,6 +59,7 @@ class Exchange:
         self.started = False
         self.json_text = b""  # the body, once read as JSON: what it says twice can be seen there only
         self._unread = True
+        self._reserved = 0
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -199,11 +200,31 @@ class Exchange:
         async with self._holding(len(data)):
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
-    def _holding(self, size: int) -> AbstractAsyncContextManager[None]:
-        """Hold bytes until the client has taken them. Raises NoRoomError."""
+    async def reserve(self, size: int) -> None:
+        """Wait for room for a part of about so many bytes before it is made, until it has been sent: thousands of
+        clients would wait with a part each. One part at a time: a request that has room and waits for more could wait
+        for others that do the same. Raises NoRoomError.
+        """
+        if self.share is not None and size > SHORT and not self._reserved:
+            self._reserved = await self.share.budget.demand(self.share, COPIES * size)
+
+    def release(self) -> None:
+        """Give back what is reserved: no part is sent."""
+        if self._reserved and self.share is not None:
+            self.share.budget.give_back(self.share, self._reserved)
+            self._reserved = 0
+
+    @asynccontextmanager
+    async def _holding(self, size: int) -> AsyncGenerator[None]:
+        """Hold bytes until the client has taken them, those that are reserved for them if any. Raises NoRoomError."""
         if self.share is None:
-            return nullcontext()
-        return self.share.holding(COPIES * size if size > SHORT else 0)
+            yield
+            return
+        try:
+            async with self.share.holding(COPIES * size if size > SHORT and not self._reserved else 0):
+                yield
+        finally:
+            self.release()
 
     async def end(self) -> None:
         """End the answer after the last chunk."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 
 from pumice.actors.gateway import budget as module
 from pumice.actors.gateway.budget import (
+    CONNECTION,
     GRACE_S,
     REQUEST,
     RESERVE,
     ROUND_S,
     SLOW_S,
     STALLED_S,
+    TIDY_S,
     ByteBudget,
     LoopTurns,
     NoRoomError,
@@ -96,7 +99,7 @@ async def test_the_slowest_watch_gives_way_first() -> None:
     quick, answer = Connection(budget, Use.WATCH), Connection(budget)
     await full(budget, (slow, now - 3), (slower, now - 5), (quick, now), (answer, now - 20))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(budget.demand, Share(budget, lambda: None), REQUEST + 1)
+        tasks.start_soon(budget.demand, Share(budget, lambda: None), CONNECTION + 1)
         await anyio.wait_all_tasks_blocked()
         budget.relieve(now)
         assert [each.share.expelled for each in (slow, slower, quick)] == [None, now, None]
@@ -114,7 +117,7 @@ async def test_answers_give_way_when_no_watch_is_slow() -> None:
     watch, idle = Connection(budget, Use.WATCH), Connection(budget, Use.IDLE)
     await full(budget, (stalled, now - STALLED_S), (reads, now - STALLED_S / 2), (watch, now), (idle, now))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(budget.demand, Share(budget, lambda: None), REQUEST + 1)
+        tasks.start_soon(budget.demand, Share(budget, lambda: None), CONNECTION + 1)
         await anyio.wait_all_tasks_blocked()
         budget.relieve(now)
         assert (stalled.cuts, reads.cuts, idle.cuts) == (["cut"], [], [])
@@ -151,6 +154,59 @@ async def test_small_requests_have_a_reserve_and_large_ones_an_end(monkeypatch: 
     assert late.held == 0
     budget.give_back(other)
     assert budget.take(late, LARGE), "one that was refused leaves nothing behind"
+
+
+def test_a_new_connection_finds_room_when_large_ones_wait() -> None:
+    budget = ByteBudget(LIMIT)
+    large = Share(budget, lambda: None)
+    assert budget.take(large, LIMIT - LIMIT // RESERVE)
+    assert budget.take(Share(budget, lambda: None), CONNECTION), "a probe comes on one"
+    rest = [budget.take(Share(budget, lambda: None), CONNECTION) for _ in range(LIMIT // CONNECTION)]
+    assert not rest[-1]
+    assert budget.held <= LIMIT - LIMIT // RESERVE // 2
+    assert budget.take(Share(budget, lambda: None), REQUEST), "the rest is for requests on them"
+
+
+def test_what_a_flood_leaves_is_collected_once_it_has_gone() -> None:
+    class Cyclic:
+        def __init__(self) -> None:
+            self.itself = self
+
+    budget, share = ByteBudget(LIMIT), Share(ByteBudget(LIMIT), lambda: None)
+    assert not budget.tidy(0.0), "nothing was held"
+    for began, tidies in ((100.0, True), (101.0, False), (100.0 + TIDY_S, True)):
+        assert budget.take(share, LIMIT // 2 + 1)
+        left = weakref.ref(Cyclic())
+        assert not budget.tidy(began)
+        budget.give_back(share)
+        assert budget.tidy(began) is tidies
+        assert (left() is None) or not tidies
+    assert not budget.tidy(1_000.0)
+
+
+@pytest.mark.anyio
+async def test_turns_come_in_line_and_pass_those_that_left() -> None:
+    turns, done = LoopTurns(), list[int]()
+
+    async def work(number: int, scope: anyio.CancelScope) -> None:
+        with scope:
+            await turns.take()
+            end = perf_counter() + 2 * ROUND_S
+            while perf_counter() < end:
+                pass
+            done.append(number)
+
+    scopes = [anyio.CancelScope() for _ in range(6)]
+    async with anyio.create_task_group() as tasks:
+        for number, scope in enumerate(scopes):
+            tasks.start_soon(work, number, scope)
+            if number in (2, 3):
+                await lowlevel.checkpoint()
+        for number in (4, 5):
+            scopes[number].cancel()
+    await turns.take()
+    assert sorted(done) == [number for number in range(6) if not scopes[number].cancelled_caught]
+    assert len(done) >= 4
 
 
 @pytest.mark.anyio

@@ -10,7 +10,9 @@ import anyio
 import pytest
 
 from pumice.actors.gateway import budget
+from pumice.actors.gateway.request.exchange import Exchange
 from pumice.actors.gateway.settings import MIB
+from pumice.cluster.api import store
 from tests.actors.gateway.rig import PATIENCE_S, serving
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -54,3 +56,46 @@ def is_cut(client: socket.socket) -> bool:
     looked = select.poll()
     looked.register(client, select.POLLRDHUP)
     return bool(looked.poll(0))
+
+
+@pytest.mark.anyio
+async def test_listings_that_were_dropped_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_LISTINGS", 3)
+    async with serving() as web:
+        await web.send("POST", CONFIG_MAPS, config_map("c", 10), 201)
+        found = list[list[str]]()
+
+        async def watched() -> None:
+            async with web.watching(f"{CONFIG_MAPS}?watch=1") as events:
+                found.append([(await anext(events))["object"]["metadata"]["name"]])
+
+        with anyio.fail_after(PATIENCE_S):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(MANY):
+                    tasks.start_soon(watched)
+    assert found == [["c"]] * MANY
+
+
+@pytest.mark.anyio
+async def test_parts_are_made_once_there_is_room_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that wait for room hold a request's worth and no part of an answer."""
+    monkeypatch.setattr(budget, "STALLED_S", 0.3)
+    monkeypatch.setattr(budget, "SLOW_S", 0.3)
+    made = list[int]()
+    chunk = Exchange.part
+
+    async def counted(exchange: Exchange, data: bytes) -> None:
+        made.append(len(data))
+        await chunk(exchange, data)
+
+    async with serving(client_bytes=4 * MIB) as web:
+        for number in range(6):
+            await web.send("POST", CONFIG_MAPS, config_map(f"c{number}", 2 * LARGE), 201)
+        monkeypatch.setattr(Exchange, "part", counted)
+        with ExitStack() as open_:
+            for _ in range(MANY):
+                open_.enter_context(unread(web.settings.address, CONFIG_MAPS))
+            await anyio.sleep(0.2)
+            assert 0 < len(made) < MANY, "the others wait for room"
+        monkeypatch.setattr(Exchange, "part", chunk)
+        assert len((await web.get(f"{CONFIG_MAPS}?labelSelector=!none"))["items"]) > 6

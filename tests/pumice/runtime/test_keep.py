@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pumice.core.objects.metadata import Object
+from pumice.storage.retention import Retention
+from pumice.storage.sqlite.chained import Segment
+from pumice.storage.sqlite.segments import Archive
 from tests.kit.jobs import gang
 from tests.kit.nodes import node
 from tests.pumice.cli.terminal import pumice
@@ -78,3 +82,25 @@ def test_both_rules_keep_what_either_keeps(tmp_path: Path, keep: str) -> None:
 @pytest.mark.parametrize("flags", [("--keep", "x"), ("--keep", "-1"), ("--keep-events", "0x"), ("--keep", "7w")])
 def test_a_rule_nobody_understands_is_bad_input(tmp_path: Path, flags: tuple[str, str]) -> None:
     assert pumice("run", "--db", tmp_path / "j.db", *flags, "--until", "idle").code == 2
+
+
+def test_a_virtual_run_deletes_segments_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A month would otherwise fill the disk before its end."""
+    deleted, retire = list[int](), Archive.retire
+
+    async def noted(archive: Archive, retention: Retention, now: float) -> list[Segment]:
+        gone = await retire(archive, retention, now)
+        deleted.append(len(gone))
+        return gone
+
+    monkeypatch.setattr(Archive, "retire", noted)
+    (tmp_path / "some.conf").write_text(CONFIG, "utf-8")
+    objects: list[Object] = [node(f"n{number}", cpu="64") for number in range(3)]
+    for turn in range(12):
+        objects += gang(f"g{turn}", pods=8, cpu="20", duration="50ms")
+    (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects), "utf-8")
+    run = ["run", "-f", tmp_path / "all.yaml", "--db", tmp_path / "j.db", "--config", tmp_path / "some.conf"]
+    said = pumice(*run, "--time", "virtual", "--segments", 50, "--keep", 2, "--until", "idle", "-o", "json")
+    assert said.code == 0, said.err
+    assert sum(deleted[:-1]) > 0
+    assert pumice("journal", tmp_path / "j.db", "--check", "-o", "json").json["whole"]
