@@ -17,7 +17,7 @@ import gzip
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +112,7 @@ def _packed(file: Path, form: str, left: Left) -> Texts:
 
 
 @contextmanager
-def _tar_members(opened: BinaryIO) -> Iterator[tuple[Sequence[str], Iterator[_Member]]]:
+def _tar_members(opened: BinaryIO) -> Generator[tuple[Sequence[str], Iterator[_Member]]]:
     with tarfile.open(fileobj=opened) as archive:
         infos = [info for info in archive if info.isreg()]
         _demand_end(archive)
@@ -136,7 +136,7 @@ def _demand_end(archive: tarfile.TarFile) -> None:
 
 
 @contextmanager
-def _zip_members(opened: BinaryIO) -> Iterator[tuple[Sequence[str], Iterator[_Member]]]:
+def _zip_members(opened: BinaryIO) -> Generator[tuple[Sequence[str], Iterator[_Member]]]:
     with zipfile.ZipFile(opened) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
 

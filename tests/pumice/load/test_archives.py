@@ -36,7 +36,8 @@ def node(name: str) -> Object:
 
 
 def packed(path: Path, files: dict[str, str], mode: str = "w:gz") -> Path:
-    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+    opened: Any = tarfile.open  # its overloads want the mode as a literal
+    with opened(path, mode) as archive:
         for name, text in files.items():
             info = tarfile.TarInfo(name)
             info.size = len(text.encode())

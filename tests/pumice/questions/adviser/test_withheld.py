@@ -189,14 +189,27 @@ def test_evictions_of_own_pods_do_not_say_for_whom() -> None:
     withholding = Withholding(("red",))
     row = {"pod": "red/a-0", "job": "red/a", "for": "blue/b", "preemptor": "blue/b-0", "votes": ["drf: 3"], "new": True}
     hidden = {**row, "pod": "blue/c-0", "job": "blue/c", "for": "red/a"}
-    loop = {"jobs": ["red/a", "blue/b"], "by": [], "queues": [], "votes": {}}
+    loop: dict[str, Any] = {"jobs": ["red/a", "blue/b"], "by": [], "queues": [], "votes": {}}
     empty: dict[str, Any] = {"jobs": {}, "pending": {}, "moved_pods": {}}
-    found = {**empty, "evicted": [row, hidden], "loops": [loop], "loops_ended": [], "spared": ["blue/x"], "moved": 7}
+    found: dict[str, Any] = {
+        **empty,
+        "evicted": [row, hidden],
+        "loops": [loop],
+        "loops_ended": [],
+        "spared": ["blue/x"],
+        "moved": 7,
+    }
     kept = withholding.changes({**found, "queues": {"q": 1}, "same": False})
     redacted = {**row, "for": ANOTHER, "preemptor": ANOTHER, "votes": []}
     assert kept == {**found, "evicted": [redacted], "loops": [], "spared": [], "moved": 0, "same": False}
     assert withholding.answer(kept) == {**kept, "more": True}
-    decided = {"binds": [{"namespace": "blue", "name": "x"}], "digest": "d", "took": {}, "turns": [], "endings": {}}
+    decided: dict[str, Any] = {
+        "binds": [{"namespace": "blue", "name": "x"}],
+        "digest": "d",
+        "took": {},
+        "turns": [],
+        "endings": {},
+    }
     evict = {"namespace": "red", "name": "a-0", "preemptor": "blue/b-0"}
     kept = Withholding(("red",)).cycle({**decided, "evicts": [evict, {**evict, "namespace": "blue"}]})
     assert (kept["binds"], kept["evicts"], "digest" in kept) == ([], [{**evict, "preemptor": ANOTHER}], False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -49,21 +49,24 @@ def test_an_edit_leaves_other_edits_of_the_same_text_alone() -> None:
     assert EditedConfig(TEXT, "x").plugins == ["gang", "priority", "binpack", "drf"]
 
 
+NO_PLUGIN = "here: the configuration has no plugin 'sla'"
+
+
 @pytest.mark.parametrize(
-    ("edit", "message"),
+    ("edit", "arguments", "message"),
     [
-        (lambda edited: edited.set_argument("sla", "x", 1, "here"), "here: the configuration has no plugin 'sla'"),
-        (lambda edited: edited.set_flag("sla", "x", True, "here"), "here: the configuration has no plugin 'sla'"),
-        (lambda edited: edited.drop("sla", "here"), "here: the configuration has no plugin 'sla'"),
-        (lambda edited: edited.demand("sla", "here"), "here: the configuration has no plugin 'sla'"),
-        (lambda edited: edited.reorder(2, [], "here"), "here: the configuration has no tier 2"),
-        (lambda edited: edited.reorder(-1, [], "here"), "here: the configuration has no tier -1"),
-        (lambda edited: edited.reorder(0, ["gang"], "here"), "here: tier 0 does not have just the plugins gang"),
+        ("set_argument", ("sla", "x", 1), NO_PLUGIN),
+        ("set_flag", ("sla", "x", True), NO_PLUGIN),
+        ("drop", ("sla",), NO_PLUGIN),
+        ("demand", ("sla",), NO_PLUGIN),
+        ("reorder", (2, ["gang"]), "here: the configuration has no tier 2"),
+        ("reorder", (-1, ["gang"]), "here: the configuration has no tier -1"),
+        ("reorder", (0, ["gang"]), "here: tier 0 does not have just the plugins gang"),
     ],
 )
-def test_an_edit_of_what_is_missing_names_its_place(edit: Callable[[EditedConfig], None], message: str) -> None:
+def test_an_edit_of_what_is_missing_names_its_place(edit: str, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        edit(EditedConfig(TEXT, "x"))
+        getattr(EditedConfig(TEXT, "x"), edit)(*arguments, "here")
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "actions: [\n"])
