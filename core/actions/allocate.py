@@ -79,6 +79,9 @@ def execute(session: Session) -> None:
 
     Under the fix nominated-domains-last tasks that room was made for come before all others.
     """
+    if is_idle(session):
+        caches_errors(session, "allocate")  # the carry says that the action has read its argument
+        return
     nominated = session.nominations.rows()
     if nominated:
         _drain(session, build_context(session, nominated))
