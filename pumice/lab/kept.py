@@ -7,7 +7,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, overload
+from typing import Final, overload
 
 from pumice.core.messages.decisions import CycleResult, Evict
 from pumice.core.objects.metadata import Object
@@ -27,7 +27,7 @@ class DecidedCycle:
     pending: dict[str, str] = field(default_factory=dict[str, str])
 
 
-_NOTHING: Final = codec.pack(({}, {}))
+_NOTHING: Final = codec.pack((dict[str, str](), dict[str, str]()))
 
 
 class DecidedCycles(Sequence[DecidedCycle]):
@@ -82,12 +82,29 @@ class PackedObjects(MutableSequence[Object]):
     def __len__(self) -> int:
         return len(self._blobs)
 
-    def __getitem__(self, index: Any) -> Any:
-        found = self._blobs[index]
-        return codec.unpack(found) if isinstance(found, bytes) else [*map(codec.unpack, found)]
+    @overload
+    def __getitem__(self, index: int) -> Object: ...
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._blobs[index] = [*map(codec.pack, value)] if isinstance(index, slice) else codec.pack(value)
+    @overload
+    def __getitem__(self, index: slice) -> list[Object]: ...
+
+    def __getitem__(self, index: int | slice) -> Object | list[Object]:
+        if isinstance(index, slice):
+            return [codec.unpack(blob) for blob in self._blobs[index]]
+        found: Object = codec.unpack(self._blobs[index])
+        return found
+
+    @overload
+    def __setitem__(self, index: int, value: Object) -> None: ...
+
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Object]) -> None: ...
+
+    def __setitem__(self, index: int | slice, value: Object | Iterable[Object]) -> None:
+        if isinstance(index, slice):
+            self._blobs[index] = [codec.pack(each) for each in value]
+        else:
+            self._blobs[index] = codec.pack(value)
 
     def __delitem__(self, index: int | slice) -> None:
         del self._blobs[index]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import anyio
 import pytest
 from trio.testing import MockClock
 
+import pumice
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.actors.system.settings import SystemSettings
 from pumice.actors.system.system import System
@@ -121,3 +122,14 @@ def test_a_fork_of_a_life_goes_on_with_pods_that_ran_from_its_beginning(since: f
     life = Life(begun, 0, lambda mutation, at: None, lambda result, at: None)
     life.run(60)
     assert _ends(begun) == _ends(life.fork()) == [200.0 if since is None else 170.0]
+
+
+def test_a_late_arrival_that_the_api_refuses_is_told() -> None:
+    late = pumice.gang("late", pods=1)
+    late["spec"]["minAvailable"] = 7
+    life = Life(replace(fork(0), later=((5.0, late),)), 0, lambda mutation, at: None, lambda result, at: None)
+    life.run(4.0)
+    assert (life.refused, [obj for _, obj in life.fork().later]) == ([], [late])
+    life.run(6.0)
+    [(refused, answer)] = life.refused
+    assert (refused, "minAvailable" in answer.message) == (late, True)
