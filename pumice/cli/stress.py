@@ -24,6 +24,7 @@ from pumice.cli.subjects import (
     Subjects,
     SubjectsAsked,
     Tries,
+    Workload,
     storm_subjects,
 )
 from pumice.cli.tables.summary import show_faults
@@ -35,6 +36,7 @@ from pumice.proof.storm.script.profiles import PACKAGED, profile
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.storm.simulation import simulate
 from pumice.proof.storm.stress import StressPlan, Tally, between_storms, run_storms
+from pumice.proof.strangers.workload import GROWING
 
 DEFAULTS: Final = StressPlan()
 OPTIONS: Final = {
@@ -51,9 +53,10 @@ OPTIONS: Final = {
     "lockstep": "--lockstep",
     "tries": "--tries",
     "no_controllers": "--no-controllers",
+    "workload": "--workload",
 }
 """Parameters that say which storms are run, and how."""
-OF_SUBJECTS: Final = ("judges", "lockstep", "tries", "no_controllers")
+OF_SUBJECTS: Final = ("judges", "lockstep", "tries", "no_controllers", "workload")
 NOT_OF_SUBJECTS: Final = ("profiles", "dask")
 HOW_SUBJECTS_RUN: Final = ("tries", "no_controllers")
 """Of a storm for subjects that is run from its file."""
@@ -97,6 +100,7 @@ def stress(
     lockstep: Lockstep = False,
     tries: Tries = 3,
     no_controllers: NoControllers = False,
+    workload: Workload = GROWING,
     folder: Annotated[
         Path, typer.Option("--into", metavar="FOLDER", help="Folder for the event lists of failing storms.")
     ] = Path(),
@@ -109,7 +113,9 @@ def stress(
     size = Size(nodes, pods)
     with ended_like_ctrl_c(signal.SIGTERM):
         if subjects:
-            how = SubjectsAsked(subjects, judges, lockstep, tries, no_controllers, size, profile_name, folder, workers)
+            how = SubjectsAsked(
+                subjects, judges, lockstep, tries, no_controllers, workload, size, profile_name, folder, workers
+            )
             return storm_subjects(how, range(seed, seed + seeds), events, terminal)
         if events is not None:
             found, code = again(events), Exit.DONE

@@ -57,6 +57,15 @@ Lockstep = Annotated[bool, typer.Option("--lockstep", help="Tell the subjects ea
 Tries = Annotated[
     int, typer.Option("--tries", metavar="N", min=1, help="Runs of each smaller storm that is tried for subjects.")
 ]
+Workload = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="NAME",
+        help="What is driven: growing (gangs that grow, shrink and go) or preempting (with priorities, more than fits,"
+        " host ports and budgets).",
+    ),
+]
 NoControllers = Annotated[bool, typer.Option("--no-controllers", help="Leave Volcano's controllers to the subjects.")]
 
 
@@ -69,6 +78,7 @@ class SubjectsAsked:
     lockstep: bool
     tries: int
     no_controllers: bool
+    workload: str
     given: Size
     profile: str
     folder: Path
@@ -94,6 +104,7 @@ class SubjectsAsked:
             lockstep=self.lockstep,
             controllers=not self.no_controllers or len(self.subjects) > 1,
             drawn=drawn,
+            workload=self.workload,
         )
         if drawn:
             return script

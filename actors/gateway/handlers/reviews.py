@@ -19,7 +19,7 @@ from pumice.actors.gateway.request.negotiation import negotiate
 from pumice.actors.gateway.request.paths import Target
 from pumice.actors.gateway.site import Site
 from pumice.cluster.rbac.rules import AccessRequest, User
-from pumice.core.objects.metadata import Object, is_list, is_mapping, section
+from pumice.core.objects.metadata import Object, is_list, is_mapping
 
 EVERYTHING: Final[Object] = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -50,7 +50,7 @@ async def review(site: Site, exchange: Exchange, target: Target) -> None:
     asked = await read_object(exchange, site.settings.body_limit)
     if asked.get("kind", kind) != kind:
         raise bad_request(f"expected a {kind} in the body, found {asked['kind']!r}")
-    spec = section(asked, "spec")
+    spec = _part(asked, "spec")
     answer = {
         "kind": kind,
         "apiVersion": target.api_version,
@@ -73,7 +73,7 @@ async def _own_access(site: Site, exchange: Exchange, _target: Target, spec: Obj
 
 async def _access_of(site: Site, _exchange: Exchange, target: Target, spec: Object) -> Object:
     kind = "LocalSubjectAccessReview" if target.namespace else "SubjectAccessReview"
-    if target.namespace and _text(section(spec, "resourceAttributes"), "namespace") != target.namespace:
+    if target.namespace and _text(_part(spec, "resourceAttributes"), "namespace") != target.namespace:
         raise bad_request(f"spec.resourceAttributes.namespace must match namespace: {target.namespace}")
     name, groups = _text(spec, "user"), _texts(spec, "groups")
     if not name and not groups:
@@ -83,7 +83,7 @@ async def _access_of(site: Site, _exchange: Exchange, target: Target, spec: Obje
 
 
 def _access(site: Site, kind: str, spec: Object, user: User) -> Object:
-    about, path = section(spec, "resourceAttributes"), section(spec, "nonResourceAttributes")
+    about, path = _part(spec, "resourceAttributes"), _part(spec, "nonResourceAttributes")
     # `is` between two booleans: exactly one of the two must be there.
     if bool(spec.get("resourceAttributes") is None) is (spec.get("nonResourceAttributes") is None):
         why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
@@ -148,8 +148,15 @@ def _listed(texts: Sequence[str]) -> str:
     return f"[{' '.join(map(repr, texts))}]".replace("'", '"')
 
 
+def _part(holder: Object, name: str) -> Object:
+    value: object = holder.get(name)
+    if value is not None and not is_mapping(value):
+        raise bad_request(f"{name}: expected an object")
+    return value or {}
+
+
 def _text(holder: Object, name: str) -> str:
-    value: object = holder.get(name) if is_mapping(holder) else None
+    value: object = holder.get(name)
     if value is not None and not isinstance(value, str):
         raise bad_request(f"{name}: expected a text")
     return value or ""

@@ -6,10 +6,12 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
+from pumice.config.errors import UnknownNameError
 from pumice.proof.storm.script.events import Event
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.strangers.driving import OF_OTHERS
 from pumice.proof.strangers.judges.panel import subject_profile
+from pumice.proof.strangers.preempting import preempting
 from pumice.proof.strangers.script import FAULT, RESTART, StrangerScript
 
 SPREAD_S: Final = 6.0
@@ -31,16 +33,29 @@ DISTURBANCES: Final = (
     "drain",
     "plain",
 )
+GROWING: Final = "growing"
+PREEMPTING: Final = "preempting"
+WORKLOADS: Final = (GROWING, PREEMPTING)
 STRANGERS: Final = "[!~]*"
 """Every client except the stress command itself."""
 
 
 def storm_of(
-    seed: int, size: Size, judges: str, *, lockstep: bool = False, controllers: bool = True, drawn: bool = True
+    seed: int,
+    size: Size,
+    judges: str,
+    *,
+    lockstep: bool = False,
+    controllers: bool = True,
+    drawn: bool = True,
+    workload: str = GROWING,
 ) -> StrangerScript:
     """Return the storm of a seed. `controllers`: Volcano's are there, so some gangs come as Volcano Jobs. `drawn`: with
-    faults. In lockstep no pod ends by itself, and moments count instead of seconds.
+    faults. In lockstep no pod ends by itself, and moments count instead of seconds. Raises UnknownNameError for another
+    `workload`.
     """
+    if workload not in WORKLOADS:
+        raise UnknownNameError("workload", workload, WORKLOADS, path="--workload")
     random = Random(f"strangers {seed}")
     gangs = subject_profile(judges).gangs
     events = [_node(random, number) for number in range(size.nodes)]
@@ -57,6 +72,8 @@ def storm_of(
     rules = _faults(random, lockstep=lockstep, replaced=replaced) if drawn else []
     faults = [Event(FAULT, details=rule) for rule in rules]
     events = [*sorted(events, key=lambda event: event.at), *faults]
+    if workload == PREEMPTING:
+        events = preempting(Random(f"preempting {seed}"), events, STRANGERS, drawn=drawn)
     return StrangerScript(seed=seed, events=tuple(events), judges=judges, lockstep=lockstep)
 
 

@@ -183,6 +183,18 @@ async def test_reviews_say_yes() -> None:
 
 
 @anyio
+async def test_a_review_whose_parts_are_no_objects_is_refused() -> None:
+    async with serving() as web:
+        for review in ("authorization.k8s.io/v1/selfsubjectaccessreviews", "authentication.k8s.io/v1/tokenreviews"):
+            for spec in (True, 1, "x", [1]):
+                answer = await web.send("POST", f"/apis/{review}", {"spec": spec}, 400)
+                assert answer["message"] == "spec: expected an object"
+        path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews"
+        for name in ("resourceAttributes", "nonResourceAttributes"):
+            await web.send("POST", path, {"spec": {"user": "a", name: 1}}, 400)
+
+
+@anyio
 async def test_logs_say_that_the_container_is_simulated() -> None:
     async with serving() as web:
         await web.create_pods("a")

@@ -36,6 +36,8 @@ def tiny(defect: str = "") -> str:
         (["--subject", tiny(), "--profile", "nothing"], "unknown fault profile for clients 'nothing'"),
         (["--subject", tiny(), "--profiles", "mine.yaml"], "--profiles: says nothing of subjects"),
         (["--subject", tiny(), "--events", "/no/such/file"], "/no/such/file"),
+        (["--subject", tiny(), "--workload", "calm"], "--workload: unknown workload 'calm'"),
+        (["--workload", "preempting"], "--workload: is about subjects"),
         (["--lockstep"], "--lockstep: is about subjects: it needs --subject"),
         (["--tries", "5"], "--tries: is about subjects"),
     ],

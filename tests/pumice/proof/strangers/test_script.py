@@ -13,17 +13,18 @@ from pumice.config.errors import ConfigError
 from pumice.proof.storm.script.events import Event, write_script
 from pumice.proof.storm.script.workload import Size
 from pumice.proof.strangers.judges.panel import SUBJECTS, promise_of
-from pumice.proof.strangers.script import FAULT, StrangerScript, is_fault, read_stranger_script
-from pumice.proof.strangers.workload import storm_of
+from pumice.proof.strangers.script import FAULT, JOBS, StrangerScript, is_fault, read_stranger_script
+from pumice.proof.strangers.workload import PREEMPTING, WORKLOADS, storm_of
 from tests.kit.source import ROOT
 
 
+@pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("judges", SUBJECTS)
-def test_a_storm_follows_from_its_seed_and_is_read_as_written(judges: str, tmp_path: Path) -> None:
+def test_a_storm_follows_from_its_seed_and_is_read_as_written(judges: str, workload: str, tmp_path: Path) -> None:
     path, faults = tmp_path / "storm.json", set[str]()
     for seed in range(60):
-        script = storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1)
-        assert script == storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1)
+        script = storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1, workload=workload)
+        assert script == storm_of(seed, Size(4, 20), judges, lockstep=seed % 2 == 1, workload=workload)
         faults |= {rule.fault for rule in script.rules}
         write_script(script, path)
         assert read_stranger_script(path) == script
@@ -72,6 +73,18 @@ def test_a_file_that_is_no_storm_is_refused(tmp_path: Path) -> None:
 def test_rules_have_names_of_their_own() -> None:
     fault = Event(FAULT, details={"fault": "refuse"})
     assert [rule.rule for rule in StrangerScript(seed=0, events=(fault, fault)).rules] == ["refuse-1", "refuse-2"]
+
+
+@pytest.mark.parametrize(("judges", "scheduler"), [("volcano", None), ("kai", "kai-scheduler")])
+def test_pods_that_preempt_have_priorities_and_ports(judges: str, scheduler: str | None) -> None:
+    events = [each for seed in range(30) for each in storm_of(seed, Size(4, 30), judges, workload=PREEMPTING).events]
+    mine = [each for each in events if each.what in ("pods", *JOBS) and not each.target.startswith("others")]
+    assert {each.details.get("priority") for each in mine} == {"high", "low", None}
+    assert any("port" in each.details and "cpu" not in each.details for each in mine)
+    assert {each.details.get("scheduler") for each in mine} == {scheduler}
+    assert {"replace-node", "priority"} <= {each.what for each in events}
+    plain = storm_of(1, Size(4, 30), judges, workload=PREEMPTING, drawn=False).events
+    assert not any(is_fault(event) for event in plain)
 
 
 def test_every_input_that_is_written_up_can_be_run(tmp_path: Path) -> None:
