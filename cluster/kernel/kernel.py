@@ -18,7 +18,7 @@ from pumice.cluster.kernel.effects import Effects
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.machine_host import MachineHost, StoreApi
 from pumice.cluster.kernel.roster import DECIDING, Surroundings
-from pumice.core.actions import PLACING
+from pumice.core.actions import ANSWERING, PLACING
 from pumice.core.cycle import Trail, close_session, open_session, run_action, run_cycle
 from pumice.core.fold.shown import Shown
 from pumice.core.life.task import TaskStatus
@@ -87,6 +87,7 @@ class Kernel:
         self.carry = Carry.from_dict(fork.carry)
         self._config, self._seed, self._trail = fork.config, seed, trail
         self._options = SessionOptions(wordless=PLACING.issuperset(fork.config.actions))
+        self._only_answers = ANSWERING.issuperset(fork.config.actions)
         self.decoded = SharedObjects()
         self.store = Store(seed=fork.uid_seed(seed), written=self.decoded)
         self._shown: Shown[View] = Shown(View)
@@ -205,7 +206,7 @@ class Kernel:
 
     def _is_still(self) -> bool:
         """Return whether no pod waits for a place and the last cycle's own writes are the only news since."""
-        return not self._stirred and self._options.wordless and not waits(self.view)
+        return not self._stirred and self._only_answers and not waits(self.view)
 
     def _run_cycle(self, now: float) -> CycleResult:
         self._seen, self._moved = self.view.version, self._stirred and self._worded
