@@ -218,7 +218,8 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
     """All points. A point's `add(plugin, rule)` registers; its call asks all consulted plugins and merges their
     answers.
 
-    `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart.
+    `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart; `tells_jobs_apart`: whether one
+    about victims reads more of a waiting job than its queue and its priority.
     """
 
     def __init__(self, config: SchedulerConfig, as_batch: AsBatch) -> None:
@@ -229,7 +230,7 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
         TrialPoints.__init__(self, listed)
         NodePoints.__init__(self, listed)
         BindingPoints.__init__(self, listed)
-        self.unforeseeable = False
+        self.unforeseeable = self.tells_jobs_apart = False
 
     def tell(self, trail: Trail) -> None:
         """Report the plugins' answers about victims and admissions to the trail from now on."""
