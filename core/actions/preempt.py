@@ -197,9 +197,11 @@ class Preempt:
             victim = waiting.pop()
             trial.evict(victim, NAME, task.key, score)
             freed = freed or counts_best_effort or not victim.template.best_effort
-        if self._has_room(task, search, node) and trial.pipeline(task, node, evicted=freed):
+        has_room = self._has_room(task, search, node)
+        if has_room and trial.pipeline(task, node, evicted=freed):
             statement.merge(trial)
             return True
+        self._in_vain.took_back(trial, placed=has_room)
         trial.discard()
         end_in_vain(session, task, node)
         return False

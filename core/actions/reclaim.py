@@ -63,7 +63,7 @@ class Reclaim:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._cache_errors = caches_errors(session, NAME)
-        self._in_vain = InVain(session)
+        self._in_vain = InVain(session, tells_jobs_apart=session.points.tells_reclaimers_apart)
 
     def for_job(self, queue: Queue, job: Job) -> None:
         """Reclaim for the job's tasks in order; the evictions are kept only if the job can then run."""
@@ -108,33 +108,39 @@ class Reclaim:
         session, accepts = self._session, reclaimable(self._session, task)
         with_tasks = LEAVES not in session.config.pumice.fix
         return any(
-            _on_node(session, statement, task, int(nodes[i]), accepts)
+            self._on_node(statement, task, int(nodes[i]), accepts)
             for i in worth_trying(session, task, nodes, accepts, session.points.reclaimable, with_tasks=with_tasks)
         )
 
-
-def _on_node(session: Session, statement: Statement, task: Task, node: int, accepts: BatchFilter) -> bool:
-    candidates = asked(session, (node,), accepts)
-    if not len(candidates.rows) and not _waits_for_leaving(session, task, node):
-        session.trail.task_ended(task, Ending.NO_CANDIDATES_THERE, node=node)
+    def _on_node(self, statement: Statement, task: Task, node: int, accepts: BatchFilter) -> bool:
+        session = self._session
+        candidates = asked(session, (node,), accepts)
+        if not len(candidates.rows) and not _waits_for_leaving(session, task, node):
+            session.trail.task_ended(task, Ending.NO_CANDIDATES_THERE, node=node)
+            return False
+        victims = session.points.reclaimable(task, candidates.tasks(), candidates)
+        if not make_room(session, task, node, victims):
+            session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
+            return False
+        room, waiting, trial = (
+            available(session, task, node, ()),
+            victim_queue(session, victims, task),
+            session.statement(),
+        )
+        session.objection = ""
+        # Neither the queue nor the filters are asked again after evictions (reclaim.go).
+        while not fits(task, room) and len(waiting):
+            victim = waiting.pop()
+            trial.evict(victim, NAME, task.key)
+            add_request(room, victim)
+        has_room = fits(task, room)
+        if has_room and trial.pipeline(task, node, evicted=len(trial) > 0):
+            statement.merge(trial)
+            return True
+        self._in_vain.took_back(trial, placed=has_room)
+        trial.discard()
+        end_in_vain(session, task, node)
         return False
-    victims = session.points.reclaimable(task, candidates.tasks(), candidates)
-    if not make_room(session, task, node, victims):
-        session.trail.task_ended(task, Ending.TOO_LITTLE, node=node)
-        return False
-    room, waiting, trial = available(session, task, node, ()), victim_queue(session, victims, task), session.statement()
-    session.objection = ""
-    # Neither the queue nor the filters are asked again after evictions (reclaim.go).
-    while not fits(task, room) and len(waiting):
-        victim = waiting.pop()
-        trial.evict(victim, NAME, task.key)
-        add_request(room, victim)
-    if fits(task, room) and trial.pipeline(task, node, evicted=len(trial) > 0):
-        statement.merge(trial)
-        return True
-    trial.discard()
-    end_in_vain(session, task, node)
-    return False
 
 
 def _waits_for_leaving(session: Session, task: Task, node: int) -> bool:

@@ -355,10 +355,10 @@ class Drf(BuiltInPlugin):
         if option is not None and option.is_enabled("Hierarchy"):
             session.points.queue_order.add(self.name, self.queue_order)
             session.points.reclaimable.add(self.name, self.reclaimable)
-            session.points.tells_jobs_apart = True  # the tree saturates a job by all that it requests
+            session.points.tells_reclaimers_apart = True  # the tree saturates a job by all that it requests
         jobs = session.snapshot.jobs
         session.tellers.shares.append(partial(self._shares.told, jobs.order, jobs.handles))
-        session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0))
+        session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0), takes_back=True)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

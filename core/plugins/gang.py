@@ -82,7 +82,7 @@ class Gang(BuiltInPlugin):
 
         session.points.job_order.add(self.name, JobColumn(lambda: ranks))
         # JobColumn: the plugin keeps the numbers up to date in place, before two jobs are compared again.
-        session.points.handle(follow, follow)
+        session.points.handle(follow, follow, takes_back=True)
 
     def job_valid(self, job: Job) -> ValidateResult | None:
         """Return whether enough tasks exist: per role, per group policy, and in all."""

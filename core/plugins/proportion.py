@@ -502,7 +502,7 @@ class Proportion(BuiltInPlugin):
         points.simulate_add_task.add(self.name, simulation.add)
         points.simulate_remove_task.add(self.name, simulation.remove)
         points.simulate_allocatable.add(self.name, simulation.allocatable)
-        session.points.handle(self._on_allocate, self._on_deallocate)
+        session.points.handle(self._on_allocate, self._on_deallocate, takes_back=True)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pumice.core.session.points.victims import TieredIntersection
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.session.session import Session
+    from pumice.core.session.statement import Statement
 
 # --- Nodes worth a try, by columns
 
@@ -86,9 +87,9 @@ def _fits(session: Session, task: Task, nodes: RowArray, batch: TaskBatch) -> Bo
 
 # --- Tries in vain
 # Where one try found no victim and nothing has happened since, the next of its kind would find none either: the
-# tasks of a gang are tried one after the other, and on a full cluster hundreds of jobs alike wait in each cycle. By gang
-# alone `bench preemptFew`, in which some of the gangs come to nothing, takes 1.2 times as long without this, and 2.7
-# times where all of them do.
+# tasks of a gang are tried one after the other, and on a full cluster hundreds of jobs alike wait in each cycle.
+# Without this `bench preemptFew`, in which some of the gangs come to nothing, takes 1.2 times as long, and 2.7 times
+# where all of them do.
 
 
 class Attempt(NamedTuple):
@@ -112,42 +113,72 @@ class Attempt(NamedTuple):
 
 class InVain:
     """Remembers the attempts that failed since something changed. Nothing is predicted where a user's plugin may tell
-    any two tasks apart, or for tasks with claims of their own. Jobs are told apart while a trail listens, so that each
-    hears its own reasons.
+    any two tasks apart, or for tasks with claims of their own. Jobs are told apart (`tells_jobs_apart`) where a rule
+    reads more of a waiting job than its queue and its priority, and while a trail listens: each job hears its own
+    reasons.
+
+    An attempt that evicts and takes it back leaves the session as it was, where every handler of a plugin takes back
+    exactly what it did, unless NodeInfo lost a pod by it (`TakenBack`): then the next of its kind is tried as well.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, tells_jobs_apart: bool = False) -> None:
         self._session = session
+        self._tells_jobs_apart = tells_jobs_apart or session.trail.listens
         self._failed = set[Attempt]()
-        self._at = -1, -1
-        self._now = -1, -1
+        self._known_at = self._began_at = -1, -1
+        self._lost = 0
+        self._leaves_traces = False
 
     def attempt(self, task: Task, search: NodeSearch, nodes: RowArray, *, own_job: bool = False) -> Attempt | None:
         """Return the attempt that is about to be made; None when it cannot equal another one."""
-        session, points = self._session, self._session.points
-        self._now = session.jobs.generation, len(session.nodes.touched)
-        if points.unforeseeable or task.template.resource_claims:
+        session = self._session
+        self._began_at, self._lost, self._leaves_traces = self._moment(), len(session.kube.touched), False
+        if session.points.unforeseeable or task.template.resource_claims:
             return None
         job, columns = session.job_of(task), session.snapshot.jobs
         assert job is not None
-        alike = session.jobs.all_wait(job) and not (points.tells_jobs_apart or session.trail.listens)
-        whose = "" if alike else task.job, int(columns.queue[job.row]), int(columns.priority[job.row])
-        reads = task.priority, task.pod_priority, task.preemptable, task.revocable_zone, own_job
-        return Attempt(search, *whose, *reads, nodes.tobytes())
+        alike = session.jobs.all_wait(job) and not self._tells_jobs_apart
+        return Attempt(
+            search,
+            "" if alike else task.job,
+            int(columns.queue[job.row]),
+            int(columns.priority[job.row]),
+            task.priority,
+            task.pod_priority,
+            task.preemptable,
+            task.revocable_zone,
+            own_job,
+            nodes.tobytes(),
+        )
 
     def foresees(self, attempt: Attempt | None) -> bool:
         """Return whether this same attempt has failed already, and nothing has changed since."""
-        return attempt is not None and self._at == self._now and attempt in self._failed
+        return attempt is not None and self._known_at == self._began_at and attempt in self._failed
+
+    def took_back(self, trial: Statement, *, placed: bool) -> None:
+        """Note evictions of the attempt that are about to be taken back. `placed`: a handler refused the task's
+        placement. That leaves traces, and so does a bound victim, which will be running.
+        """
+        self._leaves_traces |= placed or any(each.bound for each in trial.operations)
 
     def note(self, attempt: Attempt | None) -> None:
-        """Note that the attempt failed. One that evicted and took it back counts as of the moment before: it is made
-        again.
-        """
-        if self._at != self._now:
+        """Note that the attempt failed."""
+        if self._known_at != self._began_at:
             self._failed.clear()
-            self._at = self._now
-        if attempt is not None:
+        self._known_at = self._moment()
+        if self._known_at != self._began_at and not self._is_restored():
+            self._failed.clear()
+        elif attempt is not None:
             self._failed.add(attempt)
+
+    def _moment(self) -> tuple[int, int]:
+        return self._session.jobs.generation, len(self._session.nodes.touched)
+
+    def _is_restored(self) -> bool:
+        """Return whether the evictions of the attempt, which were taken back, have left the session as it was."""
+        session = self._session
+        kept_pods = len(session.kube.touched) == self._lost
+        return session.points.takes_back and kept_pods and not self._leaves_traces and not session.jobs.listings
 
 
 NO_CACHE = ErrorCache(enabled=False)

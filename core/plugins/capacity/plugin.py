@@ -537,7 +537,7 @@ class Capacity(BuiltInPlugin):
         session.points.simulate_add_task.add(self.name, simulation.add)
         session.points.simulate_remove_task.add(self.name, simulation.remove)
         session.points.simulate_allocatable.add(self.name, simulation.allocatable)
-        session.points.handle(self._on_allocate, self._on_deallocate)
+        session.points.handle(self._on_allocate, self._on_deallocate, takes_back=True)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -361,7 +361,8 @@ class Predicates(BuiltInPlugin):
             devices = resources.pre_bind(task, node)
             return BindContext(*promise, devices, self._bind_timeout_s) if devices or any(promise) else None
 
-        session.points.handle(allocate, deallocate)
+        # a pod that NodeInfo loses is seen there: its node counts as touched
+        session.points.handle(allocate, deallocate, takes_back=True)
         session.points.bind_context.add(self.name, bind_context)
         if self._enabled("PodAffinityEnable"):
             trials = Trials(session, placed)

@@ -54,15 +54,22 @@ class Binding(Point[Callable[["Task"], "BindContext | None"]]):
 
 
 class BindingPoints:
-    """`bind_context`, and the event handlers: all are called, in order of registration."""
+    """`bind_context`, and the event handlers: all are called, in order of registration.
+
+    `takes_back`: whether each handler, told of an eviction and then that it was taken back, ends where it began.
+    """
 
     def __init__(self, listed: Listed) -> None:
         self.bind_context = Binding("BindContext", listed)
         self.on_allocate: list[Handler] = []
         self.on_deallocate: list[Handler] = []
+        self.takes_back = True
 
-    def handle(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+    def handle(
+        self, allocate: Handler | None = None, deallocate: Handler | None = None, *, takes_back: bool = False
+    ) -> None:
         """Register event handlers."""
+        self.takes_back &= takes_back
         if allocate is not None:
             self.on_allocate.append(allocate)
         if deallocate is not None:
@@ -218,8 +225,8 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
     """All points. A point's `add(plugin, rule)` registers; its call asks all consulted plugins and merges their
     answers.
 
-    `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart; `tells_jobs_apart`: whether one
-    about victims reads more of a waiting job than its queue and its priority.
+    `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart; `tells_reclaimers_apart`:
+    whether one about victims of reclaim reads more of a waiting job than its queue and its priority.
     """
 
     def __init__(self, config: SchedulerConfig, as_batch: AsBatch) -> None:
@@ -230,7 +237,7 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
         TrialPoints.__init__(self, listed)
         NodePoints.__init__(self, listed)
         BindingPoints.__init__(self, listed)
-        self.unforeseeable = self.tells_jobs_apart = False
+        self.unforeseeable = self.tells_reclaimers_apart = False
 
     def tell(self, trail: Trail) -> None:
         """Report the plugins' answers about victims and admissions to the trail from now on."""
