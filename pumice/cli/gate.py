@@ -31,7 +31,7 @@ from pumice.questions.gate.reduce import WORK_LIMIT
 from pumice.questions.gate.revisions import folder_of
 from pumice.questions.gate.runner import KeptRuns, Runner
 from pumice.questions.gate.sides import PolicySides, Side, files_of, read_side
-from pumice.questions.gate.workloads import Trial, demand_objects, read_workload
+from pumice.questions.gate.workloads import Trial, demand_objects, late_jobs, read_workload
 from pumice.questions.gate.written import junit, markdown
 from pumice.questions.sweep.one_run import placed
 
@@ -112,9 +112,9 @@ def gate(
         runner = Runner(_kept(results, file), pool, str(plugins_dir or ""))
         sides = _sides(policy, base, head, Path(space))
         trials = _trials(policy)
-        for side in sides:
-            for line in side.skipped:
-                terminal.warn(line)
+        late = [late_jobs(trial.workload, trial.objects) for trial in trials]
+        for line in (*sides.base.skipped, *sides.head.skipped, *filter(None, late)):
+            terminal.warn(line)
         if mutate:
             return _mutate(trials, sides.head, policy, runner, terminal)
         report = _judge(trials, sides, policy, runner, terminal, reduce, keep)
@@ -256,6 +256,8 @@ def _init(
     workload = Workload(Path(inputs[0].partition(":")[2] or inputs[0]).stem, tuple(inside), until_s=seconds)
     trial = Trial(workload, read_workload(workload, file.parent), ())
     demand_objects(trial.objects, workload.name)
+    if late := late_jobs(workload, trial.objects):
+        terminal.warn(late)
     runner = Runner(_kept(results, file), pool, str(plugins_dir or ""))
     policy = _beside(str(folder.resolve()), file)
     text, chosen = first_policy(inside, policy, read_side(side, folder, shown), trial, runner)

@@ -208,6 +208,22 @@ def _copied(obj: Object, suffix: str) -> Object:
     return copied
 
 
+def late_jobs(workload: Workload, objects: Sequence[Object]) -> str:
+    """Return a sentence about the jobs of a workload that come after its horizon, "" without any. Raises InputError
+    where all come after it.
+    """
+    work = [arrival_s(obj) for obj in objects if obj["kind"] in WORK]
+    late = sum(at is not None and workload.until_s is not None and at > workload.until_s for at in work)
+    if not late:
+        return ""
+    count = f"{'all' if late == len(work) else late} of {len(work)} jobs and pods"
+    text = f"{count} come after `until` ({duration_text(workload.until_s or 0.0)}), so that no run sees them"
+    advice = f"{text}; make `until` longer" + (", or `over` shorter" if workload.generate is not None else "")
+    if late == len(work):
+        raise InputError(advice, source=workload.name)
+    return f"{workload.name}: {advice}"
+
+
 def demand_objects(objects: Sequence[Object], name: str) -> None:
     """Refuse a workload without anything to schedule, or without a node. Raises InputError."""
     if not any(obj["kind"] in WORK for obj in objects):

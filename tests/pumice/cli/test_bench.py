@@ -56,6 +56,15 @@ def test_scenarios(scenario: str, sizes: tuple[object, ...], figures: set[str]) 
 
 
 @pytest.mark.slow
+def test_a_day_of_the_gate_is_the_same_each_time() -> None:
+    said = pumice("bench", "gate", "--nodes", 2, "--pods", 186, "--runs", 2, "-o", "json")
+    assert said.code == 0, said.err
+    figures = said.json["figures"]
+    assert (figures["jobs"]["value"], figures["jobs"]["unit"]) == (30, "jobs")
+    assert figures["base_s"]["value"] > 0 < figures["head_s"]["value"]
+
+
+@pytest.mark.slow
 def test_simulated_jobs_all_end_faster_than_in_real_time() -> None:
     said = pumice("bench", "simulate", "--nodes", 4, "--pods", 20, "--gang", 2, "--runs", 2, "-o", "json")
     assert said.code == 0

@@ -51,6 +51,16 @@ def test_no_change_passes_twice_with_equal_bytes(place: Path) -> None:
     assert len({each.out for each in said}) == 1
 
 
+@pytest.mark.parametrize(("until", "code", "count"), [("1s", 2, "all of 60"), ("29m", 0, "2 of 60"), ("31m", 0, "")])
+def test_jobs_after_the_horizon_are_told(until: str, code: int, count: str, place: Path) -> None:
+    """None of the sixty comes in the first second: nothing would be at stake."""
+    workload = {"name": "w", "generate": {"jobs": 60, "over": "30m", "nodes": 2, "duration": ["1s"]}, "until": until}
+    (place / "gate.yaml").write_text(yaml.safe_dump({"policy": "cluster", "workloads": [workload]}))
+    said = pumice("gate", place / "gate.yaml", "--base", BARE, "--workers", 1, "-o", "json")
+    assert said.code == code
+    assert ("come after `until`" in said.err, count in said.err) == (bool(count), True), said.err
+
+
 def test_the_workflow_judges_a_pull_request_by_its_revision(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = yaml.safe_load((ROOT / "examples/gate/workflow.yaml").read_text())["jobs"]["gate"]["steps"]
     (command,) = (step["run"] for step in steps if step.get("run", "").startswith("pumice gate"))
