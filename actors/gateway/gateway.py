@@ -32,7 +32,6 @@ from pumice.actors.gateway.page.handlers import home, page, wants_page
 from pumice.actors.gateway.problems import no_such_path
 from pumice.actors.gateway.request.exchange import App, Exchange
 from pumice.actors.gateway.request.negotiation import discovery_version
-from pumice.actors.gateway.request.paths import parse_path
 from pumice.actors.gateway.server import serve
 from pumice.actors.gateway.settings import GatewaySettings
 from pumice.actors.gateway.site import Listings, Site
@@ -136,7 +135,7 @@ async def _openapi_v2(site: Site, exchange: Exchange) -> None:
 
 @_knowing
 async def _resource(site: Site, exchange: Exchange) -> None:
-    target = parse_path(exchange.path)
+    target = exchange.target
     if target is None:
         raise no_such_path()
     await resources.serve(site, exchange, target)

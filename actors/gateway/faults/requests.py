@@ -12,7 +12,6 @@ from pumice.actors.gateway.identity.users import ADMIN
 from pumice.actors.gateway.problems import ApiError
 from pumice.actors.gateway.request.bodies import read_object
 from pumice.actors.gateway.request.exchange import Exchange, Receive, Scope
-from pumice.actors.gateway.request.paths import parse_path
 from pumice.actors.gateway.site import Site
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.faults.decisions import ClientRequest
@@ -55,7 +54,7 @@ async def request_of(site: Site, scope: Scope, read: ReadAgain) -> ClientRequest
     resources of the cluster.
     """
     exchange = Exchange(scope, read.first, _silent)
-    target = parse_path(exchange.path)
+    target = exchange.target
     # The gateway's own advice: no kube-apiserver has it, so no client can meet its faults.
     if target is None or target.group == GROUP:
         return None

@@ -62,7 +62,10 @@ class Authenticator:
     """Finds the users of requests, and checks their origin. `of_token`: knows tokens of ServiceAccounts."""
 
     def __init__(self, settings: GatewaySettings, of_token: OfToken | None = None) -> None:
-        self._token, self._users = settings.token.encode(), settings.users
+        self._token = settings.token.encode()
+        self._users = {
+            token: User(user.name, authenticated(user.groups), user.uid) for token, user in settings.users.items()
+        }
         self._hosts = {"localhost", settings.address[0].lower()}
         self._roles = settings.authorization == "rbac"
         self._open = not (settings.token or settings.users or settings.client_authority or self._roles)
@@ -115,8 +118,7 @@ class Authenticator:
         if self._token and hmac.compare_digest(given.encode(), self._token):
             return ADMIN
         # A dict compares by hash first, so the time tells nothing of the letters here either.
-        user = self._users.get(given)
-        return None if user is None else User(user.name, authenticated(user.groups), user.uid)
+        return self._users.get(given)
 
     def _of_cookie(self, exchange: Exchange) -> User | None:
         # HTTP/2 may split cookies into several headers, which `Exchange.headers` joins with commas.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.actors.gateway import advice
 from pumice.actors.gateway.problems import ApiError
-from pumice.actors.gateway.request.paths import parse_path
 from pumice.actors.gateway.request.selection import named_object
 from pumice.cluster.rbac.index import Decision, RoleIndex
 from pumice.cluster.rbac.rules import AccessRequest, User
@@ -57,7 +56,7 @@ def attributes_of(exchange: Exchange) -> AccessRequest | None:
     """Return what a request asks for, read from its path as the routes read it; None for a question to the adviser
     about all namespaces, which is answered as far as the asker may see (source: `RequestInfoFactory`).
     """
-    target = parse_path(exchange.path)
+    target = exchange.target
     if target is None:
         return AccessRequest(exchange.method.lower(), path=exchange.path)
     if target.group == advice.GROUP and target.plural in advice.KINDS:

@@ -14,7 +14,6 @@ from pumice.actors.gateway.page import assets
 from pumice.actors.gateway.page.handlers import home, page_with, wants_page
 from pumice.actors.gateway.problems import no_such_path
 from pumice.actors.gateway.request.exchange import Exchange
-from pumice.actors.gateway.request.paths import parse_path
 
 
 def build_viewer(front: Front, file: str, damage: Callable[[], Awaitable[str]]) -> Application:
@@ -41,7 +40,7 @@ def build_viewer(front: Front, file: str, damage: Callable[[], Awaitable[str]]) 
 
 
 async def _advise(front: Front, exchange: Exchange) -> None:
-    target = parse_path(exchange.path)
+    target = exchange.target
     if target is None or target.group != GROUP or KINDS.get(target.plural) is None:
         raise no_such_path()
     await advise(front, exchange, target)
