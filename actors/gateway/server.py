@@ -168,8 +168,9 @@ def closing_promptly(server: Any) -> Any:
             self.idle_since = monotonic()
             writer = getattr(self, "writer", None)
             if writer is not None:
-                # A send ends when the kernel has all of it: what waits is then what its sender has counted.
-                writer.transport.set_write_buffer_limits(high=0)
+                # A send ends when the kernel has all of it: what waits is then what its sender has counted. Not 0:
+                # asyncio's TLS pauses at that size, so after every write, and goes on only when its client sends more.
+                writer.transport.set_write_buffer_limits(high=1, low=0)
             budget: ByteBudget = self.config.budget
             self.share = Share(budget, self.cut, Use.IDLE)
             try:

@@ -1,12 +1,16 @@
 """What is left of connections that are over."""
 
 import gc
+import ssl
+from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 from hypercorn.protocol.h11 import H11Protocol
 
-from tests.actors.gateway.rig import PATIENCE_S, Web, serving
+from pumice.testing.certificates import made_certificate
+from tests.actors.gateway.rig import PATIENCE_S, PODS, Web, pod_of, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -38,3 +42,26 @@ async def test_nothing_is_left_to_the_collector() -> None:
                     await anyio.sleep(0.01)
         finally:
             gc.enable()
+
+
+async def test_a_watch_over_tls_goes_on_after_its_first_part(tmp_path: Path) -> None:
+    certificate = made_certificate(tmp_path)
+    async with serving(certificate=certificate, key=certificate) as web:
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        asked = f"GET {PODS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+        async with httpx.AsyncClient(base_url=web.settings.url, verify=trusted) as http:
+            assert (await http.post(PODS, json=pod_of("first"))).status_code == 201
+            host, port = web.settings.address
+            async with await anyio.connect_tcp(
+                host, port, ssl_context=trusted, tls_standard_compatible=False
+            ) as stream:
+                await stream.send(f"{asked} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+                told, wanted = b"", [b'"first"', b"initial-events-end", b'"second"']
+                with anyio.fail_after(PATIENCE_S):
+                    while b"initial-events-end" not in told:
+                        told += await stream.receive()
+                    assert (await http.post(PODS, json=pod_of("second"))).status_code == 201
+                    while b'"second"' not in told:
+                        told += await stream.receive()
+        places = [told.index(each) for each in wanted]
+        assert places == sorted(places)
