@@ -40,6 +40,7 @@ SHORT_MODULES: Final = {
     "actors/dry_run/crew.py": "joins two actors that may not import each other",
     "actors/dry_run/worker.py": "an actor",
     "actors/effects/evict_worker.py": "an actor",
+    "actors/gateway/page/viewer.py": "an application: what a journal is shown with",
     "actors/reconcilers/job_controller.py": "an actor",
     "actors/system/roles/records.py": "the roles of one sort of actor, as each file beside it",
     "core/state/calm_jobs.py": "one idea, told where it is defined; sessions and the table of jobs read it",

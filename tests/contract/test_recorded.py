@@ -17,7 +17,13 @@ from typing import Any, Final
 import httpx
 import msgspec
 import pytest
+import yaml
 
+from pumice.actors.gateway.identity.rights import attributes_of
+from pumice.actors.gateway.request.exchange import Exchange
+from pumice.cluster.rbac.defaults import default_roles
+from pumice.cluster.rbac.index import RoleIndex
+from pumice.cluster.rbac.rules import User, account_groups
 from tests.kit.serving import PASSIVE, served
 
 STORY: Final = Path(__file__).parent / "recorded" / "story.jsonl"
@@ -175,3 +181,40 @@ def settled(part: dict[str, Any]) -> dict[str, Any]:
     taints: list[dict[str, str]] = part.get("taints") or []
     left = [taint for taint in taints if taint["key"] != "node.kubernetes.io/unschedulable"]
     return {name: value for name, value in part.items() if name != "taints"} | ({"taints": left} if left else {})
+
+
+ROLES: Final = Path(__file__).parent / "recorded" / "volcano-roles.yaml"
+ACCOUNTS: Final = {"vc-scheduler": "volcano-scheduler", "vc-controller-manager": "volcano-controllers"}
+
+
+def refused_by_roles(client: str, account: str, **without: str) -> set[tuple[str, str]]:
+    """Verb and resource of the client's requests that Volcano's roles do not allow that ServiceAccount."""
+    index = RoleIndex()
+    for role in default_roles():
+        index.heard("ADDED", role["kind"], role)
+    for role in yaml.safe_load_all(ROLES.read_text("utf-8")):
+        if role["metadata"]["name"] != without.get("name"):
+            index.heard("ADDED", role["kind"], role)
+    namespace = "volcano-system"
+    name, groups = f"system:serviceaccount:{namespace}:{account}", account_groups(namespace)
+    user = User(name, ("system:authenticated", *groups))
+    refused = set[tuple[str, str]]()
+    for step in story():
+        path, _, query = step.path.partition("?")
+        scope = {"method": step.method, "path": path, "query_string": query.encode(), "headers": []}
+        asked = attributes_of(Exchange(scope, nothing, nothing))
+        if step.client == client and asked is not None and not index.decide(user, asked).allowed:
+            refused.add((asked.verb, asked.resource or asked.path))
+    return refused
+
+
+async def nothing(*_: Any) -> Any:
+    """Receives and sends nothing."""
+
+
+@pytest.mark.parametrize("client", ACCOUNTS)
+def test_the_roles_that_volcano_ships_are_enough(client: str) -> None:
+    """By the roles of its installer, each daemon's own ServiceAccount may do what the daemon did in the story."""
+    assert refused_by_roles(client, ACCOUNTS[client]) == set()
+    assert refused_by_roles(client, "default")
+    assert refused_by_roles(client, ACCOUNTS[client], name=f"{ACCOUNTS[client]}-role")
