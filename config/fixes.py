@@ -403,6 +403,14 @@ FIXES: Final[tuple[Fix, ...]] = (
         "It is Failed.",
         "mended after v1.15.1 (#4442, #5672)",
     ),
+    Fix(
+        "flows-follow-deletions",
+        "JobFlows",
+        "A Job of a JobFlow that is gone is made anew when another Job of the flow changes, and only then: a flow that "
+        "runs may wait for ever for a Job that was deleted, and with ttlSecondsAfterFinished a flow that has succeeded "
+        "runs again.",
+        "It is made anew immediately while the flow runs; a flow that has succeeded makes none.",
+    ),
 )
 
 KNOWN_FIXES: Final[tuple[str, ...]] = tuple(fix.name for fix in FIXES)

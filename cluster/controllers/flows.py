@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
-from pumice.cluster.controllers.family import Agenda, OwnerRule, OwnFamily
+from pumice.cluster.controllers.family import Agenda, ChildName, OwnerRule, OwnFamily
 from pumice.cluster.controllers.pods_of import is_leaving, reference
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
@@ -162,6 +162,7 @@ REPORTER: Final = "vc-controller-manager"
 USER: Final = "workload-controller"
 TEMPLATE: Final = "JobTemplate"
 JOB: Final = "Job"
+FOLLOWS_DELETIONS: Final = "flows-follow-deletions"
 TERMINATED_FAILS: Final = "terminated-jobs-fail-flows"
 BY_TEMPLATE: Final = "volcano.sh/createdByJobTemplate"
 BY_FLOW: Final = "volcano.sh/createdByJobFlow"
@@ -186,10 +187,28 @@ class JobFlowRule(OwnerRule):
     def __init__(self, fixes: Callable[[], Collection[str]] = tuple) -> None:
         self._fixes = fixes
         self._said: dict[str, set[str]] = {}
+        self._heard: set[str] = set()
 
     def forget(self, mark: str) -> None:
         """Forget a removed owner."""
         self._said.pop(mark, None)
+        self._heard.discard(mark)
+
+    def owner_changed(self, mark: str, old: Object | None, new: Object) -> bool:
+        """Note that a flow has come, or has changed."""
+        if old is None:
+            self._heard.add(mark)
+        return True
+
+    def child_changed(self, mark: str, name: ChildName, old: Object | None, new: Object | None) -> bool:
+        """Note that a Job of a flow has come, has changed or has gone: Volcano's controller follows no deletions."""
+        if old is not None and new is not None:
+            self._heard.add(mark)
+        return new is not None or FOLLOWS_DELETIONS in self._fixes()
+
+    def other_changed(self, owner: Object, kind: str, other: Object, *, fresh: bool) -> bool:
+        """Look again when a template has come: Volcano tries a missing one again and again."""
+        return fresh
 
     def made_later(self, owner: Object, exists: Callable[[str, str], bool]) -> Iterator[str]:
         """Yield the Jobs that depend on others, and those whose template does not exist; a flow without a name owns
@@ -216,9 +235,7 @@ class JobFlowRule(OwnerRule):
         if phase is FlowPhase.SUCCEED and section(flow, "spec").get("jobRetainPolicy") == "delete":
             agenda.requests += [_removal(job) for job in jobs if not is_leaving(job)]
             return agenda
-        # Volcano deploys in the state Succeed as well, and so makes a Job anew that expired; here a flow that is done
-        # stays done.
-        missing = "" if phase is FlowPhase.SUCCEED else self._deploy(agenda, family, now)
+        missing = self._deploy(agenda, family, now)
         # as in Volcano the status is not written before the template exists
         if missing:
             self._say_missing(agenda, flow, missing, now)
@@ -235,8 +252,11 @@ class JobFlowRule(OwnerRule):
     def _deploy(self, agenda: Agenda, family: OwnFamily, now: float) -> str:
         """Make the jobs that are due, in the order of the flows. Return the first template that does not exist."""
         flow, jobs = family.owner, {job["metadata"]["name"]: job for job in family.of(JOB)}
+        made = self._said[flow["metadata"]["uid"]]
+        anew = self._makes_anew(flow)
         for each in section(flow, "spec").get("flows") or ():
-            if job_name(flow, each["name"]) in jobs:
+            name = job_name(flow, each["name"])
+            if name in jobs or (name in made and not anew):
                 continue
             targets: list[str] = section(each, "dependsOn").get("targets") or []
             before = [jobs.get(job_name(flow, target)) for target in targets]
@@ -252,8 +272,20 @@ class JobFlowRule(OwnerRule):
             if due > now:
                 agenda.no_later_than(due)
             else:
+                made.discard(name)
                 agenda.new.append(job_of(flow, template))
         return ""
+
+    def _makes_anew(self, flow: Object) -> bool:
+        """Return whether Jobs that were made and are gone are made once more, also in a flow that has succeeded:
+        syncJobFlow does so, whenever another Job of the flow has changed.
+        """
+        if FOLLOWS_DELETIONS in self._fixes():
+            return _phase(flow) is not FlowPhase.SUCCEED
+        uid = flow["metadata"]["uid"]
+        anew = uid in self._heard
+        self._heard.discard(uid)
+        return anew
 
     def _tell_of(self, agenda: Agenda, family: OwnFamily, now: float) -> None:
         """Report each new Job once; those in the status were reported before."""
@@ -288,6 +320,14 @@ class JobTemplateRule(OwnerRule):
     others = (JOB,)
     reporter = REPORTER
     user = USER
+
+    def owner_changed(self, mark: str, old: Object | None, new: Object) -> bool:
+        """Look at a template that has come."""
+        return old is None
+
+    def other_changed(self, owner: Object, kind: str, other: Object, *, fresh: bool) -> bool:
+        """Look again when a Job has come; one that has gone stays in the list until then (jobtemplate's addJob)."""
+        return fresh
 
     def work(self, family: OwnFamily, now: float) -> Agenda:
         """Return the requests for an owner that is not being deleted. A list that would become empty stays."""

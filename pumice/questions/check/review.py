@@ -91,6 +91,12 @@ _DEFECTS: Final[tuple[tuple[str, Callable[[Object], bool], str], ...]] = (
         lambda obj: obj.get("kind") == "JobFlow",
         "it stays Running for ever when one of its Jobs is Terminated",
     ),
+    (
+        "flows-follow-deletions",
+        lambda obj: obj.get("kind") == "JobFlow",
+        "a Job of it that is deleted, or expires, is made anew only when another of its Jobs changes, and then also "
+        "after its end",
+    ),
 )
 
 

@@ -210,3 +210,69 @@ def test_a_user_thinks_before_the_next_job() -> None:
     assert jobs(cluster) == "a"
     cluster.advance(1)
     assert jobs(cluster) == "ab"
+
+
+def done(*fixes: str) -> Cluster:
+    """Return a flow of a and b, both Completed."""
+    cluster = Cluster(*families(*flow_rules(lambda: fixes)))
+    for made in (template("a"), template("b"), flow(("a", []), ("b", []))):
+        cluster.create(made)
+    cluster.settle()
+    come_to(cluster, "Running", "a", "b")
+    come_to(cluster, "Completed", "a", "b")
+    assert phase(cluster) == "Succeed"
+    return cluster
+
+
+def gone(cluster: Cluster, name: str) -> None:
+    cluster.delete("Job", f"f-{name}")
+    cluster.settle()
+
+
+@pytest.mark.parametrize(("fixes", "after"), [((), "ab"), (("flows-follow-deletions",), "b")])
+def test_job_of_a_done_flow_is_made_anew_with_the_next_change(fixes: tuple[str, ...], after: str) -> None:
+    cluster = done(*fixes)
+    gone(cluster, "a")
+    assert jobs(cluster) == "b"
+    come_to(cluster, "Aborted", "b")
+    assert (jobs(cluster), phase(cluster)) == (after, "Succeed")
+
+
+@pytest.mark.parametrize(("fixes", "after"), [((), "b"), (("flows-follow-deletions",), "ab")])
+def test_deleted_job_of_a_running_flow_waits_unless_mended(fixes: tuple[str, ...], after: str) -> None:
+    cluster = Cluster(*families(*flow_rules(lambda: fixes)))
+    for made in (template("a"), template("b"), flow(("a", []), ("b", []))):
+        cluster.create(made)
+    cluster.settle()
+    come_to(cluster, "Running", "a", "b")
+    gone(cluster, "a")
+    cluster.create(template("c"))
+    cluster.settle()
+    assert jobs(cluster) == after
+    come_to(cluster, "Completed", "b")
+    assert jobs(cluster) == "ab"
+    made = [each for each in cluster.all("Event") if each["message"] == "create a job named f-a!"]
+    assert sum(each.get("count") or 1 for each in made) == 2
+
+
+def test_template_lists_a_deleted_job_until_another_comes() -> None:
+    cluster = done()
+    listed = {"a": ["f-a"], "b": ["f-b"]}
+
+    def known() -> dict[str, list[str]]:
+        names = {name: cluster.get("JobTemplate", name) for name in "ab"}
+        return {name: obj["status"]["jobDependsOnList"] for name, obj in names.items()}
+
+    assert known() == listed
+    more = cluster.get("Job", "f-a")
+    meta = {"name": "mine", "namespace": "default", "labels": more["metadata"]["labels"]}
+    cluster.create({"apiVersion": more["apiVersion"], "kind": "Job", "metadata": meta, "spec": more["spec"]})
+    cluster.settle()
+    assert known() == {**listed, "a": ["f-a", "mine"]}
+    gone(cluster, "a")
+    assert known() == {**listed, "a": ["f-a", "mine"]}
+    cluster.create(
+        {"apiVersion": more["apiVersion"], "kind": "Job", "metadata": {**meta, "name": "next"}, "spec": more["spec"]}
+    )
+    cluster.settle()
+    assert known()["a"] == ["mine", "next"]

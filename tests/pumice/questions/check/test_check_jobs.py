@@ -29,7 +29,7 @@ CASES: list[tuple[Object, set[str]]] = [
     (restarts("PodFailed", "RestartPod"), {"scaling-is-no-eviction", "restarts-keep-the-pod-group"}),
     (restarts("Unknown"), {"restarted-jobs-hear-unknown"}),
     (job(ttlSecondsAfterFinished=3), {"aborted-jobs-expire"}),
-    (FLOW, {"terminated-jobs-fail-flows"}),
+    (FLOW, {"terminated-jobs-fail-flows", "flows-follow-deletions"}),
     ({**restarts("PodEvicted"), "apiVersion": "batch/v1"}, set()),
 ]
 
