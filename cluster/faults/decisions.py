@@ -40,7 +40,8 @@ def chance(seed: int, what: str) -> float:
     """Return a number in [0, 1) that depends on the arguments alone."""
     hashed = _begun(seed).copy()
     hashed.update(what.encode())
-    return int.from_bytes(hashed.digest(), "big") / 2**56
+    # 53 bits are what a float holds: with all 56 the largest ones would be rounded to 1.
+    return (int.from_bytes(hashed.digest(), "big") >> 3) / 2**53
 
 
 @lru_cache(maxsize=16)

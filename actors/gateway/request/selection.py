@@ -7,6 +7,7 @@ so that a watch can tell when an object stops matching.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -168,7 +169,10 @@ def selection(row: Kind, namespace: str, labels: str, fields: str) -> Selection:
 
 def named_object(fields: str) -> str:
     """Return the name that a field selector demands, "" for none: who may read that object may list it so."""
-    terms = map(_term, _split(fields)) if fields else ()
+    try:
+        terms = [_term(part) for part in _split(fields)]
+    except ApiError:  # who may not list at all is told so first
+        return ""
     return next((term.value for term in terms if term and term.equal and term.path == "metadata.name"), "")
 
 
@@ -192,32 +196,34 @@ def _unsupported(row: Kind, path: str) -> ApiError:
     return bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 
+_TERM: Final = re.compile(r"(?:\\.|[^,\\]|\\\Z)+", re.DOTALL)
+_SIGN: Final = re.compile("!=|==?")
+_ESCAPE: Final = re.compile(r"\\(.?)|[,=]", re.DOTALL)
+
+
 def _term(part: str) -> Condition | None:
-    # The longer signs first: `=` is a part of both.
-    for sign, equal in (("!=", False), ("==", True), ("=", True)):
-        path, found, value = part.partition(sign)
-        if found:
-            return Condition(path.strip(), equal, _unescaped(value.strip()))
-    return None
+    """Return the condition, None for a text without a sign. Raises ApiError (400) for a value that is not escaped."""
+    # The first sign counts: a path has no escapes, a value may have signs behind a backslash (Kubernetes' splitTerm).
+    sign = _SIGN.search(part)
+    if sign is None:
+        return None
+    value = _ESCAPE.sub(_unescaped, part[sign.end() :])
+    return Condition(part[: sign.start()], sign[0] != "!=", value)
 
 
 def _split(text: str) -> list[str]:
     """Split at commas that have no backslash before them."""
-    parts, current, escaped = list[str](), "", False
-    for letter in text:
-        if letter == "," and not escaped:
-            parts.append(current)
-            current = ""
-        else:
-            current += letter
-        escaped = letter == "\\" and not escaped
-    return [part for part in (*parts, current) if part.strip()]
+    return _TERM.findall(text)
 
 
-def _unescaped(value: str) -> str:
-    for letter in ",=\\":
-        value = value.replace(f"\\{letter}", letter)
-    return value
+def _unescaped(found: re.Match[str]) -> str:
+    """Return the letter behind a backslash, as Kubernetes' UnescapeValue, and its refusals."""
+    letter: str | None = found[1]
+    if letter is None:
+        raise bad_request(f"invalid field selector: unescaped character in value: {ord(found[0])}")
+    if letter not in (",", "=", "\\"):
+        raise bad_request(f"invalid field selector: invalid escape sequence: {found[0]}")
+    return letter
 
 
 def _value(kind: str, obj: Object, path: str) -> Any:

@@ -94,8 +94,7 @@ _DEFECTS: Final[tuple[tuple[str, Callable[[Object], bool], str], ...]] = (
     (
         "flows-follow-deletions",
         lambda obj: obj.get("kind") == "JobFlow",
-        "a Job of it that is deleted, or expires, is made anew only when another of its Jobs changes, and then also "
-        "after its end",
+        "a Job of it that is gone is made anew only when another of its Jobs changes, and then also after its end",
     ),
 )
 

@@ -11,7 +11,7 @@ from pumice.cluster.faults.decisions import chance
 @pytest.mark.parametrize("what", ["", "bind default/p #1", "news\x001", "ü"])
 def test_it_is_the_hash_of_both(seed: int, what: str) -> None:
     digest = blake2b(f"{seed}\0{what}".encode(), digest_size=7).digest()
-    assert chance(seed, what) == chance(seed, what) == int.from_bytes(digest, "big") / 2**56
+    assert chance(seed, what) == chance(seed, what) == (int.from_bytes(digest, "big") >> 3) / 2**53
 
 
 def test_it_spreads_over_the_whole_way() -> None:

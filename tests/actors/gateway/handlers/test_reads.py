@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from pumice.actors.gateway.listings import MOST
+from pumice.actors.gateway.problems import ApiError
+from pumice.actors.gateway.request.selection import named_object, selection
+from pumice.cluster.api.kinds import KINDS
 from tests.actors.gateway.rig import PODS, QUEUES, pod_of, serving
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -44,6 +47,37 @@ async def test_selectors() -> None:
         refused = await web.send("GET", f"{PODS}?fieldSelector=spec.foo%3D1", code=400)
         assert "field label not supported: spec.foo" in refused["message"]
         assert (await web.send("GET", f"{PODS}?labelSelector=a%3D%3D%3D", code=400))["reason"] == "BadRequest"
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("reason=a\\,b,reason!=c", [("a,b", True), ("c", False)]),
+        ("reason=a\\=b\\\\", [("a=b\\", True)]),
+        (r"reason==a\\\,b", [(r"a\,b", True)]),
+        (r"reason=\\\\,,reason= x", [(r"\\", True), (" x", True)]),
+    ],
+)
+def test_field_selector_is_unescaped_from_left_to_right(text: str, terms: list[tuple[str, bool]]) -> None:
+    made = selection(KINDS["Event"], "", "", text)
+    assert [(term.value, term.equal) for term in made.fields] == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("reason=a!=b", "unescaped character in value: 61"),
+        ("reason=a\\b", "invalid escape sequence: \\b"),
+        ("reason=a\\", "invalid escape sequence: \\"),
+        (" reason=a", "field label not supported:  reason"),
+        ("reason", "invalid selector: 'reason'; can't understand 'reason'"),
+    ],
+)
+def test_field_selector_that_kubernetes_refuses_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        selection(KINDS["Event"], "", "", text)
+    assert refused.value.refused.message.endswith(why)
+    assert named_object(text) == ""
 
 
 async def test_a_driver_finds_the_slices_of_its_node() -> None:

@@ -51,13 +51,90 @@ async def test_events_of_both_groups_are_the_same() -> None:
         assert [each["name"] for each in resources] == ["events"]
 
 
-async def test_what_the_first_version_cannot_say_is_kept() -> None:
-    scaler: Object = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": {"maxReplicas": 2}}
-    memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "averageValue": "1Gi"}}}
-    scaler["spec"]["metrics"] = [memory]
-    first = shown(scaler, "autoscaling/v1")
-    assert "metrics" not in first["spec"]
-    assert stored(first, "autoscaling/v1")["spec"]["metrics"] == [memory]
+def scaler_of(*metrics: Object, **spec: object) -> Object:
+    return {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": {**spec, "metrics": list(metrics)}}
+
+
+RESOURCE: Object = {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 60}}
+CONTAINER: Object = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "2"}, "container": "c"}
+METRIC: Object = {"name": "m", "selector": {"matchLabels": {"a": "b"}}}
+OWNER: Object = {"kind": "Service", "name": "s"}
+OBJECT: Object = {"describedObject": OWNER, "metric": {"name": "m"}, "target": {"type": "Value", "value": "7"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "given", "first"),
+    [
+        ("Resource", "resource", RESOURCE, '{"name":"memory","targetAverageUtilization":60}'),
+        (
+            "ContainerResource",
+            "containerResource",
+            CONTAINER,
+            '{"name":"cpu","targetAverageValue":"2","container":"c"}',
+        ),
+        (
+            "Pods",
+            "pods",
+            {"metric": METRIC, "target": {"type": "AverageValue", "averageValue": "3"}},
+            '{"metricName":"m","targetAverageValue":"3","selector":{"matchLabels":{"a":"b"}}}',
+        ),
+        (
+            "Object",
+            "object",
+            OBJECT,
+            '{"target":{"kind":"Service","name":"s"},"metricName":"m","targetValue":"7"}',
+        ),
+        (
+            "External",
+            "external",
+            {"metric": {"name": "q"}, "target": {"type": "AverageValue", "averageValue": "30"}},
+            '{"metricName":"q","targetAverageValue":"30"}',
+        ),
+    ],
+)
+async def test_metric_stands_in_the_annotation_in_the_first_version(
+    kind: str, part: str, given: Object, first: str
+) -> None:
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}}
+    other = {"type": kind, part: given}
+    made = shown(scaler_of(other, cpu), "autoscaling/v1")
+    assert made["spec"] == {"targetCPUUtilizationPercentage": 5}
+    assert made["metadata"]["annotations"] == {
+        "autoscaling.alpha.kubernetes.io/metrics": f'[{{"type":"{kind}","{part}":{first}}}]'
+    }
+    back = stored(made, "autoscaling/v1")
+    assert (back["spec"]["metrics"], back["metadata"]["annotations"]) == ([other, cpu], {})
+
+
+async def test_behavior_and_status_stand_in_annotations_of_the_first_version() -> None:
+    policy = {"type": "Pods", "value": 4, "periodSeconds": 15}
+    scaler = scaler_of(behavior={"scaleDown": {"stabilizationWindowSeconds": 0, "policies": [policy]}})
+    condition = {"type": "AbleToScale", "status": "True"}
+    measured = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 9}}}
+    scaler["status"] = {"currentReplicas": 2, "currentMetrics": [measured], "conditions": [condition]}
+    made = shown(scaler, "autoscaling/v1")
+    notes = {name.rpartition("/")[2]: text for name, text in made["metadata"]["annotations"].items()}
+    assert notes == {
+        "behavior": '{"ScaleUp":null,"ScaleDown":{"StabilizationWindowSeconds":0,"SelectPolicy":null,'
+        '"Policies":[{"Type":"Pods","Value":4,"PeriodSeconds":15}],"Tolerance":null}}',
+        "current-metrics": '[{"type":"Resource","resource":{"name":"cpu","currentAverageUtilization":9,'
+        '"currentAverageValue":"0"}}]',
+        "conditions": '[{"type":"AbleToScale","status":"True"}]',
+    }
+    assert made["status"] == {"currentReplicas": 2, "currentCPUUtilizationPercentage": 9}
+    back = stored(made, "autoscaling/v1")
+    assert back["spec"]["behavior"] == scaler["spec"]["behavior"]
+    assert back["status"]["conditions"] == [condition]
+    assert back["status"]["currentMetrics"][0]["resource"]["current"] == {"averageUtilization": 9, "averageValue": "0"}
+
+
+@pytest.mark.parametrize("text", ["[", "{}", "[1]", "null", "[" * 100_000])
+async def test_annotation_of_an_autoscaler_that_cannot_be_read_counts_as_nothing(text: str) -> None:
+    notes = {f"autoscaling.alpha.kubernetes.io/{name}": text for name in ("metrics", "behavior", "current-metrics")}
+    scaler: Object = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h", "annotations": notes}, "spec": {}}
+    assert stored(scaler, "autoscaling/v1") == {**scaler, "metadata": {"name": "h", "annotations": {}}}
+    notes["autoscaling.alpha.kubernetes.io/metrics"] = '[{"type": "Pods", "pods": 5}]'
+    assert stored(scaler, "autoscaling/v1")["spec"]["metrics"] == [{"type": "Pods"}]
 
 
 async def test_a_token_says_whose_it_is() -> None:
@@ -75,7 +152,7 @@ async def test_a_token_says_whose_it_is() -> None:
 
 
 async def test_scaler_of_first_version_puts_cpu_behind_other_metrics() -> None:
-    memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "averageValue": "1Gi"}}}
+    memory = {"type": "Resource", "resource": {"name": "memory", "targetAverageValue": "1Gi"}}
     annotations = {"autoscaling.alpha.kubernetes.io/metrics": json.dumps([memory])}
     scaler: Object = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h", "annotations": annotations}}
     scaler["spec"] = {"maxReplicas": 2, "targetCPUUtilizationPercentage": 60}
