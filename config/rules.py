@@ -17,7 +17,7 @@ from pumice.config.errors import NewerVersionError
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The rules of new cycles."""
 
 FORMER: Final[dict[str, str]] = {
@@ -33,6 +33,9 @@ FORMER: Final[dict[str, str]] = {
     "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
     "namespace-selectors-stay": "A namespaceSelector that matches no labels (DoesNotExist, NotIn) reaches namespaces "
     "that it does not select.",
+    "zero-capacities-are-free": "Of a capacity of devices that a queue does not name, 0 may be asked for.",
+    "fractions-as-python-reads-them": "Texts of oversubscription, and weights of drf's hierarchy, are read as Python "
+    "reads numbers: blanks around them count for nothing, and hexadecimal ones are none.",
 }
 """Rules that were taken from Volcano, or from Kubernetes, wrongly, and what they were."""
 
@@ -55,6 +58,7 @@ CHANGED: Final[dict[int, frozenset[str]]] = {
         }
     ),
     5: frozenset({"namespace-selectors-stay"}),
+    6: frozenset({"zero-capacities-are-free", "fractions-as-python-reads-them"}),
 }
 """By version: the switches and former rules that were on until it. Every version from 2 to `VERSION` has a row, which
 never changes once it is in a release.

@@ -17,10 +17,10 @@ from pumice.cluster.kube.budgets import scaled_value
 from pumice.cluster.kube.events import event
 from pumice.cluster.kube.merge_patch import diff_patch
 from pumice.cluster.kube.statuses import timestamp
+from pumice.core.go_numbers import parse_int
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.objects.metadata import Object, labels_of, parse_time, rows, section, text_map
 from pumice.core.objects.pod import TEMPLATE_HASH
-from pumice.core.texts import whole_number
 from pumice.storage.codec import pack
 
 # --- Rollouts: how many pods each ReplicaSet is to have
@@ -129,7 +129,7 @@ def scaled(deployment: Object, new: Object | None, old: Sequence[Object]) -> dic
 
 def _proportion(deployment: Object, replica_set: Object) -> int:
     """Return the change in pods that is this ReplicaSet's share of the new number."""
-    before = whole_number(text_map(replica_set["metadata"].get("annotations")).get(MAX_REPLICAS, "")) or 0
+    before = parse_int(text_map(replica_set["metadata"].get("annotations")).get(MAX_REPLICAS, ""), 32) or 0
     if not deployment["spec"]["replicas"]:
         return -replicas_of(replica_set)
     # rounded half up, as `getReplicaSetFraction` rounds
@@ -347,7 +347,7 @@ def _age(replica_set: Object) -> tuple[str, int, str]:
 
 
 def _revision(obj: Object) -> int:
-    return whole_number(text_map(obj["metadata"].get("annotations")).get(REVISION, "")) or 0
+    return parse_int(text_map(obj["metadata"].get("annotations")).get(REVISION, "")) or 0
 
 
 def _newest(sets: Sequence[Object]) -> int:

@@ -14,12 +14,12 @@ from pumice.cluster.controllers import job_keys as keys
 from pumice.cluster.kube.min_resources import pod_min_resources
 from pumice.cluster.kube.statuses import timestamp
 from pumice.cluster.machine import Machine
+from pumice.core.go_numbers import parse_int
 from pumice.core.messages.commands import ApiRequest, Create, Delete, Patch, UpdateStatus
 from pumice.core.messages.replies import Accepted, ApiReply, Refused
 from pumice.core.objects.metadata import Object, annotations_of, controlling_owner, owners_of, section, text_map
 from pumice.core.objects.parts import GROUP_MADE, POD_UNGROUPED, QUEUE_STATES
 from pumice.core.objects.pod import QUEUE_NAME
-from pumice.core.texts import whole_number
 from pumice.storage.codec import repack
 
 PodKey = tuple[str, str]
@@ -36,7 +36,6 @@ OWNERS: Final = ("ReplicaSet", "StatefulSet", "DaemonSet")
 """Kinds that a PodGroup is made for as a whole, beside Jobs."""
 BATCH_JOB: Final = "Job.batch"
 """Kubernetes' Jobs, as they are called where other Jobs are, too."""
-_MOST: Final = 2**31 - 1
 
 
 class PodGroupMachine(Machine):
@@ -227,9 +226,9 @@ def _owners_of_group(pod: Object) -> list[Object]:
 
 
 def _min_member(inherited: dict[str, str]) -> int:
-    number = whole_number(inherited.get(MIN_MEMBER, ""))
-    # getMinMemberFromUpperRes (pkg/controllers/podgroup/pg_controller_handler.go) keeps 1 where no int32 can be read.
-    return 1 if number is None or number > _MOST else number
+    number = parse_int(inherited.get(MIN_MEMBER, ""), 32)
+    # 1 where no int32 can be read, and for a negative one: getMinMemberFromUpperRes (pg_controller_handler.go).
+    return 1 if number is None or number < 0 else number
 
 
 def _topology(annotations: dict[str, str]) -> Object | None:
@@ -237,7 +236,7 @@ def _topology(annotations: dict[str, str]) -> Object | None:
     if mode is None and tier is None:
         return None
     topology: Object = {"mode": mode.lower() if mode and mode.lower() in ("hard", "soft") else "hard"}
-    if tier is not None and (highest := whole_number(tier)) is not None:
+    if tier is not None and (highest := parse_int(tier)) is not None:
         topology["highestTierAllowed"] = highest
     return topology
 

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
+from pumice.core.go_numbers import read_int
 from pumice.core.objects.metadata import parse_bool
 
 Flag = str | int | bool
-_MOST: Final = 2**63 - 1
-_LONGEST: Final = 64
 
 
 def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict[str, Flag]:
@@ -29,10 +27,14 @@ def parsed_flags(arguments: Sequence[str], defaults: Mapping[str, Flag]) -> dict
         if kind is str:
             values[name] = value
             continue
-        number = parse_bool(value if cut else "true") if kind is bool else _whole(value)
-        # Go's `flag` writes what the parser returned, even beside an error: a zero for a text that is not a number
-        values[name] = number if number is not None else kind(0)
-        if number is None:
+        if kind is bool:
+            switch = parse_bool(value if cut else "true")
+            is_valid = switch is not None
+            values[name] = bool(switch)
+        else:
+            # Go's `flag` writes what the parser returned, even beside an error: 0, or the nearest number of 64 bits.
+            values[name], is_valid = read_int(value, base=0)
+        if not is_valid:
             break
     return values
 
@@ -43,19 +45,3 @@ def _name(argument: str) -> str:
         return ""
     name = argument.removeprefix("--") if argument.startswith("--") else argument[1:]
     return "" if name.startswith(("-", "=")) else name
-
-
-def _whole(text: str) -> int | None:
-    """Read an integer like Go's strconv.ParseInt with base 0."""
-    if len(text) > _LONGEST or not text.isascii() or text != text.strip():
-        return None
-    sign = -1 if text[:1] == "-" else 1
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    # Go reads 010 as octal, while Python refuses it
-    if digits[:1] == "0" and digits[1:2].isdigit():
-        digits = f"0o{digits[1:]}"
-    try:
-        number = sign * int(digits, 0) if digits[:1].isdigit() else None
-    except ValueError:
-        return None
-    return number if number is not None and abs(number) <= _MOST else None

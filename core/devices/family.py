@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pumice.core import texts
 from pumice.core.objects.metadata import Object, section
 from pumice.core.quantity import quantity_of
 from pumice.core.vocabulary import Vocabulary
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 8
 """Number of cards that are named."""
-_INT32: Final = 2**31
 
 
 def told_of(against: Mapping[str, list[str]], asked: int = 1) -> list[str]:
@@ -223,25 +221,3 @@ def whole(quantities: Object, name: str) -> int | None:
     """Return a quantity as a whole number (AsInt64); None where it is not one."""
     quantity = quantity_of(quantities[name])
     return quantity.value() if quantity.value() * 1000 == quantity.milli_value() else None
-
-
-def whole_number(text: str) -> int | None:
-    """Read an integer like Go's Atoi; None for a text that is not a number of 64 bits."""
-    number = texts.whole_number(_unsigned(text))
-    return -number if number and text[0] == "-" else number
-
-
-def int32(text: str) -> int:
-    """Read an integer like ParseInt to 32 bits with its error ignored: a larger number gives the largest, other texts
-    give 0.
-    """
-    digits = _unsigned(text)
-    if not (digits.isascii() and digits.isdigit()):
-        return 0
-    number = texts.whole_number(digits)
-    size = _INT32 if number is None else min(number, _INT32)
-    return -size if text[0] == "-" else min(size, _INT32 - 1)
-
-
-def _unsigned(text: str) -> str:
-    return text[1:] if text[:1] in ("+", "-") else text

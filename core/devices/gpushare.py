@@ -24,8 +24,8 @@ from pumice.core.devices.family import (
     containers,
     limits_of,
     short_of,
-    whole_number,
 )
+from pumice.core.go_numbers import parse_int
 from pumice.core.objects.metadata import Object, section
 from pumice.core.vocabulary import Vocabulary
 
@@ -72,7 +72,7 @@ def _of_node(spec: NodeSpec) -> tuple[int, int, frozenset[int | None]]:
     # Atoi's error only skips an entry here; in `indices` it drops the list (GetGPUIndex).
     listed = spec.annotations.get(UNHEALTHY)
     # Cards are taken to be alike: Volcano divides the node's memory by their number (gpushare/device_info.go).
-    return amount(capacity, MEMORY) // count, count, frozenset(map(whole_number, listed.split(",") if listed else ()))
+    return amount(capacity, MEMORY) // count, count, frozenset(map(parse_int, listed.split(",") if listed else ()))
 
 
 def memory_asked(template: PodTemplate) -> int:
@@ -97,7 +97,7 @@ def indices(text: str | None) -> tuple[int, ...]:
     """Return the cards that an annotation names; none when one of them is not a number."""
     if text is None:
         return ()
-    ids = [whole_number(each) for each in text.split(",")]
+    ids = [parse_int(each) for each in text.split(",")]
     return tuple(card for card in ids if card is not None) if None not in ids else ()
 
 

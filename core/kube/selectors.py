@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pumice.config.errors import RequestError
+from pumice.core.go_numbers import parse_int
 from pumice.core.objects.metadata import Object
 from pumice.core.texts import remembers
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_INT64 = 2**63
-_LONGEST_INTEGER = 64  # a label has room for no more
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
@@ -33,13 +31,8 @@ class SelectorError(RequestError):
     reason = "Invalid"
 
 
-@remembers(65536)
-def parse_int64(text: str) -> int | None:
-    """Read a number like Go's `strconv.ParseInt(text, 10, 64)`; None where Go returns an error."""
-    if len(text) > _LONGEST_INTEGER or _INTEGER.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if -_INT64 <= number < _INT64 else None
+parse_int64: Final = remembers(65536)(parse_int)
+"""Read a number of 64 bits; remembers, since nodes are asked again and again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.core.go_numbers import value_of
 from pumice.core.objects.metadata import Object, parse_bool, same_metadata, same_section, section, text_map
 from pumice.core.resources import Resource
 
@@ -41,17 +42,14 @@ class NodeSpec(msgspec.Struct, eq=False, gc=False):
     node: Object
 
 
-def _number(text: str | None) -> float:
-    try:
-        return float(text) if text else 0.0
-    except ValueError:
-        # Volcano ignores ParseFloat's error and keeps the 0 beside it (setOversubscription).
-        return 0.0
-
-
-def oversubscription(annotations: Mapping[str, str]) -> Resource:
-    """Return what a node has beside its allocatable."""
-    return Resource(_number(annotations.get(OVERSUBSCRIPTION_CPU)), _number(annotations.get(OVERSUBSCRIPTION_MEMORY)))
+def oversubscription(annotations: Mapping[str, str], *, as_python: bool = False) -> Resource:
+    """Return what a node has beside its allocatable; `as_python`: numbers are read by the rule before version 6."""
+    # Volcano ignores ParseFloat's error and keeps what is beside it (setOversubscription).
+    cpu, memory = (
+        value_of(annotations.get(name, ""), as_python=as_python)
+        for name in (OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY)
+    )
+    return Resource(cpu, memory)
 
 
 def _with(resource: Resource, more: Mapping[str, float] | None) -> Resource:
@@ -60,15 +58,21 @@ def _with(resource: Resource, more: Mapping[str, float] | None) -> Resource:
     return resource
 
 
-def read_node(node: Object, attachable: Mapping[str, float] | None = None, ignored: Collection[str] = ()) -> NodeSpec:
+def read_node(
+    node: Object,
+    attachable: Mapping[str, float] | None = None,
+    ignored: Collection[str] = (),
+    *,
+    as_python: bool = False,
+) -> NodeSpec:
     """Build the spec of a node; raises QuantityError for a malformed quantity.
 
     `attachable`: what it has of volumes, in milli-units by resource, in place of what its status says of them;
-    `ignored`: resources that count nothing.
+    `ignored`: resources that count nothing; `as_python`: see `oversubscription`.
     """
     meta, spec, status = section(node, "metadata"), section(node, "spec"), section(node, "status")
     labels, annotations = text_map(meta.get("labels")), text_map(meta.get("annotations"))
-    extra = oversubscription(annotations)
+    extra = oversubscription(annotations, as_python=as_python)
     allocatable = _with(Resource.from_list(section(status, "allocatable"), ignored), attachable)
     return NodeSpec(
         name=meta.get("name") or "",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from pumice.core.errors import QuantityError
+from pumice.core.go_numbers import parse_float
 from pumice.core.objects.metadata import Object, annotations_of, mapping, parse_time, section
 from pumice.core.quantity import parse_quantity
 
@@ -162,8 +163,8 @@ def values_of(answer: bytes) -> dict[str, float]:
         raise AnswerError(str(error)) from error
     if decoded.data is None:
         raise AnswerError(decoded.error or "no data")
-    found = ((sample.metric.get("instance", ""), _number(sample.value[1])) for sample in decoded.data.result)
-    return {instance: value for instance, value in found if instance and isfinite(value)}
+    found = ((sample.metric.get("instance", ""), parse_float(sample.value[1])) for sample in decoded.data.result)
+    return {instance: value for instance, value in found if instance and value is not None and isfinite(value)}
 
 
 def what_is_wrong(answer: bytes) -> str:
@@ -175,13 +176,6 @@ def what_is_wrong(answer: bytes) -> str:
     except msgspec.DecodeError:
         said = ""
     return said or answer.decode(errors="replace").strip()[:LONGEST]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 def node_metrics(name: str, cpu: Mapping[str, float], memory: Mapping[str, float], measured_at: str) -> Object:

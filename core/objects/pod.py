@@ -8,12 +8,12 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import astuple
 
+from pumice.core.go_numbers import parse_int
 from pumice.core.life.task import TaskStatus, status_of
 from pumice.core.objects.metadata import Object, interned, key_of, parse_bool, parse_time, section, text_map
 from pumice.core.objects.parts import SCHEDULERS
 from pumice.core.objects.pod_template import PodTemplate, read_template, with_scalars, without_scalars
 from pumice.core.state.dimensions import Dimensions
-from pumice.core.texts import whole_number
 
 # --- The state of a pod, which changes while it lives
 # Source: Volcano `getTaskStatus` (`api/helpers.go`).
@@ -83,7 +83,6 @@ PREEMPTABLE = "volcano.sh/preemptable"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 QUEUE_ALLOCATION_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 
-_INT32 = 2**31
 _WAITED_FOR = (*SCHEDULERS, "", None)
 _TEXTS: Final = 4096
 """Number of dictionaries of labels and annotations that are remembered: pods of one job come one after the other."""
@@ -279,12 +278,8 @@ def revocable_zone(annotations: dict[str, str]) -> str:
 def _priority(annotations: dict[str, str], pod_priority: int | None) -> int:
     text = annotations.get(TASK_PRIORITY)
     if text is not None:
-        try:
-            value = int(text)
-        except ValueError:
-            value = _INT32
-        # int() takes underscores and blanks around a number, Go's strconv does not.
-        if -_INT32 <= value < _INT32 and "_" not in text and text.strip() == text:
+        value = parse_int(text, 32)
+        if value is not None:
             return value
     return 1 if pod_priority is None else pod_priority
 
@@ -296,9 +291,7 @@ def pod_index(name: str) -> int | None:
     parts = name.split("-")
     if len(parts) < 3:
         return None
-    last = parts[-1]
-    number = whole_number(last[1:] if last[:1] in ("+", "-") else last)
-    return -number if number and last[0] == "-" else number
+    return parse_int(parts[-1])
 
 
 def is_strange(spec: Object) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pumice.config.arguments import PluginArguments
+from pumice.core.go_numbers import AS_PYTHON, value_of
 from pumice.core.messages.queue_tables import JobShares
 from pumice.core.plugins.plugin import BuiltInPlugin, OrderNumber
 from pumice.core.resources import MIN_RESOURCE
@@ -158,10 +159,11 @@ class HierarchicalNode:
 
 
 class HierarchicalShares:
-    """The tree of one session. `total_allocated` by dimension."""
+    """The tree of one session. `total_allocated` by dimension; `as_python`: the rule for weights before version 6."""
 
-    def __init__(self, shares: Shares, height: int) -> None:
+    def __init__(self, shares: Shares, height: int, *, as_python: bool = False) -> None:
         self._shares = shares
+        self._as_python = as_python
         self._height = height
         self._root = HierarchicalNode(None, 1.0, [0.0] * height)
         self._queues: dict[str, HierarchicalNode] = {}
@@ -187,7 +189,9 @@ class HierarchicalShares:
         for depth, segment in enumerate(_path(queue)[1:], start=1):
             child = node.children.get(segment)
             if child is None:
-                child = node.children[segment] = HierarchicalNode(node, _weight(weights, depth), [0.0] * self._height)
+                child = node.children[segment] = HierarchicalNode(
+                    node, _weight(weights, depth, as_python=self._as_python), [0.0] * self._height
+                )
                 node.order = None
             node = child
         return node
@@ -280,12 +284,9 @@ def _path(queue: Queue) -> list[str]:
     return queue.annotations.get(HIERARCHY, "").split("/")
 
 
-def _weight(weights: list[str], depth: int) -> float:
+def _weight(weights: list[str], depth: int, *, as_python: bool) -> float:
     """Return the weight at that depth; 1 for one that is below 1, absent, or not a number."""
-    try:
-        return max(float(weights[depth]), 1.0)
-    except (IndexError, ValueError):
-        return 1.0
+    return max(value_of(weights[depth], as_python=as_python), 1.0) if depth < len(weights) else 1.0
 
 
 # --- Victims
@@ -370,7 +371,8 @@ class Drf(BuiltInPlugin):
             session = self._session
             requests: list[list[float]] = session.snapshot.jobs.total.T.tolist()
             allocated = self._shares.all_allocated()
-            self._tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total))
+            as_python = AS_PYTHON in session.config.pumice.fix
+            self._tree = HierarchicalShares(self._shares, len(session.snapshot.jobs.total), as_python=as_python)
             # Only queues with jobs are in the tree, as in drf.go.
             for job in session.jobs.in_order:
                 self._tree.add(job, session.queue_of(job), requests[job.row], allocated[job.row])

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.cached import cached
+from pumice.core.go_numbers import parse_int
 from pumice.core.kube.selectors import label_selector
 from pumice.core.life import pod_group
 from pumice.core.life.task import (
@@ -155,8 +156,7 @@ def _sub_job(found: dict[str, SubJob], job: Job, policy: Object | None, values: 
         least = 1 if given is None else int(given)
         sub_job = found[uid] = SubJob(job, f"{job.key}/{name}", uid, least, policy.get("networkTopology"))
         # Volcano's MatchIndex: the first label value where it is a whole number.
-        first = values[0]
-        sub_job.match_index = int(first) if first.lstrip("+-").isdigit() else 0
+        sub_job.match_index = parse_int(values[0]) or 0
     return found[uid]
 
 

@@ -334,7 +334,7 @@ class View(ViewTables):
         self.touched.everything = True
         name = section(node, "metadata").get("name") or ""
         csi_node = self.others.by_kind.get("CSINode", {}).get(name) if self._volumes.rules.counted else None
-        spec = read_node(node, attachable_on(csi_node), self.uncounted)
+        spec = self._read_node(node, csi_node)
         if self._chip_models:
             spec = self._with_chips(spec, csi_node)
         if row is not None:
@@ -343,6 +343,10 @@ class View(ViewTables):
             self.residents.with_node(spec.name, self.nodes.add(spec))
         self._fit_dimensions()
 
+    def _read_node(self, node: Object, csi_node: Object | None) -> NodeSpec:
+        as_python = self._volumes.rules.as_python
+        return read_node(node, attachable_on(csi_node), self.uncounted, as_python=as_python)
+
     # --- volumes as a resource
 
     def count_volumes(self, rules: VolumeRules) -> None:
@@ -350,7 +354,11 @@ class View(ViewTables):
         if rules == self._volumes.rules:
             return
         self._count_resizes(rules.resized)
+        reread = rules.as_python != self._volumes.rules.as_python
         self._volumes.rules = rules
+        if reread:
+            for row, spec in enumerate(self.nodes.specs):
+                self._see_node(row, spec.node)
         self._uncount_chips()
         self._recount_volumes(self._volumes.readers)
         for name in self.others.by_kind.get("CSINode", {}):
@@ -375,7 +383,7 @@ class View(ViewTables):
 
     def _with_chips(self, spec: NodeSpec, csi_node: Object | None) -> NodeSpec:
         self._uncount(memories(spec, self._chip_models))
-        return read_node(spec.node, attachable_on(csi_node), self.uncounted)
+        return self._read_node(spec.node, csi_node)
 
     def _uncount(self, names: frozenset[str]) -> None:
         """Ignore resources of these names from now on, wherever they are named."""

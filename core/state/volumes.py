@@ -13,6 +13,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pumice.core.devices.settings import hami_config_map
+from pumice.core.go_numbers import AS_PYTHON
 from pumice.core.kube.storage import (
     Storage,
     UnreadableVolumesError,
@@ -46,13 +47,14 @@ _PLENTY: Final = 2**31 - 1
 class VolumeRules(NamedTuple):
     """The rules whether claims count as a resource, and whose do not; `chips`: the ConfigMap that lists the NPUs whose
     memory does not count as one, "" for none; `resized`: whether a pod counts for its status' amounts while it is
-    resized.
+    resized; `as_python`: whether nodes' texts are read by the rule before version 6.
     """
 
     counted: bool = True
     ignored: frozenset[str] = DEFAULT_IGNORED
     chips: str = ""
     resized: bool = True
+    as_python: bool = False
 
 
 USUAL: Final = VolumeRules()
@@ -64,7 +66,13 @@ def volume_rules(config: SchedulerConfig, ignored: Iterable[str] = ()) -> Volume
     """
     settings = config.pumice
     passed_over = DEFAULT_IGNORED.union(settings.ignored_provisioners, ignored)
-    return VolumeRules(FIX not in settings.fix, passed_over, hami_config_map(config), RESIZES not in settings.fix)
+    return VolumeRules(
+        FIX not in settings.fix,
+        passed_over,
+        hami_config_map(config),
+        RESIZES not in settings.fix,
+        AS_PYTHON in settings.fix,
+    )
 
 
 def attach_limit_key(driver: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from pumice.cluster.api.admission.pod_groups import topology_problems
 from pumice.cluster.api.admission.pod_spec import pod_spec_problems
+from pumice.cluster.api.admission.queues import state_problems
 from pumice.cluster.api.admission.rules import MOST_PODS, Lookup, run_problems
 from pumice.cluster.api.names import qualified_name_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
@@ -317,10 +318,8 @@ def _queue_problems(name: str, lookup: Lookup) -> list[Cause]:
     queue = lookup.get("Queue", "", name)
     if queue is None:
         return [missing(path, name, f'queue "{name}" does not exist')]
-    state = section(queue, "status").get("state") or "Open"
-    if state != "Open":
-        why = f"can only submit job to queue with state `Open`, queue `{name}` status is `{state}`"
-        return [invalid_value(path, name, why)]
+    if found := state_problems(queue, "job"):
+        return found
     if name == "root":
         return [forbidden_field(path, "can not submit job to root queue")]
     if children := lookup.children(name):

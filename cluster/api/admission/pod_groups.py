@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pumice.cluster.api.admission.amounts import amount_problems, settle_amounts
+from pumice.cluster.api.admission.queues import state_problems
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing
 from pumice.core.objects.metadata import Object, annotations_of, rows, section
@@ -44,12 +45,7 @@ def _queue(spec: Object, lookup: Lookup) -> list[Cause]:
     queue = lookup.get("Queue", "", name)
     if queue is None:
         return [missing("spec.queue", name, f'queue "{name}" does not exist')]
-    # Volcano refuses a queue that its controller has not opened yet, with an empty state (checkQueueState).
-    state = section(queue, "status").get("state") or "Open"
-    if state != "Open":
-        why = f"can only submit PodGroup to queue with state `Open`, queue `{name}` status is `{state}`"
-        return [invalid_value("spec.queue", name, why)]
-    return []
+    return state_problems(queue, "PodGroup")
 
 
 def numbers(spec: Object) -> list[Cause]:

@@ -13,8 +13,8 @@ from pumice.cluster.api.admission.pod_spec import pod_spec_problems
 from pumice.cluster.api.admission.rules import DURATIONS, EXIT_CODE, Lookup, run_problems
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value
 from pumice.cluster.kube.quota_usage import qos_class
+from pumice.core.go_numbers import parse_int
 from pumice.core.objects.metadata import Object, annotations_of, labels_of, rows, section
-from pumice.core.texts import whole_number
 from pumice.storage.codec import repack, unpack
 
 # --- Label keys of affinity terms
@@ -160,13 +160,12 @@ def budget_problems(annotations: dict[str, str]) -> list[Cause]:
     found: list[Cause] = []
     for key in given:
         text = annotations[key]
-        digits, percent = text.removesuffix("%"), text.endswith("%")
-        number = whole_number(digits) or 0
-        if percent and not 0 < number < 100:
-            why = "it must be a valid percentage which between 1% ~ 99%"
-            found.append(invalid_value(f"{path}[{key}]", text, why))
-        elif number <= 0:
+        number, share = parse_int(text, 32), parse_int(text.replace("%", "")) or 0
+        if number is not None and number <= 0:
             found.append(invalid_value(f"{path}[{key}]", text, "it must be a positive integer"))
+        elif number is None and not 0 < share < 100:
+            why = "it must be a positive integer, or a valid percentage which between 1% ~ 99%"
+            found.append(invalid_value(f"{path}[{key}]", text, why))
     return found
 
 

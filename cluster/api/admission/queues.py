@@ -10,6 +10,7 @@ from pumice.cluster.api.admission.amounts import amount_problems, exceeds
 from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.refusals import Cause, forbidden_field, invalid_value, missing, unsupported
 from pumice.core.errors import QuantityError
+from pumice.core.go_numbers import parse_float
 from pumice.core.objects.metadata import Object, annotations_of, section
 from pumice.core.objects.queue import AMOUNTS, amount_of
 from pumice.core.quantity import Quantity, quantity_of
@@ -153,6 +154,15 @@ def _totals(children: Iterable[Object], part: str) -> dict[str, Quantity]:
     return totals
 
 
+def state_problems(queue: Object, what: str) -> list[Cause]:
+    """Return a problem where the queue takes no Jobs and PodGroups: one whose controller has not opened it yet, too."""
+    name, state = queue["metadata"]["name"], section(queue, "status").get("state") or ""
+    if state == "Open":
+        return []
+    why = f"can only submit {what} to queue with state `Open`, queue `{name}` status is `{state}`"
+    return [invalid_value("spec.queue", name, why)]
+
+
 HIERARCHY: Final = "volcano.sh/hierarchy"
 WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 PROTECTED: Final = ("default", "root")
@@ -242,7 +252,7 @@ def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
         why = f"{HIERARCHY} must have the same length with {WEIGHTS}"
         return [invalid_value(f"metadata.annotations[{HIERARCHY}]", path, why)]
     for weight in weights.split("/"):
-        if _weight(weight) <= 0:
+        if not (parse_float(weight) or 0) > 0:
             why = f"{weight!r} in the {weights} must be a number larger than 0"
             return [invalid_value(f"metadata.annotations[{WEIGHTS}]", weights, why)]
     for other in lookup.queues():
@@ -252,10 +262,3 @@ def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
             why = f"{path} is not allowed to be in the sub path of {theirs} of queue {other['metadata']['name']}"
             return [invalid_value(f"metadata.annotations[{HIERARCHY}]", path, why)]
     return []
-
-
-def _weight(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

@@ -25,10 +25,10 @@ from pumice.cluster.controllers.jobs.policies import (
 )
 from pumice.cluster.controllers.pods_of import controller_of
 from pumice.cluster.timers import moment
+from pumice.core.go_numbers import parse_int
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, rows, section, text_map
 from pumice.core.objects.parts import VOLCANO_JOB
-from pumice.core.texts import whole_number
 
 JobKey = tuple[str, str]
 """Namespace and name."""
@@ -207,7 +207,7 @@ def view_of(pod: Object) -> PodView | None:
     meta = pod["metadata"]
     annotations: dict[str, str] = meta.get("annotations") or {}
     version = annotations.get(keys.JOB_VERSION, "")
-    if whole_number(version) is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
+    if parse_int(version, 32) is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
         return None
     owner = controller_of(pod, VOLCANO_JOB)
     if owner is None:

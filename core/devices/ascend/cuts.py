@@ -9,7 +9,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from pumice.core.devices.family import short_of, whole_number
+from pumice.core.devices.family import short_of
+from pumice.core.go_numbers import parse_int
 
 OFF, NULL, ON = "no", "null", "yes"
 LOW, HIGH = "low", "high"
@@ -190,5 +191,5 @@ class VirtualChip:
 
     def _groups(self) -> set[int]:
         """Return the groups in use: a real name looks like Ascend310P-2c.1cpu-105-0_3."""
-        numbers = [whole_number(name.split("_")[-1]) for name in self.parts if "_" in name]
+        numbers = [parse_int(name.split("_")[-1]) for name in self.parts if "_" in name]
         return {number for number in numbers if number is not None}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from pumice.core.devices.ascend.cuts import ASCEND_310P, CPUS, NOTHING, NULL, OFF, ON, TEMPLATES, Part, VirtualChip
-from pumice.core.devices.family import whole_number
+from pumice.core.go_numbers import parse_int
 from pumice.core.objects.metadata import Object, is_mapping, section
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _kind_and_type(node: NpuNode, spec: NodeSpec, notes: Mapping[str, str]) -> t
         return None
     parts = server.split("-")
     # A server type is like Ascend310P-10-dual: its second word is the number of AI cores of a chip.
-    node.cores_each = (whole_number(parts[1]) or 0) if len(parts) > 1 else 0
+    node.cores_each = (parse_int(parts[1]) or 0) if len(parts) > 1 else 0
     if chip_type is None or VENDOR + words[1] not in notes:
         return None
     node.total = Part(int(cores / 1000))
@@ -185,7 +185,7 @@ def _fill(node: NpuNode, kind: str, chip_type: str, notes: Mapping[str, str], re
 
 
 def _numbers(text: str, kind: str) -> Iterable[int]:
-    numbers = [whole_number(name.removeprefix(f"{kind}-")) for name in text.split(",")]
+    numbers = [parse_int(name.removeprefix(f"{kind}-")) for name in text.split(",")]
     return [number for number in numbers if number is not None]
 
 
@@ -213,7 +213,7 @@ class _Counting:
             self._add_part(name, template, notes, uid)
 
     def _add_whole(self, text: str, notes: Mapping[str, str], uid: str) -> None:
-        numbers = [whole_number(each) for each in text.split(",")]
+        numbers = [parse_int(each) for each in text.split(",")]
         # One number that cannot be read drops them all: getCardPhysicsIDFromAscendCore returns an error.
         if None in numbers:
             return
@@ -229,7 +229,7 @@ class _Counting:
                 chip.take(self._free)
 
     def _add_part(self, name: str, template: str, notes: Mapping[str, str], uid: str) -> None:
-        number = whole_number(name)
+        number = parse_int(name)
         if number is None or number in self._node.unhealthy:
             return
         chip = self.chip(number)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pumice.core.devices.family import whole_number
 from pumice.core.errors import QuantityError
+from pumice.core.go_numbers import parse_int
 from pumice.core.objects.metadata import is_list, mapping, section, text_map
 from pumice.core.quantity import quantity_of
 
@@ -55,7 +55,7 @@ def read_topology(obj: Object) -> Topology:
     policies, details = text_map(spec.get("policies")), section(spec, "cpuDetail")
     places = {
         # Atoi's error is ignored in Volcano: a number that cannot be read is CPU 0.
-        whole_number(str(cpu)) or 0: CpuPlace(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
+        parse_int(str(cpu)) or 0: CpuPlace(*(int(detail.get(name) or 0) for name in ("numa", "socket", "core")))
         for cpu, detail in details.items()
     }
     resources: Object = section(spec, "numares")
@@ -84,7 +84,7 @@ def cpus_of(text: str) -> Cpus:
     found: set[int] = set()
     for part in text.split(",") if text else ():
         first, dash, last = part.partition("-")
-        low, high = whole_number(first), whole_number(last if dash else first)
+        low, high = parse_int(first), parse_int(last if dash else first)
         # One wrong part makes the whole set empty: cpuset.Parse returns no set beside its error.
         if low is None or high is None or not low <= high < MOST_CPUS:
             return NONE

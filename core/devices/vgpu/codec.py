@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from pumice.core.devices.family import int32
+from pumice.core.go_numbers import read_int
 from pumice.core.objects.metadata import parse_bool
 
 DOMAIN: Final = "volcano.sh"
@@ -56,7 +56,7 @@ def registered(text: str) -> tuple[Registered, ...]:
         if len(items) < _FIELDS:
             return ()
         # Volcano reads 64 bits: no card has 2**31 MiB, and sums of such would not fit a column
-        split, memory = int32(items[1]), int32(items[2])
+        split, memory = _int32(items[1]), _int32(items[2])
         mode = MIG if items[5] == MIG else HAMI
         cards.append(Registered(items[0], split, memory, items[3], bool(parse_bool(items[4])), mode))
     return tuple(cards)
@@ -81,7 +81,7 @@ def fields_in(text: str) -> Iterator[list[str]]:
 def part_of(fields: Sequence[str]) -> Assigned:
     """Return the assigned part of a card, by the first four fields."""
     uuid, kind, memory, cores = fields[:4]
-    return Assigned(uuid, kind, int32(memory), int32(cores))
+    return Assigned(uuid, kind, _int32(memory), _int32(cores))
 
 
 def allocating(domain: str, node: str, now: float) -> dict[str, str]:
@@ -99,3 +99,7 @@ def phrase(device: Assigned) -> str:
 def encoded(containers: Sequence[Sequence[Assigned]]) -> str:
     """Return the annotation of the containers' parts."""
     return ";".join("".join(f"{d.uuid},{d.type},{d.memory},{d.cores}:" for d in devices) for devices in containers)
+
+
+def _int32(text: str) -> int:
+    return read_int(text, bits=32).value  # Volcano ignores the error

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pumice.core.devices.family import whole_number
+from pumice.core.go_numbers import parse_int
 from pumice.core.objects.metadata import Object
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def named(slice_id: str) -> tuple[str, int] | None:
         return None
     # A group whose name has a dash can never be read back: Volcano splits at every dash (decodeMIGID).
     parts = slice_id[start + 1 : end].split("-")
-    position = whole_number(parts[1]) if len(parts) == 2 else None
+    position = parse_int(parts[1]) if len(parts) == 2 else None
     return None if position is None else (parts[0], position)
 
 

@@ -7,17 +7,17 @@ sets, optional types and two-variable macros, and Kubernetes' own libraries.
 
 from __future__ import annotations
 
-import math
 import operator
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from pumice.core.errors import QuantityError
+from pumice.core.go_numbers import parse_float, parse_int
 from pumice.core.kube.cel import formats, lists, network, numbers, quantities, texts, times, values
 from pumice.core.kube.cel.reading import FORMATS, ExpressionError
 from pumice.core.kube.cel.types import CelType, Signature, signature
 from pumice.core.kube.cel.values import Authority, OptionalValue, compare
+from pumice.core.objects.metadata import parse_bool
 
 Function = Callable[..., Any]
 
@@ -78,43 +78,31 @@ def _text_plus(left: Any, right: Any) -> Any:
 
 
 def _boolean(text: str) -> bool:
-    # The words of Go's strconv.ParseBool, which takes no others, such as "yes".
-    if text in ("1", "t", "T", "true", "TRUE", "True"):
-        return True
-    if text in ("0", "f", "F", "false", "FALSE", "False"):
-        return False
+    read = parse_bool(text)
+    if read is not None:
+        return read
     raise ValueError(f"type conversion error from 'string' to 'bool': {text[:40]!r}")
 
 
-def _number(read: Callable[[str], Any], kind: str, form: re.Pattern[str]) -> Function:
+def _number(read: Callable[[str], Any], kind: str) -> Function:
     def number(text: str) -> Any:
-        try:
-            if len(text) <= _LONGEST_NUMBER and form.fullmatch(text):
-                return read(text)
-        except ValueError:
-            pass
-        raise ValueError(f"type conversion error from 'string' to '{kind}': {text[:40]!r}")
+        value = read(text)
+        if value is None:
+            raise ValueError(f"type conversion error from 'string' to '{kind}': {text[:40]!r}")
+        return value
 
     return number
 
 
-# A finite double has at most 309 digits before its point; Python's int() gets slow with thousands of them.
-_LONGEST_NUMBER: Final = 400
-_INT: Final = re.compile(r"[+-]?\d+", re.ASCII)
-_UINT: Final = re.compile(r"\d+", re.ASCII)
-# Python's float() alone would take blanks and underscores, and no hexadecimal numbers, which Go takes.
-_DOUBLE: Final = re.compile(
-    r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|0x[0-9a-f]*\.?[0-9a-f]*p[+-]?\d+|inf(?:inity)?|nan)",
-    re.ASCII | re.IGNORECASE,
-)
+def _unsigned(text: str) -> Any:
+    """Read digits without a sign, as Go's strconv.ParseUint."""
+    if not (text.isascii() and text.isdigit()) or len(text.lstrip("0")) > _MOST_DIGITS:
+        return None
+    number = int(text.lstrip("0") or "0")
+    return numbers.unsigned(number) if number < 2**64 else None
 
 
-def _double(text: str) -> float:
-    number = float.fromhex(text) if "x" in text.lower() else float(text)
-    # Go's ParseFloat fails for a number that is too large, where Python returns infinity.
-    if math.isinf(number) and "inf" not in text.lower():
-        raise ValueError("out of range")
-    return number
+_MOST_DIGITS: Final = 20  # of 64 bits; Python's int() gets slow with thousands
 
 
 def _step(name: str, part: str) -> Function:
@@ -191,17 +179,17 @@ STANDARD: Final[dict[str, Function]] = {
     "bytes(bytes) -> bytes": bytes,
     "bytes(string) -> bytes": texts.encoded,
     **_same_kind("double int uint", "double($) -> double", float),
-    "double(string) -> double": _number(_double, "double", _DOUBLE),
+    "double(string) -> double": _number(parse_float, "double"),
     "int(int) -> int": int,
     "int(uint) -> int": numbers.as_whole,
     "int(double) -> int": numbers.whole_of_double,
-    "int(string) -> int": _number(numbers.read_whole, "int", _INT),
+    "int(string) -> int": _number(parse_int, "int"),
     "int(duration) -> int": operator.attrgetter("nanoseconds"),
     "int(timestamp) -> int": operator.attrgetter("seconds"),
     "uint(uint) -> uint": _itself,
     "uint(int) -> uint": numbers.unsigned,
     "uint(double) -> uint": numbers.unsigned_of_double,
-    "uint(string) -> uint": _number(numbers.read_unsigned, "uint", _UINT),
+    "uint(string) -> uint": _number(_unsigned, "uint"),
     **_same_kind("string bool bytes double duration int timestamp uint", "string($) -> string", texts.text_of),
     "duration(duration) -> duration": _itself,
     "duration(int) -> duration": times.Duration,

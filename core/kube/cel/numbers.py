@@ -35,16 +35,6 @@ def whole(number: int) -> int:
     return number
 
 
-def read_whole(text: str) -> int:
-    """Read an int of decimal digits."""
-    return whole(int(text))
-
-
-def read_unsigned(text: str) -> Uint:
-    """Read a uint of decimal digits."""
-    return unsigned(int(text))
-
-
 def as_whole(number: int) -> int:
     """Return an int or uint as an int."""
     return whole(int(number))

@@ -32,6 +32,8 @@ CAPACITY_MARK: Final = ".deviceclass/"
 POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
 BY_OWNER: Final = "claims-found-by-owner"
 """The rule of earlier versions."""
+ZERO_IS_FREE: Final = "zero-capacities-are-free"
+"""The rule before version 6."""
 
 
 @dataclass(slots=True)
@@ -43,9 +45,9 @@ class ClaimQuota:
     inqueue: Devices = field(default_factory=Devices)
     held: Counter[str] = field(default_factory=Counter[str])
 
-    def allows(self, wanted: Devices, *, capacities: bool, admitted: bool) -> bool:
+    def allows(self, wanted: Devices, *, capacities: bool, admitted: bool, zero_is_free: bool = False) -> bool:
         """Return whether `wanted` fits beside the allocated devices (with `admitted`, beside the admitted ones too);
-        unlimited classes always fit.
+        unlimited classes always fit. `zero_is_free`: the rule before version 6.
         """
         limited = {device for device, _ in self.capability}
         for (device, dimension), amount in wanted.items():
@@ -53,6 +55,9 @@ class ClaimQuota:
             # A class that the capability does not name is free; its capacities count only with DRAConsumableCapacity.
             if device not in limited or (dimension != COUNT and not capacities):
                 continue
+            # A capacity that the capability does not name is refused, also one of 0 (checkDRAAllocatable).
+            if not zero_is_free and dimension != COUNT and key not in self.capability:
+                return False
             limit = self.capability[key]
             # A count of 0 is no limit, but a capacity of 0 is one (checkDRAAllocatable).
             if dimension == COUNT and limit <= 0:
@@ -121,6 +126,7 @@ class DeviceQuotas:
         self._capacities = capacities
         claims = session.objects.get("ResourceClaim") or {}
         self.active = enabled and bool(claims)
+        self._zero_is_free = ZERO_IS_FREE in session.config.pumice.fix
         reader = ClaimsByOwner if BY_OWNER in session.config.pumice.fix else DevicesByClaim
         self._asked = reader(claims, capacities=capacities)
 
@@ -143,8 +149,10 @@ class DeviceQuotas:
         first = {task.role: wanted for task, wanted in reversed(asking)}
         total = Devices()
         for role, times in roles.items():
-            for key, amount in first.get(role, Devices()).items():
-                total[key] += amount * max(times, 0)
+            # Roles that need none are passed over (GetMinDRAResources).
+            if times > 0 or self._zero_is_free:
+                for key, amount in first.get(role, Devices()).items():
+                    total[key] += amount * max(times, 0)
         return total
 
     # --- what a queue allows
@@ -177,7 +185,7 @@ class DeviceQuotas:
         """Return whether the job's minimum fits beside the allocated and admitted devices."""
         if not self.active or attributes.claims is None:
             return True
-        return attributes.claims.allows(self.minimum(job), capacities=self._capacities, admitted=True)
+        return self._allows(attributes.claims, self.minimum(job), admitted=True)
 
     def charge(self, line: list[CapacityAttributes], job: Job) -> None:
         """Count an admitted job's minimum, from its queue up; at a queue without a quota the count stops."""
@@ -193,7 +201,10 @@ class DeviceQuotas:
         if not self.active or quota is None:
             return True
         wanted = _total(devices for name, devices in self.requests(task).items() if not quota.held[name])
-        return quota.allows(wanted, capacities=self._capacities, admitted=False)
+        return self._allows(quota, wanted, admitted=False)
+
+    def _allows(self, quota: ClaimQuota, wanted: Devices, *, admitted: bool) -> bool:
+        return quota.allows(wanted, capacities=self._capacities, admitted=admitted, zero_is_free=self._zero_is_free)
 
     def take(self, quota: ClaimQuota | None, task: Task) -> None:
         """Count the claims that the task takes."""

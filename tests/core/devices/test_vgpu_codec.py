@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.core.devices.family import int32, whole_number
 from pumice.core.devices.vgpu.codec import Assigned, Registered, assigned, encoded, registered
 from pumice.core.devices.vgpu.settings import Geometry, Instance
 from pumice.core.devices.vgpu.slices import Cut, find, give_back, named, take
@@ -66,32 +65,6 @@ def test_registered_card_with_too_large_a_number_stays_usable(digits: str) -> No
     family = virtual(node)
     assert family.cards.memory.tolist() == family.cards.split.tolist() == [[2**31 - 1]]
     assert family.fitting(asking("a", {"vgpu_number": 1, "vgpu_memory": 40})).tolist() == [True]
-
-
-@pytest.mark.parametrize(
-    ("text", "number", "of_32_bits"),
-    [
-        ("0", 0, 0),
-        ("+7", 7, 7),
-        ("-7", -7, -7),
-        ("007", 7, 7),
-        ("", None, 0),
-        ("-", None, 0),
-        ("+-1", None, 0),
-        (" 1", None, 0),
-        ("1_0", None, 0),
-        ("1.5", None, 0),
-        ("١", None, 0),  # a digit, but not one of ASCII
-        ("2147483647", 2**31 - 1, 2**31 - 1),
-        ("2147483648", 2**31, 2**31 - 1),
-        ("-2147483649", -(2**31) - 1, -(2**31)),
-        (str(2**63 - 1), 2**63 - 1, 2**31 - 1),
-        (str(2**63), None, 2**31 - 1),
-        ("-" + "9" * 5000, None, -(2**31)),
-    ],
-)
-def test_numbers_of_texts_are_read_as_go_does(text: str, number: int | None, of_32_bits: int) -> None:
-    assert (whole_number(text), int32(text)) == (number, of_32_bits)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Final
 from pumice.cluster.controllers import job_keys as keys
 from pumice.cluster.controllers.jobs.plugins.plugin import (
     host_of,
+    int32,
     owned,
     task_named,
     tasks_of,
@@ -83,7 +84,8 @@ class RayPlugin:
             keys.TASK_SPEC: self._flags["head"],
         }
         ports = [
-            {"name": name, "port": port, "targetPort": name, "protocol": "TCP"} for name, port in self._ports.items()
+            {"name": name, "port": int32(port), "targetPort": name, "protocol": "TCP"}
+            for name, port in self._ports.items()
         ]
         service = owned(self._job, "Service", f"{meta['name']}-head-svc")
         return [{**service, "spec": {"selector": selector, "ports": ports}}]

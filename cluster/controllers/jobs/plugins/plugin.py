@@ -71,9 +71,15 @@ def with_more(pod: Object, field: str, more: Sequence[Object], *, first: bool = 
     return with_spec(pod, **changed)
 
 
+def int32(number: int) -> int:
+    """Return what Go's conversion to 32 bits leaves of a number: plugins put their flags so into fields of ports."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
 def with_port(container: Object, name: str, port: int) -> Object:
     """Return the container with that port open."""
     ports: list[Object] = container.get("ports") or []
-    if any(each.get("containerPort") == port for each in ports):
+    number = int32(port)
+    if any(each.get("containerPort") == number for each in ports):
         return container
-    return {**container, "ports": [*ports, {"name": name, "containerPort": port}]}
+    return {**container, "ports": [*ports, {"name": name, "containerPort": number}]}
