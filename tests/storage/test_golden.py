@@ -21,6 +21,7 @@ MOST_BYTES: Final = 200_000
 CYCLES: Final = {
     "checkpoints": (61, 92),
     "faults": (1, 59),
+    "fractions": (1, 15),
     "http": (1, 27),
     "killed": (1, 15),
     "locks": (1, 28),

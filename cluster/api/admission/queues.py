@@ -252,7 +252,8 @@ def _hierarchy(queue: Object, lookup: Lookup) -> list[Cause]:
         why = f"{HIERARCHY} must have the same length with {WEIGHTS}"
         return [invalid_value(f"metadata.annotations[{HIERARCHY}]", path, why)]
     for weight in weights.split("/"):
-        if not (parse_float(weight) or 0) > 0:
+        number = parse_float(weight)
+        if number is None or number <= 0:
             why = f"{weight!r} in the {weights} must be a number larger than 0"
             return [invalid_value(f"metadata.annotations[{WEIGHTS}]", weights, why)]
     for other in lookup.queues():

@@ -144,6 +144,7 @@ def test_node_without_fields_is_read_with_defaults(obj: Object) -> None:
         ("500", "1024", Resource(500.0, 1024.0)),
         ("", "much", Resource()),
         ("0.5", "1e3", Resource(0.5, 1000.0)),
+        (" 500", "0x1p4", Resource(0.0, 16.0)),
     ],
 )
 def test_oversubscription_is_a_number_of_millicores_and_bytes(

@@ -74,6 +74,16 @@ def test_where_a_job_is_is_remembered_though_its_group_asks_for_nothing() -> Non
     assert session.carry.hyper_nodes == {JOB: {"": "r0"}}
 
 
+@pytest.mark.parametrize(("value", "index"), [("7", 7), ("-2", -2), ("+-3", 0), ("\u00b2", 0), ("9" * 40, 0), ("x", 0)])
+def test_group_is_ordered_by_a_label_that_go_reads_as_a_number(value: str, index: int) -> None:
+    objects = in_groups(HARD, None)
+    for each in objects[-2:]:
+        each["metadata"]["labels"] = {"set": value}
+    session = open_world(CONFIG, *objects)
+    (group,) = session.sub_jobs(job_of(session, "j")).values()
+    assert group.match_index == index
+
+
 def test_a_task_is_found_in_its_own_group() -> None:
     objects = in_groups(HARD, None)
     for number, each in enumerate(objects[-2:]):

@@ -139,6 +139,17 @@ def test_the_rules_may_change_from_snapshot_to_snapshot() -> None:
         assert view.tasks.by_key["default/p"].template.request.scalars == {"pods": 1.0}
 
 
+def test_oversubscription_is_read_anew_by_the_rules_of_each_snapshot() -> None:
+    view = view_of(node("n0", cpu="1", annotations={"volcano.sh/oversubscription-cpu": " 500"}))
+    former = volume_rules(configuration([], fix=["fractions-as-python-reads-them"]))
+    for _ in range(2):
+        view.snapshot(volume_rules(configuration([])))
+        assert view.nodes.specs[0].allocatable.milli_cpu == 1000
+        view.snapshot(former)
+        assert view.nodes.specs[0].allocatable.milli_cpu == 1500
+        assert view.check() == []
+
+
 def test_a_long_name_is_cut_and_hashed() -> None:
     assert attach_limit_key("d" * 39) == "attachable-volumes-csi-" + "d" * 39
     long = attach_limit_key("driver-with-a-very-long-name.storage.example.com")

@@ -184,6 +184,10 @@ def test_a_pod_larger_than_any_node_is_welcome(cluster: Cluster) -> None:
     [
         ({"volcano.sh/jdb-min-available": "2"}, True),
         ({"volcano.sh/jdb-min-available": "50%"}, True),
+        ({"volcano.sh/jdb-min-available": "+3"}, True),
+        ({"volcano.sh/jdb-min-available": "%5%"}, True),  # Volcano takes all signs out
+        ({"volcano.sh/jdb-min-available": "-3"}, False),
+        ({"volcano.sh/jdb-min-available": "3000000000"}, False),
         ({"volcano.sh/jdb-min-available": "100%"}, False),
         ({"volcano.sh/jdb-max-unavailable": "0"}, False),
         ({"volcano.sh/jdb-max-unavailable": "some"}, False),

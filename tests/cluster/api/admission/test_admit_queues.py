@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from pumice.cluster.controllers.queues import QueueMachine
 from pumice.core.messages.replies import Accepted
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, fields
+from tests.kit.jobs import vcjob
 from tests.kit.pod_groups import pod_group
 from tests.kit.queues import queue
 
@@ -47,6 +49,8 @@ def test_a_hierarchy_starts_at_the_root(cluster: Cluster) -> None:
         ("root/a", "1", "volcano.sh/hierarchy"),
         ("root/a", "1/x", "volcano.sh/hierarchy-weights"),
         ("root/a", "1/0", "volcano.sh/hierarchy-weights"),
+        ("root/a", "1/ 2", "volcano.sh/hierarchy-weights"),
+        ("root/a", "1/1e400", "volcano.sh/hierarchy-weights"),
         ("root/sci", "1/1", "volcano.sh/hierarchy"),
     ],
 )
@@ -166,3 +170,15 @@ def test_a_closed_queue_takes_no_new_group_and_keeps_the_old(cluster: Cluster) -
     reply = cluster.refused(pod_group("new", queue="q"))
     assert "queue `q` status is `Closing`" in reply.message
     assert isinstance(cluster.patch("PodGroup", "old", {"spec": {"minMember": 2}}), Accepted)
+
+
+def test_queue_without_a_state_takes_nothing_until_its_controller_opens_it(cluster: Cluster) -> None:
+    cluster.create(queue("q"))
+    cluster.status("Queue", "q", {"state": ""}, "")
+    for given in (pod_group("g", queue="q"), vcjob("j", queue="q")):
+        assert "to queue with state `Open`, queue `q` status is ``" in cluster.refused(given).message
+    opening = Cluster(QueueMachine())
+    opening.create(queue("q"))
+    opening.status("Queue", "q", {"state": ""}, "")
+    opening.settle()
+    opening.create(pod_group("g", queue="q"))

@@ -133,7 +133,7 @@ def test_pods_of_one_owner_share_a_group(cluster: Cluster) -> None:
     assert {group_of(cluster, name) for name in names} == {f"podgroup-{uid}"}
 
 
-@pytest.mark.parametrize(("said", "least"), [("3", 3), ("0", 0), ("-1", 1), ("3000000000", 1), ("many", 1)])
+@pytest.mark.parametrize(("said", "least"), [("3", 3), ("+3", 3), ("0", 0), ("-1", 1), ("3000000000", 1), ("many", 1)])
 def test_group_of_a_batch_job_has_its_annotations(said: str, least: int) -> None:
     cluster = Cluster(FamilyMachine(JobRule()), PodGroupMachine(), NodeAgentsMachine())
     job = workload("Job")

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.cluster.controllers.jobs.plugins.plugin import with_port
 from pumice.cluster.controllers.jobs.plugins.plugins import PLUGINS
 from pumice.cluster.kube.go_flags import parsed_flags
 from pumice.core.objects.metadata import Object
@@ -172,6 +173,8 @@ def test_hcclrank_takes_the_rank_that_pytorch_gave(cluster: Cluster) -> None:
         (["-a=x", "--n", "7", "-b"], ("x", 7, True)),
         (["--n=0x10", "--b=f"], ("d", 16, False)),
         (["--n=many", "--a=x"], ("d", 0, False)),
+        (["--n=1_000", "--a=x"], ("x", 1000, False)),
+        (["--n=99999999999999999999", "--a=x"], ("d", 2**63 - 1, False)),
         (["--nothing=1", "--a=x"], ("d", 1, False)),
         (["plain", "--a=x"], ("d", 1, False)),
         (["--", "--a=x"], ("d", 1, False)),
@@ -181,6 +184,13 @@ def test_hcclrank_takes_the_rank_that_pytorch_gave(cluster: Cluster) -> None:
 def test_arguments_are_read_as_go_does(arguments: list[str], expected: tuple[str, int, bool]) -> None:
     found = parsed_flags(arguments, {"a": "d", "n": 1, "b": False})
     assert (found["a"], found["n"], found["b"]) == expected
+
+
+@pytest.mark.parametrize(("port", "number"), [(22, 22), (2**63 - 1, -1), (2**32 + 7, 7), (-(2**63), 0)])
+def test_port_is_cut_to_32_bits_as_go_does(port: int, number: int) -> None:
+    opened = with_port({"name": "c"}, "p", port)
+    assert opened["ports"] == [{"name": "p", "containerPort": number}]
+    assert with_port(opened, "p", port) == opened
 
 
 ARGUMENTS = st.lists(st.text(max_size=6) | st.sampled_from(["--port", "-port=", "--worker="]))

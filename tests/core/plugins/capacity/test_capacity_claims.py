@@ -180,3 +180,15 @@ def test_capacity_is_asked_for_by_each_device_of_a_request() -> None:
     pods = claiming(gang("j", queue="q", pods=1), "c")
     for limit, may in (("2Gi", False), ("3Gi", True)):
         assert allocatable(world({f"memory.deviceclass/{GPU}": limit}, wanted, pods, arguments=arguments), "j-0") is may
+
+
+@pytest.mark.parametrize(("fix", "may"), [([], False), (["zero-capacities-are-free"], True)])
+@pytest.mark.parametrize("limits", [{}, {f"deviceclass/{GPU}": "0"}])
+def test_capacity_that_a_quota_does_not_name_is_refused_even_at_zero(
+    fix: list[str], may: bool, limits: dict[str, str]
+) -> None:
+    wanted = claim("c", capacity={"requests": {"memory": "1Gi", "bandwidth": "0"}})
+    limits = {f"memory.deviceclass/{GPU}": "1Gi", **limits}
+    arguments = {"capacity.DRAConsumableCapacityEnable": True}
+    pods = claiming(gang("j", queue="q", pods=1), "c")
+    assert allocatable(world(limits, wanted, pods, arguments=arguments, fix=fix), "j-0") is may

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,18 @@ def stories(draw: Any) -> tuple[list[list[Object]], list[tuple[str, bool]]]:
             jobs.append(gang(f"j{number}{copy}", queue=name, pods=3, **shape))
             steps += [(f"j{number}{copy}-{i}", draw(st.booleans())) for i in range(3)]
     return jobs, draw(st.permutations(steps))
+
+
+@pytest.mark.parametrize(
+    ("text", "fix", "weight"),
+    [("0x1p4", [], 16.0), (" 2", [], 1.0), (" 2", ["fractions-as-python-reads-them"], 2.0), ("nothing", [], 1.0)],
+)
+def test_weight_is_read_as_go_reads_it(text: str, fix: list[str], weight: float) -> None:
+    config = configuration([{"name": "drf", "enableHierarchy": True}], fix=fix)
+    where = hierarchy("q", "root/a", f"1/{text}")
+    tree = tree_of(open_world(config, node("n"), where, gang("j", queue="q", pods=1)))
+    [segment] = tree._root.children.values()  # pyright: ignore[reportPrivateUsage]
+    assert segment.weight == weight
 
 
 @given(stories())
