@@ -251,8 +251,8 @@ def test_deleted_job_of_a_running_flow_waits_unless_mended(fixes: tuple[str, ...
     assert jobs(cluster) == after
     come_to(cluster, "Completed", "b")
     assert jobs(cluster) == "ab"
-    made = [each for each in cluster.all("Event") if each["message"] == "create a job named f-a!"]
-    assert sum(each.get("count") or 1 for each in made) == 2
+    events = [each for each in cluster.all("Event") if each["message"] == "create a job named f-a!"]
+    assert sum(each.get("count") or 1 for each in events) == 2
 
 
 def test_template_lists_a_deleted_job_until_another_comes() -> None:
