@@ -43,6 +43,7 @@ SHORT_MODULES: Final = {
     "actors/gateway/page/viewer.py": "an application: what a journal is shown with",
     "actors/reconcilers/job_controller.py": "an actor",
     "actors/system/roles/records.py": "the roles of one sort of actor, as each file beside it",
+    "actors/gateway/request/versions.py": "chooses among conversions; the one that is long has a file of its own",
     "core/state/calm_jobs.py": "one idea, told where it is defined; sessions and the table of jobs read it",
     "cluster/controllers/commands.py": "shared by two controllers, which do not import each other",
     "pumice/questions/explain/waiting.py": "asks explain about a story, which does not know explain",
