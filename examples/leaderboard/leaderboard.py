@@ -140,8 +140,9 @@ def _arriving(job: dict[str, Any], at: float) -> dict[str, Any]:
 
 
 def production(asked: Generated, jobs: int, seed: int) -> list[dict[str, Any]]:
-    """Return a cluster and jobs like those of a company: more by day than by night, most of them short and small, some
-    gangs of many pods, a few that run for hours; queues are used in proportion to their weights.
+    """Return a cluster and jobs like those of a company: more by day than by night (time begins at six in the morning),
+    most of them short and small, some gangs of many pods, a few that run for hours; queues are used in proportion to
+    their weights.
     """
     chance = random.Random(seed)
     queues = [pumice.queue(name, weight=weight) for name, weight in asked.queues.items()]
@@ -150,7 +151,7 @@ def production(asked: Generated, jobs: int, seed: int) -> list[dict[str, Any]]:
     for number in range(jobs):
         while True:  # thinned: of a Poisson process at its peak, so much as the hour asks for
             at += chance.expovariate(most)
-            if chance.random() < 0.5 + 0.5 * math.sin(2 * math.pi * (at / 86_400.0 - 0.25)):
+            if chance.random() < 0.5 + 0.5 * math.sin(2 * math.pi * at / 86_400.0):
                 break
         pods = chance.choices((1, 2, 4, 8, 16), (60, 15, 12, 8, 5))[0]
         cards = chance.choices((0, 1, 2, 4, 8), (15, 45, 15, 15, 10))[0]

@@ -107,7 +107,7 @@ def test_the_generated_trace_follows_its_seed_and_knows_day_and_night() -> None:
     assert draws[0] == draws[2] != draws[1]
     jobs = [obj for obj in draws[0] if obj["kind"] == "Job"]
     hours = [leaderboard._arrival(job) / 3600 % 24 for job in jobs]  # pyright: ignore[reportPrivateUsage]
-    assert sum(8 <= hour < 16 for hour in hours) > 2 * sum(not 4 <= hour < 20 for hour in hours)
+    assert sum(2 <= hour < 10 for hour in hours) > 2 * sum(14 <= hour < 22 for hour in hours)
     queues = Counter(job["spec"]["queue"] for job in jobs)
     assert queues["a"] > 2 * queues["b"]
 
