@@ -10,10 +10,11 @@ from pumice.cluster.api.admission.pod_groups import topology_problems
 from pumice.cluster.api.admission.pod_spec import pod_spec_problems
 from pumice.cluster.api.admission.queues import state_problems
 from pumice.cluster.api.admission.rules import MOST_PODS, Lookup, run_problems
-from pumice.cluster.api.names import qualified_name_problem
+from pumice.cluster.api.names import qualified_name_problem, subdomain_problem
 from pumice.cluster.api.refusals import Cause, duplicate, forbidden_field, invalid_value, missing, required, unsupported
 from pumice.cluster.kube.go_flags import parsed_flags
 from pumice.core.objects.metadata import Object, annotations_of, rows, section
+from pumice.core.quantity import quantity_of
 
 # --- Life cycle policies of Jobs and tasks
 # Which events and actions there are, and which pairs make sense.
@@ -159,7 +160,7 @@ def validate(job: Object, lookup: Lookup) -> list[Cause]:
         found.append(invalid_value("metadata.name", name, problem))
     seen: set[str] = set()
     for index, task in enumerate(tasks):
-        found += _task_problems(name, task, f"spec.tasks[{index}]", seen)
+        found += _task_problems(name, index, task, seen)
     found += _number_problems(spec) + _dependency_problems(tasks)
     found += policy_problems(rows(spec, "policies"), "spec.policies")
     unknown = [plugin for plugin in section(spec, "plugins") if plugin not in PLUGINS]
@@ -199,6 +200,7 @@ def validate_update(old: Object, new: Object, _lookup: Lookup) -> list[Cause]:
     found = _number_problems(spec)
     for index, task in enumerate(tasks):
         found += _replica_problems(task, f"spec.tasks[{index}]")
+        found += _partition_problems(task, f"spec.tasks[{index}].partitionPolicy")
     return found
 
 
@@ -227,21 +229,38 @@ def _number_problems(spec: Object) -> list[Cause]:
     return found
 
 
-def _task_problems(job: str, task: Object, path: str, seen: set[str]) -> list[Cause]:
-    name: str = task["name"]
+def _task_problems(job: str, index: int, task: Object, seen: set[str]) -> list[Cause]:
+    path, name = f"spec.tasks[{index}]", str(task["name"])
     if name in seen:
         return [duplicate(f"{path}.name", name, "duplicated task name")]
     seen.add(name)
     found: list[Cause] = []
-    # the last pod of a task has the longest name
-    if problem := qualified_name_problem(f"{job}-{name}-{max(task['replicas'] - 1, 0)}"):
+    # By the number of the task, not of a pod: names of later pods may be longer (validateJobCreate).
+    if problem := qualified_name_problem(f"{job}-{name}-{index}"):
         found.append(invalid_value(f"{path}.name", name, f"its pods could not be named: {problem}"))
     found += _replica_problems(task, path)
     found += policy_problems(rows(task, "policies"), f"{path}.policies")
     found += _partition_problems(task, f"{path}.partitionPolicy")
     template = section(task, "template")
     found += run_problems(annotations_of(template), f"{path}.template.metadata")
-    return found + pod_spec_problems(section(template, "spec"), f"{path}.template.spec")
+    found += pod_spec_problems(section(template, "spec"), f"{path}.template.spec")
+    return found or _numa_problems(task, path)
+
+
+def _numa_problems(task: Object, path: str) -> list[Cause]:
+    """Return a problem where a task with a topologyPolicy has a container that asks for no whole CPUs."""
+    policy: str = task.get("topologyPolicy") or "none"
+    if policy == "none":
+        return []
+    pod = section(section(task, "template"), "spec")
+    for index, container in enumerate([*rows(pod, "containers"), *rows(pod, "initContainers")]):
+        resources = section(container, "resources")
+        asked = section(resources, "requests") or section(resources, "limits")
+        cpu = quantity_of(asked.get("cpu") or "0")
+        if not cpu.value() or cpu.value() * 1000 != cpu.milli_value():
+            why = f"the cpu request isn't an integer in container[{index}]"
+            return [invalid_value(f"{path}.topologyPolicy", policy, why)]
+    return []
 
 
 def _replica_problems(task: Object, path: str) -> list[Cause]:
@@ -306,6 +325,8 @@ def _volume_problems(spec: Object) -> list[Cause]:
         if claim is None and not name:
             why = "either VolumeClaim or VolumeClaimName must be specified"
             found.append(required(f"{where}.volumeClaimName", why))
+        if name and (problem := subdomain_problem(name)):
+            found.append(invalid_value(f"{where}.volumeClaimName", name, f"invalid VolumeClaimName: {problem}"))
         if claim is not None and name:
             why = "an existing claim is named, a new one is described: only one of volumeClaimName and volumeClaim"
             found.append(forbidden_field(f"{where}.volumeClaim", why))

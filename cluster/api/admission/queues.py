@@ -32,12 +32,24 @@ def tree_problems(queue: Object, lookup: Lookup, old: Object | None) -> list[Cau
     if before is None or before.get("parent") != spec.get("parent"):
         found = parent_problems(queue, lookup)
     # an update that moves nothing is not judged by what has become of its relatives
-    if found or (before is not None and all(before.get(part) == spec.get(part) for part in ("parent", *AMOUNTS))):
+    if found:
         return found
     try:
+        if before is not None and before.get("parent") == spec.get("parent") and not _changed(before, spec):
+            return []
         return _limit_problems(queue, lookup)
     except QuantityError:  # named by the check of the queue itself
         return []
+
+
+def _changed(before: Object, after: Object) -> list[str]:
+    """Return the parts whose amounts differ; 1 and 1000m are the same (Semantic.DeepEqual)."""
+    return [part for part in AMOUNTS if not _equal(amount_of(before, part), amount_of(after, part))]
+
+
+def _equal(one: Object, other: Object) -> bool:
+    same = one.keys() == other.keys()
+    return same and all(not quantity_of(one[name]).compare(quantity_of(other[name])) for name in one)
 
 
 def parent_problems(queue: Object, lookup: Lookup) -> list[Cause]:
@@ -205,8 +217,8 @@ def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """
     name, spec, before = new["metadata"]["name"], section(new, "spec"), section(old, "spec")
     if name == "root":
-        changed = [part for part in AMOUNTS if spec.get(part) != before.get(part)]
-        return [forbidden_field(f"spec.{part}", "the root queue's resources cannot be modified") for part in changed]
+        why = "the root queue's resources cannot be modified"
+        return _own_problems(new, lookup) or [forbidden_field(f"spec.{part}", why) for part in _changed(before, spec)]
     return _own_problems(new, lookup) + tree_problems(new, lookup, old)
 
 

@@ -55,6 +55,36 @@ def test_a_job_is_larger_than_any_node_and_welcome(cluster: Cluster) -> None:
     cluster.create(vcjob("j", job_task(cpu="100000", memory="100Ti")))
 
 
+def numa(task: Object, policy: str, **resources: Object) -> None:
+    task["topologyPolicy"] = policy
+    task["template"]["spec"]["containers"][0]["resources"] = resources
+
+
+@pytest.mark.parametrize(
+    ("policy", "resources"),
+    [("none", {"requests": {"cpu": "1500m"}}), ("restricted", {"limits": {"cpu": "2"}})],
+)
+def test_task_with_whole_cpus_or_without_numa_policy_is_taken(cluster: Cluster, policy: str, resources: Object) -> None:
+    job = vcjob("j", job_task())
+    numa(job["spec"]["tasks"][0], policy, **resources)
+    cluster.create(job)
+
+
+def test_partitioned_task_keeps_its_size_when_scaled(cluster: Cluster) -> None:
+    cluster.create(vcjob("j", job_task(replicas=4) | {"partitionPolicy": {"totalPartitions": 2, "partitionSize": 2}}))
+    tasks = cluster.get("Job", "j")["spec"]["tasks"]
+    tasks[0] |= {"replicas": 3, "minAvailable": 3}
+    reply = cluster.patch("Job", "j", {"spec": {"tasks": tasks, "minAvailable": 3}})
+    assert isinstance(reply, Refused)
+    assert causes(reply) == [("spec.tasks[0].partitionPolicy.totalPartitions", "Invalid")]
+
+
+def test_job_whose_later_pods_have_long_names_is_taken(cluster: Cluster) -> None:
+    """The name with the task's number has 63 letters, those of the pods from number 10 on have more."""
+    cluster.create(vcjob("j" * 59, job_task("t", replicas=20)))
+    assert causes(cluster.refused(vcjob("j" * 60, job_task("t")))) == [("spec.tasks[0].name", "Invalid")]
+
+
 # --- refusals
 
 CASES: list[tuple[str, Change, tuple[str, str]]] = [
@@ -135,6 +165,21 @@ CASES: list[tuple[str, Change, tuple[str, str]]] = [
         "partitions do not add up",
         lambda s: s["tasks"][0].update(partitionPolicy={"totalPartitions": 2, "partitionSize": 2}),
         ("spec.tasks[0].partitionPolicy.totalPartitions", "Invalid"),
+    ),
+    (
+        "claim without a valid name",
+        lambda s: s.update(volumes=[{"mountPath": "/a", "volumeClaimName": "C"}]),
+        ("spec.volumes[0].volumeClaimName", "Invalid"),
+    ),
+    (
+        "part of a CPU for a NUMA policy",
+        lambda s: numa(s["tasks"][0], "restricted", requests={"cpu": "1500m"}),
+        ("spec.tasks[0].topologyPolicy", "Invalid"),
+    ),
+    (
+        "no CPU for a NUMA policy",
+        lambda s: numa(s["tasks"][0], "best-effort", requests={"memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"}),
+        ("spec.tasks[0].topologyPolicy", "Invalid"),
     ),
     ("replicas as text", lambda s: s["tasks"][0].update(replicas="many"), ("spec.tasks[0].replicas", "TypeInvalid")),
     ("tasks as text", lambda s: s.update(tasks="all"), ("spec.tasks", "TypeInvalid")),
