@@ -240,7 +240,7 @@ FIXES: Final[tuple[Fix, ...]] = (
     Fix(
         "reserve-without-filters",
         "predicates with enablePredicate: false",
-        "No pod gets a node: volumes cannot be reserved for a pod that was not looked at before.",
+        "Pods with requests get no node: volumes cannot be reserved for a pod that was not looked at before.",
         "Pods are placed, and nothing but their room is looked at.",
     ),
     Fix(

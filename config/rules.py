@@ -17,7 +17,7 @@ from pumice.config.errors import NewerVersionError
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-VERSION: Final = 6
+VERSION: Final = 7
 """The rules of new cycles."""
 
 FORMER: Final[dict[str, str]] = {
@@ -32,10 +32,13 @@ FORMER: Final[dict[str, str]] = {
     "kube-nominations-stay": "Kubernetes' own scheduler leaves a pod nominated where it can make no room any more.",
     "powers-as-python-has-them": "The weights of tiers have the last bit of C's pow, not of Go's math.Pow.",
     "namespace-selectors-stay": "A namespaceSelector that matches no labels (DoesNotExist, NotIn) reaches namespaces "
-    "that it does not select.",
+    "that it does not select. This is right, and stands above namespace-selectors-end.",
     "zero-capacities-are-free": "Of a capacity of devices that a queue does not name, 0 may be asked for.",
     "fractions-as-python-reads-them": "Texts of oversubscription, and weights of drf's hierarchy, are read as Python "
     "reads numbers: blanks around them count for nothing, and hexadecimal ones are none.",
+    "namespace-selectors-end": "A namespaceSelector that matches no labels reaches none but what it selects.",
+    "queues-name-no-zeros": "The status of a queue does not name a resource that its pods ask for with 0.",
+    "refusals-stop-backfill": "A pod that backfill has placed is not bound when a plugin refuses to reserve for it.",
 }
 """Rules that were taken from Volcano, or from Kubernetes, wrongly, and what they were."""
 
@@ -59,6 +62,7 @@ CHANGED: Final[dict[int, frozenset[str]]] = {
     ),
     5: frozenset({"namespace-selectors-stay"}),
     6: frozenset({"zero-capacities-are-free", "fractions-as-python-reads-them"}),
+    7: frozenset({"namespace-selectors-end", "queues-name-no-zeros", "refusals-stop-backfill"}),
 }
 """By version: the switches and former rules that were on until it. Every version from 2 to `VERSION` has a row, which
 never changes once it is in a release.

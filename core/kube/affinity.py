@@ -7,7 +7,7 @@ Source: kube-scheduler framework types (GetAffinityTerms), `interpodaffinity/plu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -120,25 +120,27 @@ def namespace_labels(objects: Mapping[str, Mapping[str, Object]], namespace: str
     return labels_of(known) if known else _NO_LABELS
 
 
-STAYS: Final = "namespace-selectors-stay"
-"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
+STAYS, ENDS = "namespace-selectors-stay", "namespace-selectors-end"
+"""Former rules, under which old journals are replayed (`pumice.config.rules`). The first came before the second, and is
+right.
+"""
 
 
 def resolved(
     term: AffinityTerm, objects: Mapping[str, Mapping[str, Object]], fixes: Container[str] = ()
 ) -> AffinityTerm:
-    """Return the term of a pod to be placed: its selector replaced by the namespaces that it selects.
+    """Return the term of a pod to be placed, with the selected namespaces added to the named ones.
 
-    Source: kube-scheduler `interpodaffinity/plugin.go` (mergeAffinityTermNamespacesIfNotEmpty).
+    Source: kube-scheduler 1.35 `interpodaffinity/plugin.go` (mergeAffinityTermNamespacesIfNotEmpty). It means to drop
+    the selector then, but drops that of a copy: one that matches no labels (DoesNotExist, NotIn) reaches all of them.
     """
     selector = term.namespace_selector
     # An empty selector means all namespaces, which `reach` says; an absent one adds none.
     if selector.empty or selector.nothing:
         return term
     found = (name for name in objects.get("Namespace", {}) if selector.matches(namespace_labels(objects, name)))
-    namespaces = term.namespaces.union(found)
-    # A selector of DoesNotExist or NotIn matches no labels too, so if it stayed, `reach` would mean all namespaces.
-    return replace(term, namespaces=namespaces, namespace_selector=selector if STAYS in fixes else NOTHING)
+    ends = ENDS in fixes and STAYS not in fixes
+    return replace(term, namespaces=term.namespaces.union(found), namespace_selector=NOTHING if ends else selector)
 
 
 def fixed_label(term: AffinityTerm) -> tuple[tuple[str, str], ...]:

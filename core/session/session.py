@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.cached import cached
+from pumice.core.kube.storage import uses_claims
 from pumice.core.life.task import TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import Bind, Evict, Recurring
 from pumice.core.outside import ask_nothing
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from pumice.core.session.search.node_search import NodeSearch
     from pumice.core.state.jobs import Job
     from pumice.core.state.snapshot import Snapshot
+
+HEEDED: Final = "refusals-stop-backfill"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
 
 # --- Nominations
 # Volcano keeps them on the session's copy of a group, which the next cycle does not get; only its pods' nominated
@@ -350,7 +354,8 @@ class Session:
 
     def allocate_now(self, task: Task, node: int) -> bool:
         """Allocate outside of a statement (backfill): once the job is ready, all that it has allocated is bound."""
-        if not self.place(task, node, TaskStatus.ALLOCATED):
+        self.objection = ""
+        if not self.place(task, node, TaskStatus.ALLOCATED) and not self._binds_anyway(task):
             return False
         job = self.job_of(task)
         assert job is not None
@@ -359,6 +364,14 @@ class Session:
             for allocated in self.jobs.tasks_in(job, TaskStatus.ALLOCATED):
                 self.emit_bind(allocated)
         return True
+
+    def _binds_anyway(self, task: Task) -> bool:
+        """Return whether the refusal of an event handler is overheard, as by Volcano's `Session.Allocate`.
+
+        What volumes and claims need was not reserved, so Volcano's PreBind would refuse the pods that have such.
+        """
+        needs = task.template.resource_claims or uses_claims(task.template)
+        return bool(self.objection) and not needs and HEEDED not in self.config.pumice.fix
 
     # --- merged answers
 

@@ -100,11 +100,13 @@ class Dimensions:
     def __init__(self) -> None:
         self.names: list[str] = ["cpu", "memory", "pods"]
         self._index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        self.has_named_none = False  # whether a resource has named a scalar with 0
 
     def copy(self) -> Dimensions:
         """Return an independent registry with equal names at equal places."""
         twin = Dimensions()
         twin.names, twin._index = list(self.names), dict(self._index)
+        twin.has_named_none = self.has_named_none
         return twin
 
     def __len__(self) -> int:
@@ -121,6 +123,8 @@ class Dimensions:
     def items(self, resource: Resource) -> tuple[tuple[int, float], ...]:
         """Yield (row, value) of cpu, memory, and each scalar that the resource names, scalars in name order."""
         scalars = resource.scalars or {}
+        if not all(scalars.values()):
+            self.has_named_none = True
         return (
             (CPU, resource.milli_cpu),
             (MEMORY, resource.memory),

@@ -37,6 +37,8 @@ ALLOCATED: Final = np.array(IS_ALLOCATED)
 CLASS: Final = "deviceclass/"
 NO_CLASSES: Final = "queues-name-no-device-classes"
 """The rule of earlier versions."""
+NO_ZEROS: Final = "queues-name-no-zeros"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
 NO_DEVICES: Final = Counter[str]()
 Texts = tuple[tuple[list[float], frozenset[str], Counter[str]], dict[str, str]]
 """What a queue has allocated, the resources that are named even where it has none of them, and its claims' devices by
@@ -123,11 +125,27 @@ def _with_owned(session: Session, by_row: list[list[float]], names: list[str], o
 
 
 def _named(session: Session, owned: Owned) -> dict[str, frozenset[str]]:
-    """Return by queue, parents included, the resources that its pods' devices name."""
+    """Return by queue, parents included, the resources that its pods' devices name, and those asked for with 0."""
+    names = {queue: frozenset(amounts) for queue, amounts in owned.items()}
+    # Hardly a cluster has such a request, so the tasks are walked over only where one was seen.
+    if session.dims.has_named_none and NO_ZEROS not in session.config.pumice.fix:
+        for queue, zeros in _zeros(session).items():
+            names[queue] = names.get(queue, NOTHING) | zeros
     found: dict[str, frozenset[str]] = {}
-    for queue, amounts in owned.items():
+    for queue, named in names.items():
         for each in (queue, *(_ancestors(session.queues, queue) if ROOT in session.queues else ())):
-            found[each] = found.get(each, NOTHING) | amounts.keys()
+            found[each] = found.get(each, NOTHING) | named
+    return found
+
+
+def _zeros(session: Session) -> dict[str, set[str]]:
+    """Return by queue the scalars that its allocated tasks ask for with 0: Go's maps keep them."""
+    found: dict[str, set[str]] = {}
+    for task in _allocated(session):
+        named = {name for name, amount in (task.template.request.scalars or {}).items() if not amount}
+        job = session.job_of(task) if named else None
+        if job is not None:
+            found.setdefault(job.pod_group.queue, set()).update(named)
     return found
 
 
@@ -139,19 +157,20 @@ def _devices(session: Session) -> dict[str, Counter[str]]:
     if not claims or NO_CLASSES in session.config.pumice.fix:
         return {}
     asked, held = DevicesByClaim(claims), dict[str, set[str]]()
-    for task in _allocated_with_claims(session):
-        job, mine = session.job_of(task), asked.of(task)
-        if job is not None and mine:
+    for task in _allocated(session):
+        mine = asked.of(task) if task.template.resource_claims else ()
+        job = session.job_of(task) if mine else None
+        if job is not None:
             queue = job.pod_group.queue
             for each in (queue, *(_ancestors(session.queues, queue) if ROOT in session.queues else ())):
                 held.setdefault(each, set()).update(mine)
     return {queue: _by_class(asked, keys) for queue, keys in held.items()}
 
 
-def _allocated_with_claims(session: Session) -> list[Task]:
+def _allocated(session: Session) -> list[Task]:
     tasks = session.snapshot.tasks
     placed = map(tasks.handles.__getitem__, ALLOCATED[tasks.status].nonzero()[0].tolist())
-    return [task for task in placed if task is not None and task.template.resource_claims]
+    return [task for task in placed if task is not None]
 
 
 def _by_class(asked: DevicesByClaim, keys: Iterable[str]) -> Counter[str]:

@@ -47,13 +47,14 @@ def means(term: Object, holder: str, pod: Object, namespace_labels: dict[str, st
 
 
 def own_means(cluster: Cluster, term: Object, owner: Object, pod: Object) -> bool:
-    """Whether a term of the pod to be placed matches: its namespace selector counts for known namespaces only."""
+    """Whether a term of the pod to be placed matches: known namespaces that are selected count, and those that match
+    without any labels.
+    """
     home, namespace = owner["metadata"]["namespace"], pod["metadata"]["namespace"]
-    if not term.get("namespaceSelector"):  # none, or the one that selects all
-        return means(term, home, pod, {})
-    if namespace in cluster.namespaces:
-        return means(term, home, pod, cluster.namespaces[namespace])
-    return means({**term, "namespaceSelector": None, "namespaces": term.get("namespaces") or [""]}, home, pod, {})
+    known = means(term, home, pod, {})
+    if namespace in cluster.namespaces and term.get("namespaceSelector"):
+        known = known or means(term, home, pod, cluster.namespaces[namespace])
+    return known
 
 
 def terms(pod: Object, kind: str, when: str = REQUIRED) -> list[Object]:

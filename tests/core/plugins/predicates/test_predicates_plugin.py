@@ -9,6 +9,7 @@ from pumice.core.cycle import Carry, CycleClock, run_action, run_cycle
 from pumice.core.life.task import TaskStatus
 from pumice.core.objects.metadata import Object, parse_time
 from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.session.session import HEEDED
 from pumice.core.state.volumes import volume_rules
 from tests.core.kube import slow, slow_pods
 from tests.core.kube.stores import pod_using, storage_classes
@@ -246,3 +247,17 @@ def test_without_its_filters_nothing_is_reserved_for_a_pod(fix: tuple[str, ...],
     run_action(session, "allocate")
     assert {bind.name: bind.node for bind in session.binds} == bound
     assert bool((session.nodes.idle == idle).all()) is not bool(bound)
+
+
+@pytest.mark.parametrize(("fix", "volumes", "bound"), [((), [], ["p"]), ((HEEDED,), [], []), ((), [{"name": "c"}], [])])
+def test_backfill_overhears_that_nothing_is_reserved(
+    fix: tuple[str, ...], volumes: list[Object], bound: list[str]
+) -> None:
+    """Volcano's Session.Allocate does not look at the answers; a pod with claims would be refused when it is bound."""
+    off = {"name": "predicates", "enablePredicate": False}
+    config = configuration(["gang", off], actions=["backfill"], fix=fix)
+    one = waiting(cpu=None, memory=None)
+    one["spec"]["volumes"] = [{**each, "persistentVolumeClaim": {"claimName": "c"}} for each in volumes]
+    session = open_world(config, BASE, node("n0"), one)
+    run_action(session, "backfill")
+    assert [bind.name for bind in session.binds] == bound

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.core.kube.affinity import STAYS
+from pumice.core.kube.affinity import ENDS, STAYS
 from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.nodeorder.plugin import PodAffinityScorer
@@ -233,9 +233,11 @@ def test_a_pod_with_preferences_alone_makes_no_list_of_those_who_mind() -> None:
     assert reasons(session, PodAffinityFilter) == [""]
 
 
-@pytest.mark.parametrize(("fix", "first"), [((), ""), ((STAYS,), slow_pods.TOGETHER)])
+@pytest.mark.parametrize(
+    ("fix", "first"), [((), slow_pods.TOGETHER), ((ENDS,), ""), ((ENDS, STAYS), slow_pods.TOGETHER)]
+)
 @pytest.mark.parametrize("selector", [("team", "DoesNotExist", None), ("team", "NotIn", ["x"])])
-def test_selector_that_matches_no_labels_reaches_selected_namespaces_only(
+def test_selector_that_matches_no_labels_reaches_all_namespaces(
     fix: tuple[str, ...], first: str, selector: tuple[str, str, list[str] | None]
 ) -> None:
     others = {"matchExpressions": [expression(*selector)]}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec import structs
 
 from pumice.core.cycle import close_session
+from pumice.core.session.closing.queue_status import NO_ZEROS
 from tests.core.devices.cards import vgpu_node
 from tests.core.plugins.capacity.test_capacity_claims import claim, claiming
 from tests.core.plugins.test_deviceshare import asks
@@ -30,6 +32,17 @@ def test_resources_of_all_kinds_are_written_by_their_names_and_pods_by_their_num
     assert status.allocated == {
         "cpu": "2", "memory": "2Gi", "pods": "2", "nvidia.com/gpu": "6", "vendor/fpga": "2",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("fix", "named"), [((), {"root", "q"}), ((NO_ZEROS,), set[str]())])
+def test_resource_that_is_asked_for_with_nothing_is_named(fix: tuple[str, ...], named: set[str]) -> None:
+    """Also in the queues above, but not where the pods wait."""
+    jobs = gang("j", queue="q", pods=2, nodes=["n0", "n0"], phase="Running", extra={"vendor/fpga": "0"})
+    waits = gang("w", queue="other", pods=1, extra={"vendor/fpga": "0"})
+    queues = [queue("root"), queue("q"), queue("other")]
+    session = open_world(configuration(["gang"], fix=fix), node("n0"), queues, jobs, waits)
+    held = {status.name: status.allocated.get("vendor/fpga") for status in close_session(session).queues}
+    assert {name: text for name, text in held.items() if text is not None} == dict.fromkeys(named, "0")
 
 
 def test_what_the_devices_of_a_pod_amount_to_counts_in_place_of_what_it_asked_for() -> None:
