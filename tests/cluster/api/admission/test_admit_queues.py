@@ -188,6 +188,6 @@ def test_queue_without_a_state_takes_nothing_until_its_controller_opens_it(clust
 def test_root_may_write_its_amounts_in_another_way(cluster: Cluster) -> None:
     lookup, before = cluster.store.registry.lookup, cluster.get("Queue", "root", "")
     before["spec"]["capability"] = {"cpu": "1"}
-    for amount, refused in (("1000m", []), ("2", ["spec.capability"]), ("-1", ["spec.capability.cpu"])):
+    for amount, refused in (("1000m", []), ("2", ["spec.capability"]), ("-1", ["spec.capability[cpu]"])):
         after: Object = {**before, "spec": {**before["spec"], "capability": {"cpu": amount}}}
         assert [cause.field for cause in validate_update(before, after, lookup)] == refused
