@@ -201,7 +201,7 @@ def refused_by_roles(client: str, account: str, **without: str) -> set[tuple[str
     refused = set[tuple[str, str]]()
     for step in story():
         path, _, query = step.path.partition("?")
-        scope = {"method": step.method, "path": path, "query_string": query.encode(), "headers": []}
+        scope: dict[str, Any] = {"method": step.method, "path": path, "query_string": query.encode(), "headers": []}
         asked = attributes_of(Exchange(scope, nothing, nothing))
         if step.client == client and asked is not None and not index.decide(user, asked).allowed:
             refused.add((asked.verb, asked.resource or asked.path))
