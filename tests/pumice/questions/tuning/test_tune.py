@@ -71,6 +71,14 @@ def test_constraints_and_several_objectives(file: Path) -> None:
     assert found.before.holds is False
 
 
+def test_placements_are_searched_without_time(file: Path) -> None:
+    spec = read_spec(written(file.parent, placement=True, objective="maximise util.cpu", trials=2))
+    found = SettingsSearch(spec, file.parent / "found").run()
+    assert all(each.placement for each in (*spec.workloads, *spec.held_out))
+    assert found.trials == 2
+    assert 0 < found.before.score <= 1
+
+
 # --- The space
 
 
