@@ -57,7 +57,7 @@ def storms(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """What else takes seconds: every recorded case, servers on trio, processes that are signalled, wires that break."""
     others = [f"--ignore={place}" for place in ("tests/simulation", *KILLS)]
-    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "tests", *others)
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow", "--durations=40", "tests", *others)
 
 
 @nox.session
@@ -89,7 +89,7 @@ def kills(session: nox.Session) -> None:
     number = session.posargs[0] if session.posargs else "200"
     session.env["PUMICE_TEST_KILLS"] = number
     session.env["PUMICE_TEST_POINTS"] = "all"
-    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", *KILLS)
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", "--durations=10", *KILLS)
 
 
 @nox.session
