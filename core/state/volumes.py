@@ -144,7 +144,8 @@ class VolumeCounts:
     def note(self, task: Task) -> None:
         """Note that a pod is in the view, and follow its claims."""
         if task.template.volumes and uses_claims(task.template):
-            claims = tuple(key_of(task.namespace, name) for name, _ in claim_names(task))
+            # Two volumes of a pod may be one claim.
+            claims = tuple({key_of(task.namespace, name): None for name, _ in claim_names(task)})
             self._claims[task.key] = claims
             for claim in claims:
                 self._users.setdefault(claim, set()).add(task.key)

@@ -35,6 +35,7 @@ CYCLES: Final = {
     "volumes": (1, 9),
     "vouched": (17, 23),
     "waiting": (1, 10),
+    "zones": (1, 11),
 }
 LOCKS: Final = {"gpu", "hamivgpu"}
 OPERATIONS: Final = {"anew", "relist", "assume", "forget", "unevict", "hold", "hold-eviction"}

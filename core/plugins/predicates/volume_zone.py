@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -36,15 +36,20 @@ RENAMED = {
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
 KEYS = (*RENAMED, *RENAMED.values())
+EPHEMERAL: Final = "zones-of-ephemeral-volumes"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
 
 
-def bound_volumes(storage: Storage, task: Task) -> list[Object]:
-    """Return the volumes that a pod's claims name.
+def bound_volumes(storage: Storage, task: Task, *, ephemeral: bool = False) -> list[Object]:
+    """Return the volumes that a pod's claims name. `ephemeral`: those of ephemeral volumes too.
 
     Raises StorageError for a claim that has none and does not wait for a consumer.
     """
     found: list[Object] = []
     for claim_name in claim_names(task):
+        # kube-scheduler leaves the claims of ephemeral volumes to VolumeBinding (getPersistentVolumeClaimNameFromPod).
+        if claim_name.ephemeral and not ephemeral:
+            continue
         if not claim_name.name:
             raise UnreadableVolumesError("PersistentVolumeClaim had no name")
         claim = storage.claim(task.namespace, claim_name.name)
@@ -101,8 +106,10 @@ class VolumeZone:
         """Return the answers; None for a pod without claims, or whose volumes have no zone. Raises FitFailure."""
         if not uses_claims(task.template):
             return None
+        ephemeral = EPHEMERAL in session.config.pumice.fix
         try:
-            wanted = [zone for volume in bound_volumes(Storage(session.objects), task) for zone in zones(volume)]
+            volumes = bound_volumes(Storage(session.objects), task, ephemeral=ephemeral)
+            wanted = [zone for volume in volumes for zone in zones(volume)]
         except UnreadableVolumesError as error:
             raise FitFailure(Reason(NAME, Code.ERROR, f"plugin {NAME} pre-predicates failed {error}")) from error
         if not wanted:

@@ -43,6 +43,17 @@ def test_each_claim_asks_for_one_of_its_driver() -> None:
     assert asked(view, "q") == {}
 
 
+def test_a_claim_that_two_volumes_of_a_pod_name_counts_twice_and_goes_with_the_pod() -> None:
+    """So count Volcano's getPodCSIVolumes; Kubernetes allows it."""
+    both = using(pod("p"), "a", "a")
+    view = view_of(CLOUD, claim("a", cls="cloud"), both)
+    assert asked(view) == {CSI: 2.0}
+    view.apply("DELETED", both)
+    view.apply("MODIFIED", claim("a", cls="none"))
+    view.snapshot()
+    assert view.check() == []
+
+
 def test_the_driver_of_a_volume_comes_before_that_of_its_class() -> None:
     other: Object = {"csi": {"driver": "other.example.com", "volumeHandle": "h"}}
     claims = [claim("a", cls="cloud", volumeName="v"), claim("b", cls="cloud", volumeName="w")]

@@ -10,11 +10,12 @@ from pumice.core.kube.placed import placed_pods
 from pumice.core.objects.metadata import Object
 from pumice.core.plugins.predicates.volume_binding import VolumeBinding
 from pumice.core.plugins.predicates.volume_limits import VolumeLimits
-from pumice.core.plugins.predicates.volume_zone import VolumeZone
+from pumice.core.plugins.predicates.volume_zone import EPHEMERAL, VolumeZone
 from pumice.core.session.reasons import FitFailure
 from tests.core.kube import slow_volumes
 from tests.core.kube.sessions import opened, put, take, task_named, texts
 from tests.core.kube.stores import pod_using, storage_classes, stores
+from tests.core.plugins.world import configuration, open_world
 from tests.kit import node
 
 if TYPE_CHECKING:
@@ -241,3 +242,18 @@ def test_a_node_that_says_nothing_of_its_zone_takes_volumes_of_any() -> None:
     session = opened(*nodes, volume, claim("c", volumeName="v0"), pod_using("p", ["c"]))
     found = texts(session, VolumeZone().prepare(session, task_named(session, "a/p")))
     assert found == ["", slow_volumes.ELSEWHERE, ""]
+
+
+@pytest.mark.parametrize(("fix", "found"), [((), ""), ((EPHEMERAL,), slow_volumes.ELSEWHERE)])
+def test_the_zone_of_an_ephemeral_volume_is_not_looked_at(fix: tuple[str, ...], found: str) -> None:
+    """VolumeZone reads persistentVolumeClaim alone; VolumeBinding and the limits know the claims of both kinds."""
+    zone = "topology.kubernetes.io/zone"
+    volumes = [local_volume("v0", "1Gi", **{zone: "z0"}), local_volume("v1", "1Gi", **{zone: "z1"})]
+    claims = [claim("p-e", volumeName="v0"), claim("c", volumeName="v1")]
+    user = pod_using("p", ["c"])
+    user["spec"]["volumes"].append({"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}})
+    session = open_world(
+        configuration(["predicates"], fix=fix), node("n0", labels={zone: "z1"}), *volumes, *claims, user
+    )
+    check = VolumeZone().prepare(session, task_named(session, "a/p"))
+    assert texts(session, check) == [found]
