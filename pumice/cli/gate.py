@@ -221,7 +221,7 @@ def _judge(
     with terminal.progress("runs", runs) as advance:
         pairs = lived(trials, sides, policy, runner, lambda: advance(1))
     result = verdict(sides, policy, read, trials, pairs)
-    return GateReport.of(result, list(explained(result, trials, pairs, sides, policy, reduce, keep)))
+    return GateReport.of(result, list(explained(result, trials, pairs, sides, policy, reduce, keep, runner)))
 
 
 def _mutate(trials: Sequence[Trial], head: Side, policy: GatePolicy, runner: Runner, terminal: Terminal) -> int:

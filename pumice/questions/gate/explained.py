@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from pumice.executors import in_thread
+from pumice.questions.evaluation.kept import KeptResults, content_key
 from pumice.questions.gate.cases import case_text
 from pumice.questions.gate.differing import FirstDifference, first_difference
 from pumice.questions.gate.expectations import Expectation
@@ -21,10 +22,13 @@ from pumice.questions.gate.judging import Judgement, Pair, Pairs, judge_draw
 from pumice.questions.gate.policy import GatePolicy
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.run import RunTask, fork_of, run
+from pumice.questions.gate.runner import Runner, key_of
 from pumice.questions.gate.sides import PolicySides
 from pumice.questions.gate.workloads import Trial, drawn
 from pumice.questions.whatif.saving import save
 
+FORM: Final = 1
+"""Version of a kept explanation; others are not read."""
 AFTER_S: Final = 1.0
 """Time that a run until nothing more happens is saved beyond its end, in seconds."""
 
@@ -67,10 +71,12 @@ def explained(
     policy: GatePolicy,
     limit: float,
     folder: Path | None,
+    runner: Runner,
 ) -> Iterator[Explained]:
     """Explain the first expectation of each workload that fails under head. `limit`: work for each; `folder`: where
-    cases and journals are kept, None: nowhere.
+    cases and journals are kept, None: nowhere; `runner`: what it keeps is not found out again.
     """
+    known = KeptResults(runner.folder, Explained, "why")
     for trial in trials:
         failing = next(
             (each for each in result.expectations if each.workload == trial.name and each.verdict is Judgement.FAILS),
@@ -82,7 +88,27 @@ def explained(
         pairs = found[trial.name]
         draw = next((draw for draw, pair in enumerate(pairs) if judge_draw(expectation, pair).tells), 0)
         shown = replace(trial, objects=drawn(trial.objects, policy.noise, draw), is_case=True)
-        yield _explained(shown, expectation, pairs[draw], sides, policy, limit, folder)
+        key = _key(shown, expectation, pairs[draw], sides, policy, limit, runner)
+        told = known.get(key) if folder is None else None
+        if told is None:
+            told = _explained(shown, expectation, pairs[draw], sides, policy, limit, folder)
+            if folder is None:  # one that names files is true of this folder alone
+                known.put(key, told)
+        yield told
+
+
+def _key(
+    trial: Trial,
+    expectation: Expectation,
+    pair: Pair,
+    sides: PolicySides,
+    policy: GatePolicy,
+    limit: float,
+    runner: Runner,
+) -> str:
+    """Return the key of an explanation: a hash of all that decides it."""
+    tasks = base_task(trial, sides, policy), head_task(trial, sides, policy, pair.base)
+    return content_key(FORM, [key_of(runner.with_plugins(task)) for task in tasks], trial.name, expectation, limit)
 
 
 def _explained(

@@ -28,6 +28,11 @@ class KeptRuns:
     def __init__(self, folder: Path | None) -> None:
         self._kept = KeptResults(folder, tuple[int, RunRecord], "run")
 
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder."""
+        return self._kept.folder
+
     def get(self, task: RunTask) -> RunRecord | None:
         """Return the record of an equal run, None without one that can be read."""
         form, record = self._kept.get(key_of(task)) or (FORM, None)
@@ -59,6 +64,11 @@ class Runner:
 
     def __init__(self, kept: KeptRuns, executors: Executors | None = None, plugins_dir: str = "") -> None:
         self._kept, self._executors, self._plugins_dir = kept, executors, plugins_dir
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder that results are kept in."""
+        return self._kept.folder
 
     def records(self, tasks: Sequence[RunTask]) -> list[RunRecord]:
         """Return the record of each run."""
@@ -123,6 +133,7 @@ class Runner:
         return PairTask(base, whole, head)
 
     def with_plugins(self, task: RunTask) -> RunTask:
+        """Return the run with the plugins that this process knows."""
         own = tuple(identities().items())
         return msgspec.structs.replace(task, plugins=own, plugins_dir=self._plugins_dir)
 

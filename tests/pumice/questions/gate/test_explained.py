@@ -8,6 +8,7 @@ import pytest
 
 from pumice.core.objects.metadata import Object
 from pumice.lab.builders import gang, nodes, queue
+from pumice.questions.gate import explained as explained_module
 from pumice.questions.gate.cases import read_case
 from pumice.questions.gate.differing import first_difference, why_waits
 from pumice.questions.gate.expectations import Expectation, expectation_of
@@ -42,11 +43,17 @@ def small() -> list[Object]:
 
 
 def told(
-    trial: Trial, sides: PolicySides, judged_by: GatePolicy, folder: Path | None, limit: float = 1e5
+    trial: Trial,
+    sides: PolicySides,
+    judged_by: GatePolicy,
+    folder: Path | None,
+    limit: float = 1e5,
+    kept: Path | None = None,
 ) -> list[Explained]:
-    pairs = lived([trial], sides, judged_by, Runner(KeptRuns(None)))
+    runner = Runner(KeptRuns(kept))
+    pairs = lived([trial], sides, judged_by, runner)
     result = verdict(sides, judged_by, found_by_reading([trial], sides), [trial], pairs)
-    return list(explained(result, [trial], pairs, sides, judged_by, limit, folder))
+    return list(explained(result, [trial], pairs, sides, judged_by, limit, folder, runner))
 
 
 def test_the_first_difference_has_the_reasons_of_both_sides(sides: PolicySides) -> None:
@@ -93,6 +100,17 @@ def test_a_figure_of_many_becomes_the_wait_of_one(expectation: Expectation, kept
         return RunRecord(100.0, (RecordedJob("d/a", started=5.0), RecordedJob("d/b", started=wait_s)))
 
     assert sharpened(expectation, Pair(record(10.0), record(None))).text == kept
+
+
+def test_an_explanation_is_not_found_out_again(
+    sides: PolicySides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial(Workload("w", (), until_s=120.0), small(), (URGENT,))
+    (first,) = told(trial, sides, GatePolicy(), None, 1e4, tmp_path / "kept")
+    monkeypatch.setattr(explained_module, "reduced", None)
+    assert told(trial, sides, GatePolicy(), None, 1e4, tmp_path / "kept") == [first]
+    with pytest.raises(TypeError):  # another limit is another question
+        told(trial, sides, GatePolicy(), None, 2e4, tmp_path / "kept")
 
 
 def test_a_failure_is_kept_as_a_case_that_reads_back(sides: PolicySides, tmp_path: Path) -> None:
