@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-_BASES: Final = {"0x": 16, "0o": 8, "0b": 2}
-_DIGITS: Final = {2: "01", 8: "0-7", 10: "0-9", 16: "0-9a-f"}
-_LEADING: Final = {base: re.compile(f"[{digits}]*", re.ASCII | re.IGNORECASE) for base, digits in _DIGITS.items()}
-_LEADING_ANY: Final = {base: re.compile(f"[{digits}_]*", re.ASCII | re.IGNORECASE) for base, digits in _DIGITS.items()}
+_BASES: Final[Mapping[str, int]] = {"0x": 16, "0o": 8, "0b": 2}
+_DIGITS: Final[Mapping[int, str]] = {2: "01", 8: "0-7", 10: "0-9", 16: "0-9a-f"}
+_LEADING: Final[Mapping[int, re.Pattern[str]]] = {
+    base: re.compile(f"[{digits}]*", re.ASCII | re.IGNORECASE) for base, digits in _DIGITS.items()
+}
+_LEADING_ANY: Final[Mapping[int, re.Pattern[str]]] = {
+    base: re.compile(f"[{digits}_]*", re.ASCII | re.IGNORECASE) for base, digits in _DIGITS.items()
+}
 _LONGEST: Final = 64  # digits of 2**64 in base 2; Python is slow with long texts
 _MOST_UNSIGNED: Final = 2**64
 _RUN: Final = "{0}(?:_?{0})*"

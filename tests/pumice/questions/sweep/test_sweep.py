@@ -216,7 +216,7 @@ def test_arguments_are_set_in_the_configuration(folder: Path) -> None:
         **yaml.safe_load(CONFIG),
         "actions": "allocate",
     }
-    with pytest.raises(InputError, match="no plugin 'drf'"):
+    with pytest.raises(ConfigError, match="no plugin 'drf'"):
         configuration({"config": "one.conf", "arguments.drf.x": 5}, folder)
 
 
