@@ -13,7 +13,7 @@ from tests.benches.scenarios import MORE
 from tests.pumice.cli.terminal import pumice
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
 def test_the_gateway_is_measured(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     for name, count in (("CREATES", 100), ("GETS", 150), ("EVENTS", 20), ("LISTS", 2)):
         monkeypatch.setattr(api, name, count)

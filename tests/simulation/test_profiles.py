@@ -13,7 +13,7 @@ SMALL = Size(5, 40)
 SEEDS = 30
 FIRST = {"storm": (72, 50, 3, 1), "evictions": (4,), "live": (4, 0), "half+evictions": (4, 0), "binds": (4, 7)}
 """Seeds with many kinds of faults, to be done soon; when they have them no more, the others do."""
-QUICK = ("storm", "nodes", "claims")
+QUICK = ("nodes", "claims")
 OTHERS = {"live": "live+evictions"}
 """Under `pumice run` the user's configuration evicts, or it does not; a simulated one takes that of `evictions`."""
 

@@ -124,6 +124,7 @@ async def prefix(journal: MemoryJournal, end: int) -> tuple[MemoryJournal, float
     return killed, records[-1].at
 
 
+@pytest.mark.slow
 async def test_whenever_it_is_killed_it_goes_on_as_its_twin(autojump_clock: object) -> None:
     journal = Telling()
     twin = await live(journal, 1_000_000.0)

@@ -166,6 +166,7 @@ def test_how_good_the_estimates_of_a_run_were(tmp_path: Path) -> None:
     assert (refused.code, "--score" in refused.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_how_good_estimates_would_be_of_a_workload(tmp_path: Path) -> None:
     trace, machines = tmp_path / "trace.csv", tmp_path / "nodes.yaml"
     trace.write_text("arrival,duration,cpu\n" + "".join(f"{80 * n},{55 + n % 7},3\n" for n in range(24)))

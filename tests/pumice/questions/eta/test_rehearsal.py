@@ -52,6 +52,7 @@ def test_more_moments_than_arrivals_are_refused() -> None:
         rehearsed(to_rehearse(workload(3), TOLD, None, 1.0), 3)
 
 
+@pytest.mark.slow
 def test_scores_of_a_workload_come_out_again() -> None:
     def scores() -> Calibration:
         found = rehearsed(to_rehearse(workload(20), TOLD, None, 1.0), 3)

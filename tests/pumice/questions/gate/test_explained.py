@@ -72,6 +72,7 @@ def test_a_job_that_does_not_wait_has_no_reason(sides: PolicySides) -> None:
     assert why_waits(base_task(trial, sides, GatePolicy()), "default/nothing", 30.0) == ""
 
 
+@pytest.mark.slow
 def test_a_case_is_cut_down_while_base_holds_it(sides: PolicySides) -> None:
     trial = Trial(Workload("w", (), until_s=300.0), [*small(), *nodes(1, name="spare", cpu=1)], (URGENT,))
     pair = Pair(run(base_task(trial, sides, GatePolicy())), run(head_task(trial, sides, GatePolicy())))
@@ -102,6 +103,7 @@ def test_a_figure_of_many_becomes_the_wait_of_one(expectation: Expectation, kept
     assert sharpened(expectation, Pair(record(10.0), record(None))).text == kept
 
 
+@pytest.mark.slow
 def test_an_explanation_is_not_found_out_again(
     sides: PolicySides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +115,7 @@ def test_an_explanation_is_not_found_out_again(
         told(trial, sides, GatePolicy(), None, 2e4, tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_a_failure_is_kept_as_a_case_that_reads_back(sides: PolicySides, tmp_path: Path) -> None:
     trial = Trial(Workload("w", (), until_s=120.0), small(), (URGENT,))
     (found,) = told(trial, sides, GatePolicy(), tmp_path / "kept")
