@@ -6,6 +6,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -54,6 +55,12 @@ def _same_host(origin: str, host: str) -> bool:
     return parts.netloc.lower().removesuffix(usual) == host.lower().removesuffix(usual)
 
 
+@lru_cache(4096)
+def _authenticated(user: User) -> User:
+    """Return a user with the groups of all users that show credentials."""
+    return User(user.name, authenticated(user.groups), user.uid)
+
+
 OfToken = Callable[[str], Awaitable[User | None]]
 """Return the user of a token that only the api can judge."""
 
@@ -63,9 +70,7 @@ class Authenticator:
 
     def __init__(self, settings: GatewaySettings, of_token: OfToken | None = None) -> None:
         self._token = settings.token.encode()
-        self._users = {
-            token: User(user.name, authenticated(user.groups), user.uid) for token, user in settings.users.items()
-        }
+        self._users = settings.users  # not a copy: more may come
         self._hosts = {"localhost", settings.address[0].lower()}
         self._roles = settings.authorization == "rbac"
         self._open = not (settings.token or settings.users or settings.client_authority or self._roles)
@@ -118,7 +123,8 @@ class Authenticator:
         if self._token and hmac.compare_digest(given.encode(), self._token):
             return ADMIN
         # A dict compares by hash first, so the time tells nothing of the letters here either.
-        return self._users.get(given)
+        user = self._users.get(given)
+        return None if user is None else _authenticated(user)
 
     def _of_cookie(self, exchange: Exchange) -> User | None:
         # HTTP/2 may split cookies into several headers, which `Exchange.headers` joins with commas.

@@ -66,6 +66,16 @@ async def until_aggregated(web: Web, role: str) -> None:
 
 
 @anyio
+async def test_a_user_who_comes_later_is_known() -> None:
+    users = {"a": User("alice")}
+    async with serving(authorization="rbac", token="secret", users=users) as web:
+        carol = {"authorization": "Bearer c"}
+        await web.send("GET", PODS, None, 401, **carol)
+        users["c"] = User("carol")
+        assert 'User "carol" cannot' in await refusal(web, "GET", PODS, carol)
+
+
+@anyio
 async def test_refusals_have_kubernetes_words() -> None:
     async with roles() as web:
         of_pods = 'User "alice" cannot {} resource "pods" in API group "" in the namespace "default"'
