@@ -19,7 +19,7 @@ from pumice.core.state import calm_jobs, kept_columns
 # A busy machine is no reason to fail, and a build that fails must fail again when it is repeated.
 # Some examples of what has no number of its own: others come with every run that is no build, and `nox -s properties`
 # tries more.
-EXAMPLES = int(os.environ.get("PUMICE_TEST_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("PUMICE_TEST_EXAMPLES", "10"))
 settings.register_profile("daily", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("daily"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "daily")

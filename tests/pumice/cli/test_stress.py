@@ -175,6 +175,7 @@ def test_what_was_done_by_then_counts(workers: int) -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_all_of_them_without_ctrl_c() -> None:
     tally = run_storms(StressPlan(seeds=3, size=Size(2, 6)), executors(2, None), lambda _: None)
     assert (tally.interrupted, tally.seeds, tally.first_left, tally.lost) == (False, 3, None, [])

@@ -282,6 +282,7 @@ def test_who_has_an_owner_left_names_only_that_one(cluster: Cluster) -> None:
     assert "ownerReferences" not in cluster.get("ConfigMap", "shared")["metadata"]
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_owners_goes_whole(cluster: Cluster) -> None:
     for propagation in ("Background", "Foreground"):
         last = cluster.create(config_map("owner"))

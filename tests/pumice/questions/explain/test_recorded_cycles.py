@@ -19,7 +19,7 @@ def scene_at(db: Path, number: int) -> Scene:
     return scene_of(anyio.run(rewind_file, db, number))
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CYCLES)
 def test_every_explanation_is_what_the_trail_says(name: str, every: int, tmp_path: Path) -> None:
     """Of every so manieth cycle that decided something, and of the last one."""
