@@ -238,7 +238,7 @@ def dask(address: str) -> Generator[Executor]:
 
 class StandingExecutors:
     """Executors that are opened once and lent again and again: starting two processes takes longer than to run a small
-    task in them. `close` ends them; so does the end of whoever holds this.
+    task in them. `close` ends them; so does the end of their owner.
     """
 
     def __init__(self, made: Executors) -> None:

@@ -28,8 +28,8 @@ CONNECTION: Final = 32 * 1024
 REQUEST: Final = 16 * 1024
 """Bytes of a request until it is answered, with a short answer and a short body."""
 RESERVE: Final = 8
-"""The part of the limit that only requests of this size may use, one in so many: clients with small questions are
-answered while others fill the rest. New connections may use half of it: a probe comes on one.
+"""One in so many parts of the limit is kept for small requests (`REQUEST`), which are answered while others fill the
+rest. New connections may use half of that part: a probe comes on one.
 """
 STALLED_S: Final = 10.0
 """A client that has taken, or sent, nothing for so long is slow."""
@@ -157,8 +157,9 @@ class ByteBudget:
                 share.cut()
 
     def _fits(self, size: int) -> bool:
-        kept = 0 if size <= REQUEST else 2 * RESERVE if size <= CONNECTION else RESERVE
-        return self.held + size <= self.limit - (self.limit // kept if kept else 0)
+        reserve = self.limit // RESERVE
+        free_for_others = 0 if size <= REQUEST else reserve // 2 if size <= CONNECTION else reserve
+        return self.held + size <= self.limit - free_for_others
 
     def _add(self, share: Share, size: int) -> None:
         share.held += size

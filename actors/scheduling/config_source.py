@@ -115,7 +115,7 @@ class ConfigSource:
                 "until the process is started again",
                 ", ".join(changed),
             )
-        # A touched file or a rewritten ConfigMap is no new configuration.
+        # A touched file or a rewritten ConfigMap has the same configuration.
         if loaded.digest == self.loaded.digest:
             return None
         self.loaded = loaded

@@ -170,7 +170,7 @@ class NewestTables:
 
     def keep(self, session: Session) -> None:
         """Keep the tables of a session that is about to close."""
-        # Closures: tables of a thousand queues are made when somebody reads them, not in each cycle.
+        # Closures: tables of a thousand queues are made when a reader asks, not in each cycle.
         self._tables, self._cards = tables_later(session), cards_later(session)
         self._shares = shares_later(session)
 

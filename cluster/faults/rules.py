@@ -33,7 +33,7 @@ ANSWERED: Final[tuple[Verb, ...]] = ("get", "list", *WRITES)
 EVERY: Final[tuple[Verb, ...]] = ("get", "list", "watch", *WRITES)
 
 
-# Unknown keys are refused: a rule with a typo would strike nothing, and nobody would notice.
+# Unknown keys are refused: a rule with a typo would strike nothing, unnoticed.
 class FaultRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="fault"):
     """A rule. `rule`: its name in the journal. `probability` of a strike where all else fits, drawn from the seed.
     `from_s` to `until_s`: the seconds, since the profile began, in which it strikes.
@@ -93,7 +93,7 @@ class Refuse(RequestRule, frozen=True, kw_only=True, tag="refuse"):
     @property
     def verbs(self) -> tuple[Verb, ...]:
         """Return the verbs that it strikes: of those not named, a conflict strikes what changes an object."""
-        # A create meets 409 only as AlreadyExists, for a name that is taken: that is no conflict of versions.
+        # A create meets 409 only as AlreadyExists, for a name that is taken: versions do not conflict there.
         return self.verb or (("update", "patch", "delete") if self.code == 409 else EVERY)
 
 

@@ -79,7 +79,7 @@ def pod_usage(spec: PodSpec) -> Amounts:
         if name in limits:
             usage[f"limits.{name}"] = limits[name]
     for name, amount in requests.items():
-        # IsExtendedResourceName in pkg/apis/core/v1/helper: names of Kubernetes' own domain are no extended resources.
+        # IsExtendedResourceName in pkg/apis/core/v1/helper: names of Kubernetes' own domain are not extended resources.
         extended = "/" in name and "kubernetes.io/" not in name
         if name.startswith("hugepages-") or extended:
             usage[name] = usage[f"requests.{name}"] = amount

@@ -14,7 +14,7 @@ from pumice.cluster.rbac.rules import AUTHENTICATED, GROUP, MASTERS, UNAUTHENTIC
 from pumice.core.objects.metadata import Object
 
 LABELS: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-# Kubernetes' mark of roles that a server repairs at each start; here it only shows that they are no user's.
+# Kubernetes' mark of roles that a server repairs at each start; here it only shows that no user made them.
 ANNOTATIONS: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"
 CORE: Final = '""'

@@ -43,7 +43,7 @@ def execute(session: Session) -> None:
         _one_by_one(session, rows)
         return
     if session.options.wordless:
-        # Nobody reads why a job is rejected, and a rejection lasts: the others alone need their turns.
+        # The reason of a rejection is not read, and a rejection lasts: only the other jobs need their turns.
         rows = rows[~_refused(session, rows, refusals)]
     if len(rows):
         _in_columns(session, turns(rows), refusals)

@@ -51,7 +51,7 @@ def device_config(config_map: Object | None) -> Object | None:
 @lru_cache(maxsize=8)
 def _read(text: str) -> Object | None:
     try:
-        # A text that is no YAML counts like a missing ConfigMap: Volcano logs it and takes its defaults
+        # A text that is not YAML counts like a missing ConfigMap: Volcano logs it and takes its defaults
         # (InitDevicesConfig).
         documents = read_documents(text, FILE)
     except ConfigError:

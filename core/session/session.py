@@ -366,7 +366,7 @@ class Session:
         return True
 
     def _binds_anyway(self, task: Task) -> bool:
-        """Return whether the refusal of an event handler is overheard, as by Volcano's `Session.Allocate`.
+        """Return whether the refusal of an event handler is ignored, as by Volcano's `Session.Allocate`.
 
         What volumes and claims need was not reserved, so Volcano's PreBind would refuse the pods that have such.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run keeps of all that was, packed: of a million jobs a process holds no dictionary that nobody reads."""
+"""The past of a run, kept packed: a process of a million jobs has no room for their dictionaries."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class _Member:
 
 def read_archive(path: str, left: Left) -> Texts | None:
     """Return the texts of an archive by their names, in its order, an InputError for one that cannot be read; None
-    where the path is no archive. `left` counts what is left out, when all has been read. Raises InputError.
+    where the path is not an archive. `left` counts what is left out, when all has been read. Raises InputError.
     """
     root = Path(path)
     if root.is_dir():
@@ -80,7 +80,7 @@ def _files(root: Path) -> Iterator[_Member]:
 
 
 def _form(file: Path) -> str | None:
-    """Return "tar" or "zip" by the first bytes. Pipes are no archives: they can be read once."""
+    """Return "tar" or "zip" by the first bytes. A pipe is not looked into: it can be read once."""
     try:
         if not file.is_file():
             return None

@@ -49,7 +49,7 @@ AMOUNTS: Final = (("cpu", "cpu", "m"), ("memory", "memory", "M"), ("gpu", GPU, "
 
 
 def exported(document: object, left: Left) -> Iterator[Object] | None:
-    """Return the objects of an export; None where the document is none."""
+    """Return the objects of an export; None where the document is not one."""
     if not is_mapping(document) or "kind" in document:
         return None
     if is_mapping(document.get(RAW)):

@@ -150,7 +150,7 @@ def load(paths: Iterable[str], stdin: TextIO, into: Loaded | None = None) -> Loa
 
 
 def _load_files(path: str, stdin: TextIO, loaded: Loaded) -> None:
-    """Load manifests, or an archive: nobody wrote that by hand, so what cannot be used of it is counted."""
+    """Load manifests, or an archive: an archive is not written by hand, so what cannot be used of it is counted."""
     left = Left(what="files")
     archive = None if path == STDIN else read_archive(path, left)
     if archive is not None:

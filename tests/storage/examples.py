@@ -41,7 +41,7 @@ def records(count: int, first: int = 1) -> list[Record]:
 
 
 def pod(number: int) -> Record:
-    """Return a record of which most is in all others too: a dictionary pays."""
+    """Return a record that shares most of its text with all others: a dictionary pays."""
     chance = random.Random(number)
     words = ["apiVersion: v1", "kind: Pod", "schedulerName: volcano", "restartPolicy: OnFailure", "image: busybox"]
     own = f"name: p{number} uid: {chance.randbytes(16).hex()}"

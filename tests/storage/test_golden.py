@@ -26,7 +26,7 @@ CYCLES: Final = {
     "killed": (1, 15),
     "locks": (1, 28),
     "morning": (1, 16),
-    "overheard": (1, 12),
+    "refused": (1, 12),
     "preemption": (1, 15),
     "reach": (1, 10),
     "stock": (1, 9),

@@ -234,7 +234,7 @@ class FaultyApiServer(ApiServer):
             steps = [_Step(each.request or _NOTHING, each.item, each.answer) for each in held if not each.news]
             if steps:
                 await self._carry_out(steps)
-        # Cancellations too: whoever asked must get an error, and not wait for ever.
+        # Cancellations too: the asker must get an error, and not wait for ever.
         except BaseException as error:
             for each in held:
                 if each.item is not None:

@@ -179,7 +179,7 @@ class CountedChannel(WatchChannel):
             await self._end(line)
             return
         await super().event(line)
-        # Bookmarks are no changes; counted, they would cut a quiet watch.
+        # Bookmarks are not changes; counted, they would cut a quiet watch.
         self._left -= not line.startswith(BOOKMARK)
         if not self._left and self._ends_between:
             await self._end()

@@ -65,7 +65,7 @@ def signed(
     about: Object = {"namespace": namespace, "serviceaccount": {"name": name, "uid": meta["uid"]}}
     if bound is not None:
         about[BINDABLE[bound.kind]] = {"name": bound.name, "uid": bound.uid}
-    # Made of the key, not drawn: no chance, and still an id that nobody else can foresee.
+    # Made of the key, not drawn at random: without the key the id cannot be foreseen.
     mark = hmac.new(key, f"{namespace}/{name} {now} {number}".encode(), "sha256").hexdigest()
     claims = {
         "aud": list(audiences),

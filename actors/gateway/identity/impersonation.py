@@ -34,7 +34,7 @@ def impersonated(rights: Rights, exchange: Exchange) -> User:
     `ADMIN` is never named here: a sender with the right to impersonate `system:masters` may do everything anyhow.
     """
     headers = exchange.headers
-    # Most requests name nobody else: then nothing more is read.
+    # Most requests name no other user: then nothing more is read.
     if not any(name.startswith("impersonate-") for name in headers):
         return exchange.user
     name, groups, uid = exchange.header(WHO), exchange.every(GROUP), exchange.header(UID)

@@ -113,7 +113,7 @@ class Broadcast:
         while True:
             if not self._listening:
                 self._somebody = anyio.Event()
-                # Whoever comes next is shown everything anew; keeping up for nobody would cost the cycles.
+                # The next viewer is shown everything anew; keeping up without viewers would slow the cycles.
                 self._shown, self._whole, self._queues_old = ToldPages(), (-1, b""), True
                 await self._somebody.wait()
             first = self._shown.layout is None

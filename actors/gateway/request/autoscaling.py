@@ -98,7 +98,7 @@ def _first_part(given: Object, fields: _Fields) -> Object:
         value = (section(given, holder) if holder else given).get(last)
         if value is None and forced:
             # Go writes an empty text, or the quantity 0, for what is not there.
-            value = "0" if last.endswith(("alue", "Value")) else ""
+            value = "0" if last in ("value", "averageValue") else ""
         if value is not None:
             made[field] = value
     return made

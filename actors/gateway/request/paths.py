@@ -36,7 +36,7 @@ class Target(Struct, frozen=True, gc=False):
 def parse_path(path: str) -> Target | None:
     """Return the target of a resource path; None for another path."""
     parts = path.strip("/").split("/")
-    # `//` is no empty name: such a path names nothing.
+    # `//` does not stand for an empty name: such a path names nothing.
     if "" in parts:
         return None
     match parts:

@@ -43,7 +43,7 @@ class Socket:
         offered: list[str] = scope.get("subprotocols", [])
         self.token = next((_token(name) for name in offered if name.startswith(BEARER)), "")
         self.frames: Frames | None = None
-        # Not the token: it is no protocol, and the answer must not repeat it.
+        # Not the token: it is not a protocol, and the answer must not repeat it.
         self._subprotocol = next((name for name in offered if not name.startswith(BEARER)), None)
         self._receive = receive
         self._send = send
@@ -64,7 +64,7 @@ class Socket:
         elif message["type"] == "http.response.start":
             await self._send({"type": "websocket.accept", "subprotocol": self._subprotocol, "headers": []})
         else:
-            # An empty part is no frame: a client would read it as an event.
+            # An empty part is left out: a client would read it as an event.
             for frame in self.frames(message["body"], self._subprotocol or "") if message["body"] else ():
                 await self._send({"type": "websocket.send", "text" if isinstance(frame, str) else "bytes": frame})
             if not message.get("more_body"):

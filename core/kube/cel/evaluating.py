@@ -186,7 +186,7 @@ def _has(tree: CelNode, names: Mapping[str, Any]) -> bool:
     owner = evaluate(tree.parts[0], names)
     inside: Any = owner.value if isinstance(owner, OptionalValue) else owner
     key = tree.name
-    # An absent value has no fields, and asking for one is no error.
+    # An absent value has no fields; asking for one gives an absent value.
     return is_map(inside) and (key in inside or ("__" in key and _field(key) in inside))
 
 

@@ -180,7 +180,7 @@ class IpAddress:
         """Return whether the address is global unicast to Go, which counts private ones too."""
         address = self.address
         special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
-        # The broadcast address is no unicast one to Go; Python's `ipaddress` has no word for it.
+        # The broadcast address is not a unicast one to Go; Python's `ipaddress` has no word for it.
         return not special and str(address) != "255.255.255.255"
 
     @property

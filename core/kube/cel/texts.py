@@ -159,7 +159,7 @@ def text_of(value: object) -> str:
     if isinstance(value, float):
         return text_of_double(value)
     if isinstance(value, bytes):
-        # Not "replace": a conversion of bytes that are no UTF-8 is an error in cel-go.
+        # Not "replace": a conversion of bytes that are not UTF-8 is an error in cel-go.
         return value.decode("utf-8")
     return value.name if isinstance(value, TypeValue) else str(value)
 

@@ -59,7 +59,7 @@ class ClaimQuota:
             if not zero_is_free and dimension != COUNT and key not in self.capability:
                 return False
             limit = self.capability[key]
-            # A count of 0 is no limit, but a capacity of 0 is one (checkDRAAllocatable).
+            # A count of 0 does not limit, a capacity of 0 does (checkDRAAllocatable).
             if dimension == COUNT and limit <= 0:
                 continue
             if self.allocated[key] + (self.inqueue[key] if admitted else 0) + amount > limit:

@@ -303,7 +303,7 @@ class Calls:
                 replies.append(read_answer(answer, path, url, shape))
             except ExtenderError as error:
                 replies.append(error)
-                # An answer that only a replay or a prediction supposes is no failure of the process outside.
+                # A supposed answer (of a replay or a prediction) does not count as a failure of the process.
                 if answer not in UNASKED:
                     self._failed += 1
                     self._tell(error)

@@ -10,7 +10,7 @@ bins: a bin loses by its room times the room that would be left; the fullest one
 and loses by the fourth power of what would be left, so that it is taken only where the item fits tightly. A node's
 cards (cpu, where none are asked for) are the bin; the largest node has 150 units, as the bins had that it was found on.
 
-`hold` is no score but a filter, found by a search over its two arguments: whole cards are kept for pods that fill them.
+`hold` is a filter, found by a search over its two arguments: whole cards are kept for pods that fill them.
 A pod that shares a card opens no idle one if, with it and what other common pods ask for, more than `waste` thousandths
 must stay free; from `start` (of all cards allocated) on. It gives up some pods for more of the cards in use.
 """

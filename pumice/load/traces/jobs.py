@@ -76,8 +76,8 @@ def objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
 
 
 def linked_objects_of(jobs: Iterable[TraceJob]) -> Iterator[Object]:
-    """Yield the objects of jobs of which some are submitted only after the end of others. What hangs together becomes a
-    JobFlow, which comes with its first job, and a JobTemplate for each of its jobs; `after` names an earlier job.
+    """Yield the objects of jobs, some of which are submitted only after the end of others (`after`, an earlier job).
+    Jobs that follow each other become a JobFlow, which comes with its first job, and a JobTemplate each.
     """
     listed = list(jobs)
     roots = dict[str, str]()

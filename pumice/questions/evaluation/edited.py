@@ -16,12 +16,12 @@ from pumice.yaml_text import dump_yaml
 class EditedConfig:
     """A configuration as plain data, read as the scheduler reads it (a ConfigMap around it is taken off).
 
-    A plugin is changed wherever it stands. Whoever changes what the configuration does not have gets a ConfigError
+    A plugin is changed in each tier that has it. A change of what the configuration does not have raises ConfigError
     with the `path` of the change. Values are judged when the text is read as a configuration.
     """
 
     def __init__(self, text: str, source: str) -> None:
-        # The reader's documents are shared with whoever reads the same text.
+        # The reader keeps its documents, and gives them to all readers of the same text.
         self._data: dict[str, Any] = deepcopy(scheduler_document(text, source).data)
 
     @property

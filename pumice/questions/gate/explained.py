@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ from pumice.questions.gate.expectations import Expectation
 from pumice.questions.gate.gate import BASE, HEAD, GateVerdict, base_task, head_task
 from pumice.questions.gate.judging import Judgement, Pair, Pairs, judge_draw
 from pumice.questions.gate.policy import GatePolicy
+from pumice.questions.gate.record import RunRecord
 from pumice.questions.gate.reduce import counted, reduced
 from pumice.questions.gate.run import RunTask, fork_of, run
 from pumice.questions.gate.runner import Runner, key_of
@@ -76,7 +77,7 @@ def explained(
     """Explain the first expectation of each workload that fails under head. `limit`: work for each; `folder`: where
     cases and journals are kept, None: nowhere; `runner`: what it keeps is not found out again.
     """
-    known = KeptResults(runner.folder, Explained, "why")
+    kept = KeptResults(runner.folder, Explained, "why")
     for trial in trials:
         failing = next(
             (each for each in result.expectations if each.workload == trial.name and each.verdict is Judgement.FAILS),
@@ -88,62 +89,59 @@ def explained(
         pairs = found[trial.name]
         draw = next((draw for draw, pair in enumerate(pairs) if judge_draw(expectation, pair).tells), 0)
         shown = replace(trial, objects=drawn(trial.objects, policy.noise, draw), is_case=True)
-        key = _key(shown, expectation, pairs[draw], sides, policy, limit, runner)
-        told = known.get(key) if folder is None else None
-        if told is None:
-            told = _explained(shown, expectation, pairs[draw], sides, policy, limit, folder)
-            if folder is None:  # one that names files is true of this folder alone
-                known.put(key, told)
-        yield told
+        failure = _Failure(shown, expectation, pairs[draw], sides, policy, limit)
+        if folder is not None:  # an explanation that names files holds for their folder alone
+            yield failure.explained(folder)
+        else:
+            key = failure.key(runner)
+            yield kept.get(key) or kept.put(key, failure.explained(None))
 
 
-def _key(
-    trial: Trial,
-    expectation: Expectation,
-    pair: Pair,
-    sides: PolicySides,
-    policy: GatePolicy,
-    limit: float,
-    runner: Runner,
-) -> str:
-    """Return the key of an explanation: a hash of all that decides it."""
-    tasks = base_task(trial, sides, policy), head_task(trial, sides, policy, pair.base)
-    return content_key(FORM, [key_of(runner.with_plugins(task)) for task in tasks], trial.name, expectation, limit)
+class _Failure(NamedTuple):
+    """A failure to explain: what fails in which runs, and the work that it may take."""
 
+    trial: Trial
+    expectation: Expectation
+    pair: Pair
+    sides: PolicySides
+    policy: GatePolicy
+    limit: float
 
-def _explained(
-    trial: Trial,
-    expectation: Expectation,
-    pair: Pair,
-    sides: PolicySides,
-    policy: GatePolicy,
-    limit: float,
-    folder: Path | None,
-) -> Explained:
-    smaller = None if limit <= 0 else reduced(trial, expectation, pair, sides, policy, limit)
-    least = trial if smaller is None else smaller.trial
-    kept = expectation if smaller is None else smaller.expectation
-    base = base_task(least, sides, policy)
-    shown_base = pair.base if smaller is None else run(base)
-    head = head_task(least, sides, policy, shown_base)
-    shown = pair if smaller is None else Pair(shown_base, run(head))
-    name = f"{trial.name}: {expectation.name}"
-    text = case_text(name, least.objects, [kept], least.workload.until_s)
-    files, commands = _kept(name, text, (base, head), shown, folder)
-    jobs, nodes = counted(least.objects)
-    return Explained(
-        expectation.name,
-        trial.name,
-        kept.text,
-        jobs,
-        nodes,
-        0 if smaller is None else smaller.tries,
-        smaller is not None and not smaller.exhausted,
-        text,
-        first_difference(base, head, shown),
-        files,
-        commands,
-    )
+    def key(self, runner: Runner) -> str:
+        """Return the key of the explanation: a hash of all that decides it."""
+        tasks = self._tasks(self.trial, self.pair.base)
+        keys = [key_of(runner.with_plugins(task)) for task in tasks]
+        return content_key(FORM, keys, self.trial.name, self.expectation, self.limit)
+
+    def explained(self, folder: Path | None) -> Explained:
+        """Cut the failure down, and return its explanation; files go into the folder."""
+        trial, expectation, pair, sides, policy, limit = self
+        smaller = None if limit <= 0 else reduced(trial, expectation, pair, sides, policy, limit)
+        least = trial if smaller is None else smaller.trial
+        kept = expectation if smaller is None else smaller.expectation
+        shown_base = pair.base if smaller is None else run(base_task(least, sides, policy))
+        base, head = self._tasks(least, shown_base)
+        shown = pair if smaller is None else Pair(shown_base, run(head))
+        name = f"{trial.name}: {expectation.name}"
+        text = case_text(name, least.objects, [kept], least.workload.until_s)
+        files, commands = _kept(name, text, (base, head), shown, folder)
+        jobs, nodes = counted(least.objects)
+        return Explained(
+            expectation.name,
+            trial.name,
+            kept.text,
+            jobs,
+            nodes,
+            0 if smaller is None else smaller.tries,
+            smaller is not None and not smaller.exhausted,
+            text,
+            first_difference(base, head, shown),
+            files,
+            commands,
+        )
+
+    def _tasks(self, trial: Trial, base: RunRecord) -> tuple[RunTask, RunTask]:
+        return base_task(trial, self.sides, self.policy), head_task(trial, self.sides, self.policy, base)
 
 
 def _kept(

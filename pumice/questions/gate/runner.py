@@ -30,7 +30,7 @@ class KeptRuns:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder."""
+        """Return the folder, None without one."""
         return self._kept.folder
 
     def get(self, task: RunTask) -> RunRecord | None:
@@ -67,7 +67,7 @@ class Runner:
 
     @property
     def folder(self) -> Path | None:
-        """Return the folder that results are kept in."""
+        """Return the folder that results are kept in, None without one."""
         return self._kept.folder
 
     def records(self, tasks: Sequence[RunTask]) -> list[RunRecord]:

@@ -73,7 +73,7 @@ class SoakPlan:
         return [f"soak-{number:03d}" for number in range(self.namespaces)]
 
     def names_of(self, number: int) -> list[str]:
-        """Return the namespaces of a writer: those of its user, all where there are no users."""
+        """Return the namespaces of a writer: those of its user, or all without users."""
         return self.names()[number % self.users :: self.users] if self.users else self.names()
 
 

@@ -250,7 +250,7 @@ def test_without_its_filters_nothing_is_reserved_for_a_pod(fix: tuple[str, ...],
 
 
 @pytest.mark.parametrize(("fix", "volumes", "bound"), [((), [], ["p"]), ((HEEDED,), [], []), ((), [{"name": "c"}], [])])
-def test_backfill_overhears_that_nothing_is_reserved(
+def test_backfill_ignores_that_nothing_is_reserved(
     fix: tuple[str, ...], volumes: list[Object], bound: list[str]
 ) -> None:
     """Volcano's Session.Allocate does not look at the answers; a pod with claims would be refused when it is bound."""
