@@ -17,7 +17,7 @@ from pumice.config.errors import NewerVersionError
 if TYPE_CHECKING:
     from pumice.config.schema import SchedulerConfig
 
-VERSION: Final = 8
+VERSION: Final = 9
 """The rules of new cycles."""
 
 FORMER: Final[dict[str, str]] = {
@@ -40,6 +40,7 @@ FORMER: Final[dict[str, str]] = {
     "queues-name-no-zeros": "The status of a queue does not name a resource that its pods ask for with 0.",
     "refusals-stop-backfill": "A pod that backfill has placed is not bound when a plugin refuses to reserve for it.",
     "zones-of-ephemeral-volumes": "VolumeZone looks at the claims of ephemeral volumes too.",
+    "backfill-binds-to-full-nodes": "backfill binds a pod without requests to a node that has no room for one more.",
 }
 """Rules that were taken from Volcano, or from Kubernetes, wrongly, and what they were."""
 
@@ -65,6 +66,7 @@ CHANGED: Final[dict[int, frozenset[str]]] = {
     6: frozenset({"zero-capacities-are-free", "fractions-as-python-reads-them"}),
     7: frozenset({"namespace-selectors-end", "queues-name-no-zeros", "refusals-stop-backfill"}),
     8: frozenset({"zones-of-ephemeral-volumes"}),
+    9: frozenset({"backfill-binds-to-full-nodes"}),
 }
 """By version: the switches and former rules that were on until it. Every version from 2 to `VERSION` has a row, which
 never changes once it is in a release.

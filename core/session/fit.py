@@ -226,6 +226,12 @@ class JobFit:
         table = self._session.reasons
         return FitErrors(table, np.full(self._session.nodes.count, table.intern(reason), dtype=np.int32))
 
+    def at(self, node: int, reason: Reason) -> FitErrors:
+        """Return the reason of one node, the only one that was looked at."""
+        codes = np.zeros(self._session.nodes.count, dtype=np.int32)
+        codes[node] = self._session.reasons.intern(reason)
+        return FitErrors(self._session.reasons, codes)
+
     def of(self, job: Job, task: Task) -> FitErrors | None:
         """Return the task's errors, if it has failed."""
         return self._errors.get(job.row, NOTHING).get(task.uid)

@@ -14,12 +14,13 @@ from pumice.core.kube.storage import uses_claims
 from pumice.core.life.task import TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import Bind, Evict, Recurring
 from pumice.core.outside import ask_nothing
+from pumice.core.resources import MIN_RESOURCE
 from pumice.core.session.closing.report import Opening, Tellers
 from pumice.core.session.fit import JobFit
 from pumice.core.session.jobs import SessionJobs, SubJob, build_sub_jobs
 from pumice.core.session.nodes import KubeNodes, SessionNodes
 from pumice.core.session.points.all_points import Points
-from pumice.core.session.reasons import FitFailure, ReasonTable
+from pumice.core.session.reasons import Code, FitFailure, Reason, ReasonTable
 from pumice.core.session.residents import Residents
 from pumice.core.session.search.searches import Searches
 from pumice.core.session.statement import LastTransaction, Statement, TaskCopies
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from pumice.core.state.snapshot import Snapshot
 
 HEEDED: Final = "refusals-stop-backfill"
-"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
+CRAMMED: Final = "backfill-binds-to-full-nodes"
+"""Former rules, under which old journals are replayed (`pumice.config.rules`)."""
 
 # --- Nominations
 # Volcano keeps them on the session's copy of a group, which the next cycle does not get; only its pods' nominated
@@ -353,17 +355,46 @@ class Session:
         self.evicts.append(Evict(*who, reason, preemptor, self.action, score))
 
     def allocate_now(self, task: Task, node: int) -> bool:
-        """Allocate outside of a statement (backfill): once the job is ready, all that it has allocated is bound."""
+        """Allocate outside of a statement (backfill): once the job is ready, all that it has allocated is bound. False
+        when something was refused: `objection` says what.
+        """
         self.objection = ""
         if not self.place(task, node, TaskStatus.ALLOCATED) and not self._binds_anyway(task):
             return False
         job = self.job_of(task)
         assert job is not None
-        # The task that makes the job ready sends off all that waited for it.
+        # The task that makes the job ready sends off all that waited for it, up to the first that is refused.
         if self.job_ready(job):
             for allocated in self.jobs.tasks_in(job, TaskStatus.ALLOCATED):
+                if shortage := self._shortage(allocated):
+                    self.objection = shortage
+                    self.fit.record(job, None, task, self.fit.at(node, Reason("", Code.ERROR, shortage)))
+                    return False
                 self.emit_bind(allocated)
         return True
+
+    def _shortage(self, task: Task) -> str:
+        """Return what the node of an allocated task lacks to bind it, in Volcano's words; "" when it has room.
+
+        backfill looks at no room, but the cache does when it is told to bind: a node may have all the pods that it may
+        have, or less than is given away. Source: Volcano `NodeInfo.AddTask`, status Binding.
+        """
+        node = self.jobs.node[task.row]
+        # What is allocated and not bound is on the session's node, not on the cache's.
+        unbound = [one for one in self.nodes.tasks_on(node) if self.jobs.status[one.row] == TaskStatus.ALLOCATED]
+        idle = [line[node] for line in self.nodes.idle_at]
+        for dimension, amount in (item for one in unbound for item in one.template.items):
+            idle[dimension] += amount
+        short = [self.dims.names[i] for i, amount in task.template.items if amount - idle[i] >= MIN_RESOURCE]
+        if not short or CRAMMED in self.config.pumice.fix:
+            return ""
+        named = self.nodes.specs[node].allocatable.scalars or {}
+        room = self.dims.resource(idle)
+        room.scalars = {**dict.fromkeys(named, 0.0), **(room.scalars or {})}
+        return (
+            f"node {self.nodes.names[node]} resources [{' '.join(short)}] are not enough to put task <{task.key}>, "
+            f"idle: {room.string()}, req: {task.template.request.string()}"
+        )
 
     def _binds_anyway(self, task: Task) -> bool:
         """Return whether the refusal of an event handler is ignored, as by Volcano's `Session.Allocate`.

@@ -22,6 +22,7 @@ CYCLES: Final = {
     "checkpoints": (61, 92),
     "faults": (1, 59),
     "fractions": (1, 15),
+    "full": (1, 12),
     "http": (1, 27),
     "killed": (1, 15),
     "locks": (1, 28),

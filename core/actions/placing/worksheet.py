@@ -30,8 +30,8 @@ class Worksheet:
 
     @property
     def empty(self) -> bool:
-        """Return whether nothing is left to place."""
-        return not any(self.tasks.values())
+        """Return whether nothing is left to place: a group that was tried in vain is in line no more."""
+        return not self.sub_jobs or not any(self.tasks.values())
 
     def take_over(self, other: Worksheet) -> None:
         """Take over the tasks that the chosen trial left."""

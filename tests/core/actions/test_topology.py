@@ -226,3 +226,17 @@ def test_nothing_stays_in_a_rack_for_a_job_that_is_called_ready_and_then_is_not(
     assert session.binds == []
     assert np.array_equal(session.nodes.idle, before)
     assert session.jobs.status[task_of(session, "j-0").row] == TaskStatus.PENDING
+
+
+def test_job_group_without_room_keeps_its_reason_after_another_is_placed() -> None:
+    """A group that was tried in vain is in line no more, so the job gets no second turn, which would forget why."""
+    group, *pods = gang("j", pods=3, min_member=2, queue="q", phase="Inqueue", cpu="2", memory=None)
+    group["spec"]["subGroupPolicy"] = [{"name": "p", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["set"]}]
+    for each, of in zip(pods, "011", strict=True):
+        each["metadata"].setdefault("labels", {})["set"] = of
+    pods[0]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "8"
+    session = open_world(CONFIG, node("n0", cpu="4"), queue("q"), group, *pods)
+    run_action(session, "allocate")
+    assert [bind.name for bind in session.binds] == ["j-1", "j-2"]
+    told = {uid: errors.message() for uid, errors in session.fit.errors_of(job_of(session, "j")).items()}
+    assert told == {task_of(session, "j-0").uid: "0/1 nodes are unavailable: 1 Insufficient cpu."}
