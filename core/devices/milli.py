@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
-from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -159,9 +158,39 @@ def typical_of(pods: Iterable[CardClass] | Mapping[CardClass, int], percent: flo
     return found
 
 
+class Lack(IntEnum):
+    """The reasons why a typical pod cannot use something, in the order of summation."""
+
+    CPU_AND_CARDS = 0
+    CARDS = 1
+    CPU = 2
+    ASKS_FOR_NONE = 3
+    ASKS_FOR_NONE_NO_CPU = 4
+    MODEL = 5
+
+
+# What a pod lacks, by its case: OPEN, ASKS_NOTHING or BARRED (its model does not suit), and whether cards and CPU do.
+ENOUGH_CPU, FITS = 1, 2
+OPEN, ASKS_NOTHING, BARRED = 0, 4, 8
+LACKS: Final[npt.NDArray[np.intp]] = np.array(
+    [
+        *(Lack.CPU_AND_CARDS, Lack.CARDS, Lack.CPU, Lack.CARDS),
+        *(Lack.ASKS_FOR_NONE_NO_CPU, Lack.ASKS_FOR_NONE) * 2,
+        *(Lack.MODEL,) * 4,
+    ],
+    dtype=np.intp,
+)
+
+
+def _case(pod: CardClass, model: str) -> int:
+    if not pod.cards:
+        return ASKS_NOTHING
+    return OPEN if pod.suits(model) else BARRED
+
+
 class TypicalPods:
     """Classes as columns [T], in their order. `share`: of all typical pods; `level`: which of the `steps` (distinct
-    requests in thousandths, ascending [K]) each requests; `of_cards`: True if it requests any.
+    requests in thousandths, ascending [K]) each requests; `cases`: where `LACKS` says what each lacks, by model [M, T].
 
     `total`: how many pods there were before the rare ones were left out (None: these). The shares are worked out of it
     as the authors do: their last digits count, see `Fragmentation`.
@@ -174,11 +203,10 @@ class TypicalPods:
         self.share: npt.NDArray[np.float64] = counts / among / (max(covered, 1) / among)
         self.cards: IntArray = np.array([pod.cards for pod in classes], dtype=np.int64)
         self.cpu: IntArray = np.array([pod.cpu for pod in classes], dtype=np.int64)
-        self.of_cards: BoolArray = self.cards > 0
         milli = np.array([pod.milli for pod in classes], dtype=np.int64)
         self.steps, self.level = np.unique(milli, return_inverse=True)
-        suits = [[pod.suits(model) for pod in classes] for model in models]
-        self.suits: BoolArray = np.array(suits, dtype=np.bool_).reshape(len(models), len(classes))
+        cases = [[_case(pod, model) for pod in classes] for model in models]
+        self.cases: npt.NDArray[np.intp] = np.array(cases, dtype=np.intp).reshape(len(models), len(classes))
 
 
 # --- Fragmentation ("Beware of Fragmentation", USENIX ATC 2023)
@@ -195,17 +223,6 @@ HUNDRED: Final = 100.0
 NO_CARD: Final = -1
 
 
-class Lack(IntEnum):
-    """The reasons why a typical pod cannot use something, in the order of summation."""
-
-    CPU_AND_CARDS = 0
-    CARDS = 1
-    CPU = 2
-    ASKS_FOR_NONE = 3
-    ASKS_FOR_NONE_NO_CPU = 4
-    MODEL = 5
-
-
 class Fragmentation:
     """The fragmentation F of nodes, and F after placing pods."""
 
@@ -214,33 +231,16 @@ class Fragmentation:
 
     def of(self, states: NodeStates) -> FloatArray:
         """Return F of nodes [R]."""
-        left = np.where(states.there, states.left, 0)
-        scraps, enough = self._by_level(left, states)
-        return self._sum(left.sum(axis=1), scraps, enough, states)
-
-    def _by_level(self, left: IntArray, states: NodeStates) -> tuple[IntArray, IntArray]:
-        """Return for each level the amount left on cards with less, and the number of cards with as much, int64 [R, K]
-        both.
-        """
-        less = left[:, :, None] < self._typical.steps
-        scraps = (left[:, :, None] * less).sum(axis=1)
-        return scraps, (states.there[:, :, None] & ~less).sum(axis=1)
-
-    def _sum(self, total: IntArray, scraps: IntArray, enough: IntArray, states: NodeStates) -> FloatArray:
-        """Return `total` [...], `scraps` and `enough` [..., K] of nodes, with or without further axes after the
-        first.
-        """
-        typical, further = self._typical, (1,) * (total.ndim - 1)
-        cpu = states.cpu[:, None] >= typical.cpu
-        alone = np.where(cpu, Lack.ASKS_FOR_NONE.value, Lack.ASKS_FOR_NONE_NO_CPU.value)
-        barred = np.where(typical.of_cards, Lack.MODEL.value, alone)
-        open_to = typical.suits[states.model] & typical.of_cards
-        cpu, barred, open_to = (each.reshape(len(cpu), *further, -1) for each in (cpu, barred, open_to))
-        fits = enough[..., typical.level] >= typical.cards
-        # with CPU and cards: what is left on cards that have less lacks cards
-        lacks = np.where(fits, Lack.CPU.value - cpu, Lack.CPU_AND_CARDS.value + cpu)
-        amount = np.where(open_to & fits & cpu, scraps[..., typical.level], total[..., None]) * typical.share
-        return _added_up(np.where(open_to, lacks, barred), amount).reshape(total.shape)
+        typical, left = self._typical, np.where(states.there, states.left, 0)
+        less = left[:, :, None] < typical.steps
+        # By level: what is left on cards with less, and the number of cards with as much.
+        scraps = (left[:, :, None] * less).sum(axis=1)[:, typical.level]
+        enough = (states.there[:, :, None] & ~less).sum(axis=1)[:, typical.level]
+        cpu, fits = states.cpu[:, None] >= typical.cpu, enough >= typical.cards
+        cases = typical.cases[states.model] + FITS * fits + ENOUGH_CPU * cpu
+        # A pod that finds both lacks only what is left on cards that have less.
+        amount = np.where(cases == FITS + ENOUGH_CPU, scraps, left.sum(axis=1)[:, None]) * typical.share
+        return _added_up(LACKS[cases], amount)
 
     def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
         """Return the scores of nodes for a pod, 0 to 100 in whole numbers [R] (0 where it does not fit), and the card
@@ -248,31 +248,27 @@ class Fragmentation:
         nodes.
         """
         before = self.of(states) if before is None else before
-        after = states._replace(cpu=states.cpu - ask.cpu)
         if ask.is_shared and states.left.size:
-            return self._best_card(before, states, after, ask)
+            return self._best_card(before, states, ask)
+        after = states._replace(cpu=states.cpu - ask.cpu)
         if ask.cards:
             after = after._replace(left=np.where(fullest(states, ask), states.left - ask.milli, states.left))
         worth = self._worth(before, self.of(after))
         return np.where(_has_cards(states, ask), worth, 0.0), np.full(len(worth), NO_CARD)
 
-    def _best_card(
-        self, before: FloatArray, states: NodeStates, after: NodeStates, ask: CardAsk
-    ) -> tuple[FloatArray, IntArray]:
-        steps, left = self._typical.steps, np.where(states.there, states.left, 0)
-        scraps, enough = self._by_level(left, states)
-        rest = left - ask.milli
-        was_less, is_less = left[:, :, None] < steps, rest[:, :, None] < steps
-        # Only the tried card changes: its part is replaced, so the other cards are not summed up again.
-        scraps = scraps[:, None] - left[:, :, None] * was_less + rest[:, :, None] * is_less
-        enough = enough[:, None] - (is_less & ~was_less)
-        total = np.broadcast_to(left.sum(axis=1)[:, None] - ask.milli, left.shape)
-        worth = self._worth(before[:, None], self._sum(total, scraps, enough, after))
+    def _best_card(self, before: FloatArray, states: NodeStates, ask: CardAsk) -> tuple[FloatArray, IntArray]:
+        fits = fitting(states, ask)
+        # Of cards with as much left the first is tried alone: most cards of a node are idle, or full.
+        like = (states.left[:, :, None] == states.left[:, None, :]) & fits[:, None, :]
+        rows, cards = (fits & ~np.tril(like, -1).any(axis=2)).nonzero()
+        tried = states.at(rows)
+        tried.left[np.arange(len(rows)), cards] -= ask.milli
         # Below any worth, which is 0 at least.
-        worth[~fitting(states, ask)] = NO_CARD
-        cards = worth.argmax(axis=1)
-        best = worth[np.arange(len(worth)), cards]
-        return np.maximum(best, 0.0), np.where(best >= 0.0, cards, NO_CARD)
+        worth = np.full(fits.shape, float(NO_CARD))
+        worth[rows, cards] = self._worth(before[rows], self.of(tried._replace(cpu=tried.cpu - ask.cpu)))
+        best = worth.argmax(axis=1)
+        most = worth[np.arange(len(worth)), best]
+        return np.maximum(most, 0.0), np.where(most >= 0.0, best, NO_CARD)
 
     def _worth(self, before: FloatArray, after: FloatArray) -> FloatArray:
         worth: FloatArray = np.floor(1.0 / (1.0 + np.exp(-(before - after) / FULL)) * HUNDRED)
@@ -280,13 +276,12 @@ class Fragmentation:
 
 
 def _added_up(lacks: npt.NDArray[np.intp], amount: FloatArray) -> FloatArray:
-    """Add up by state and reason, one typical pod after the other, then the reasons: [..., T] both."""
-    kinds, states, pods = len(Lack), prod(amount.shape[:-1]), amount.shape[-1]
-    firsts: npt.NDArray[np.intp] = np.arange(0, kinds * states, kinds, dtype=np.intp)
-    places: npt.NDArray[np.intp] = np.add(lacks.reshape(states, pods), firsts[:, None])
-    by_kind: FloatArray = np.zeros((states, kinds))
+    """Add up by state and reason, one typical pod after the other, then the reasons: [R, T] both."""
+    kinds, states = len(Lack), len(amount)
+    places = lacks + np.arange(0, kinds * states, kinds)[:, None]
     # bincount adds one after the other; numpy's sum() adds in pairs, and its last digits differ.
-    by_kind += np.bincount(places.ravel(), amount.ravel(), minlength=kinds * states).reshape(states, kinds)
+    by_kind: FloatArray = np.zeros((states, kinds))
+    by_kind += np.bincount(places.ravel(), amount.ravel(), kinds * states).reshape(states, kinds)
     added = by_kind[:, 0].copy()
     for kind in range(1, kinds):
         added += by_kind[:, kind]

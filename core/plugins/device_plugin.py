@@ -155,7 +155,7 @@ class DeviceCodes:
     def __call__(self, rows: Rows, /) -> IntArray:
         """Return the reason number per row (`Session.reasons`), 0 where the node passes."""
         asked = self._rows[rows]
-        if self._session.points.unforeseeable:
+        if self._session.points.shows_devices:
             self._note(rows)
         codes = np.zeros(len(asked), dtype=np.int32)
         for family in self._families:
@@ -173,7 +173,7 @@ class DeviceCodes:
         something is placed on; without this function and that of the scores, an allocation of cards takes 1.2 times as
         long through columns of one (`bench cards`).
         """
-        if self._session.points.unforeseeable:
+        if self._session.points.shows_devices:
             self._note(slice(row, row + 1))
         for family in self._families:
             if family.present[row] and not family.fits(self._task, row):

@@ -493,7 +493,7 @@ class ExtenderRules:
         """Register a rule for each configured verb."""
         points, verbs = self._session.points, self._settings.verbs
         shared = (self._settings, self._bodies, self._calls)
-        points.unforeseeable = True
+        points.unforeseeable = points.shows_devices = True
         if "predicate" in verbs:
             points.predicate.add(NAME, [ExtenderFilter(*shared)])
         if "prioritize" in verbs:

@@ -226,7 +226,8 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
     answers.
 
     `unforeseeable`: whether a rule stands somewhere that may tell any two tasks apart; `tells_reclaimers_apart`:
-    whether one about victims of reclaim reads more of a waiting job than its queue and its priority.
+    whether one about victims of reclaim reads more of a waiting job than its queue and its priority; `shows_devices`:
+    whether a process outside is shown the state of devices, the scores of the last filter included.
     """
 
     def __init__(self, config: SchedulerConfig, as_batch: AsBatch) -> None:
@@ -237,7 +238,7 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
         TrialPoints.__init__(self, listed)
         NodePoints.__init__(self, listed)
         BindingPoints.__init__(self, listed)
-        self.unforeseeable = self.tells_reclaimers_apart = False
+        self.unforeseeable = self.tells_reclaimers_apart = self.shows_devices = False
 
     def tell(self, trail: Trail) -> None:
         """Report the plugins' answers about victims and admissions to the trail from now on."""

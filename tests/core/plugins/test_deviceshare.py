@@ -127,13 +127,13 @@ def test_the_scores_count_by_their_weight() -> None:
 
 
 def test_a_node_alone_scores_as_among_others_and_an_extender_is_told() -> None:
-    """`unforeseeable`: a process outside is asked, too."""
+    """`shows_devices`: a process outside is asked, too."""
     cards = [vgpu_node("n0", [(9, 100, A100)]), vgpu_node("n1", [(9, 50, A100)])]
     family, task = virtual(*cards, policy="binpack"), asking("a", {"vgpu_number": 1, "vgpu_memory": 25})
     score = DeviceScores([family], task, 3)
     assert [score.one(0), score.one(1)] == score(slice(None)).tolist() == [75.0, 150.0]
     session = share(*cards)
-    session.points.unforeseeable = True
+    session.points.shows_devices = True
     assert DeviceCodes("deviceshare", session, [family], task).one(1) == 0
     idle: dict[int, dict[str, float]] = {0: {}, 1: {}}
     told = [family.encoded(row, Around(str, idle.__getitem__)) for row in idle]
