@@ -2,8 +2,9 @@
 """Expressions over the cells of a row: `end_time-start_time`, `(AllocTRES.cpu|AllocCPUS)/NNodes`, `job_type=="HP"`.
 
 A name is a column (in double quotes where it has other letters than those of names), `COLUMN.KEY` a part of a cell such
-as `cpu=4,mem=8G`. A cell is a number (`K`, `M`, `G`, `T` are powers of 1024), a time (ISO 8601, in the table's zone
-where it does not say; or seconds since the epoch), a span (`1-02:03:04`), else a text; an empty one is missing.
+as `cpu=4,mem=8G` (where only `KEY:TYPE` stand there, their sum). A cell is a number (`K`, `M`, `G`, `T` are powers of
+1024), a time (ISO 8601, in the table's zone where it does not say; or seconds since the epoch), a span (`1-02:03:04`),
+else a text; an empty one is missing.
 
 `|` takes the first that is there and binds the tightest. `+ - * /`, `<` and its kin need numbers, `==` and `!=`
 compare, `~` and `!~` ask whether a text contains another. What is missing makes the whole missing, but for `|`.
@@ -84,8 +85,13 @@ def cell_of(row: Mapping[str, Any], name: str) -> object:
         if not key:
             raise RowError(f"there is no column {name!r}; found {', '.join(row)}")
         return None
-    parts = (part.partition("=") for part in str(row[column] or "").split(","))
-    return next((value for given, _, value in parts if given.strip() == key), None)
+    parts = [part.strip().partition("=") for part in str(row[column] or "").split(",")]
+    found = next((value for given, _, value in parts if given == key), None)
+    # Slurm may count `gres/gpu:a100=2,gres/gpu:v100=1` alone, without their sum.
+    typed = [value for given, _, value in parts if given.startswith(f"{key}:")] if found is None else []
+    if not typed or not all(value.isdigit() for value in typed):
+        return found
+    return sum(map(int, typed))
 
 
 # --- Reading

@@ -111,13 +111,48 @@ def philly_rows(text: str, source: str) -> Iterator[Row]:
 
 
 def batsim_rows(text: str, source: str) -> Iterator[Row]:
-    """Yield a row for each job of a Batsim workload; `delay` is that of its profile. Raises InputError."""
+    """Yield a row for each job of a Batsim workload. `runs` is the delay of its profile, or of a sequence of such
+    profiles, but no longer than its walltime: Batsim stops it there. None for profiles that compute and communicate,
+    which take as long as a platform needs. Raises InputError.
+    """
     said = _decoded(text, source)
     if not is_mapping(said) or not is_list(said.get("jobs")):
         raise InputError("expected a workload with `jobs` and `profiles`", source=source)
-    profiles = section(said, "profiles")
+    delays = Delays(section(said, "profiles"))
     for job in rows(said, "jobs"):
-        yield {**job, "delay": section(profiles, str(job.get("profile"))).get("delay")}
+        delay, walltime = delays.of(str(job.get("profile"))), _amount(job.get("walltime"))
+        # -1 is no walltime.
+        yield {**job, "runs": delay if delay is None or not walltime or walltime < 0 else min(delay, walltime)}
+
+
+def _amount(said: object) -> float | None:
+    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
+
+
+DEEPEST: Final = 50
+"""Sequences within sequences that are followed."""
+
+
+class Delays:
+    """Says how long profiles of Batsim take; a sequence is written `seq` and `repeat` (`nb` before its version 2)."""
+
+    def __init__(self, profiles: Object) -> None:
+        self._profiles, self._known = profiles, dict[str, float | None]()
+
+    def of(self, name: str, deep: int = DEEPEST) -> float | None:
+        """Return the seconds of a profile; None where they depend on a platform, or it contains itself."""
+        if name not in self._known:
+            self._known[name] = None
+            self._known[name] = self._sum(section(self._profiles, name), deep)
+        return self._known[name]
+
+    def _sum(self, profile: Object, deep: int) -> float | None:
+        if not is_list(profile.get("seq")):
+            return _amount(profile.get("delay"))
+        parts = [self.of(str(each), deep - 1) if deep else None for each in profile["seq"]]
+        times = _amount(profile.get("repeat", profile.get("nb", 1)))
+        known = [each for each in parts if each is not None]
+        return None if times is None or len(known) < len(parts) else times * sum(known)
 
 
 # --- Presets
@@ -210,12 +245,11 @@ PRESETS: Final[Mapping[str, Mapped]] = {
             "cpu": "(AllocTRES.cpu|ReqTRES.cpu|AllocCPUS|ReqCPUS)/(AllocTRES.node|ReqTRES.node|NNodes|1)",
             "memory": "(AllocTRES.mem|ReqTRES.mem|0)/(AllocTRES.node|ReqTRES.node|NNodes|1)",
             "gpu": '("AllocTRES.gres/gpu"|"ReqTRES.gres/gpu"|0)/(AllocTRES.node|ReqTRES.node|NNodes|1)',
-            "where": 'JobID!~"."',
+            # No step; and no job that was cancelled while it waited: older versions say that it started as it ended.
+            "where": '(JobID!~".") * (((End-Start)|1) + (AllocTRES.cpu|AllocCPUS|0) > 0)',
         }
     ),
-    "batsim": Mapped(
-        {"arrival": "subtime", "duration": "delay", "name": "id", "cpus": "res"}, rows=batsim_rows, node=1
-    ),
+    "batsim": Mapped({"arrival": "subtime", "duration": "runs", "name": "id", "cpus": "res"}, rows=batsim_rows, node=1),
 }
 """By the word before the colon: what of a published form a job is made of, and how its times are read."""
 

@@ -80,16 +80,31 @@ JobID|Partition|Account|User|Submit|Start|End|State|AllocTRES|ReqTRES|NNodes
 8213.0||phys||2026-01-10T08:05:01|2026-01-10T08:05:01|2026-01-10T09:05:00|COMPLETED|cpu=32,node=2||2
 8214||chem|bob|2026-01-10T08:01:00|2026-01-10T08:01:30|2026-01-10T08:02:00|TIMEOUT||billing=4,cpu=4,mem=8000M,node=1|1
 8215|gpu|phys|ann|2026-01-10T08:02:00|Unknown|Unknown|PENDING||cpu=4,node=1|1
+8216|gpu|phys|ann|2026-01-10T08:03:00|2026-01-10T08:04:00|2026-01-10T08:04:00|CANCELLED by 7||cpu=4,node=1|1
+8217|gpu|phys|ann|2026-01-10T08:03:00|None|2026-01-10T08:04:00|CANCELLED by 7||cpu=4,mem=4G,node=1|1
+8218_3|gpu|phys|ann|2026-01-10T08:04:00|2026-01-10T08:05:00|2026-01-10T08:05:00|COMPLETED|cpu=1,node=1|cpu=1|1
+8219+1|gpu|phys|ann|2026-01-10T08:04:00|2026-01-11T08:04:00|2026-01-12T08:05:00|COMPLETED\
+|billing=8,cpu=8,gres/gpu:a100=2,gres/gpu:v100=1,mem=7.50G,node=1||1
+8219+1.extern||phys||2026-01-11T08:04:00|2026-01-11T08:04:00|2026-01-12T08:05:00|COMPLETED|cpu=8,node=1||1
 """
 BATSIM = {
     "nb_res": 32,
     "jobs": [
         {"id": 1, "profile": "delay_088", "res": 3, "subtime": 1, "walltime": 4200},
         {"id": 2, "profile": "parallel", "res": 1, "subtime": 2.5, "walltime": 4200},
+        {"id": "w0!3", "profile": "delay_088", "res": 1, "subtime": 3.5, "walltime": 30},
+        {"id": "w0!4", "profile": "twice", "res": 2, "subtime": 4, "walltime": -1},
+        {"id": "w0!5", "profile": "of parallel", "res": 2, "subtime": 4},
+        {"id": "w0!6", "profile": "itself", "res": 2, "subtime": 4},
     ],
     "profiles": {
         "delay_088": {"delay": 88.0, "type": "delay"},
         "parallel": {"type": "parallel_homogeneous", "cpu": 1e9},
+        "short": {"type": "DelayProfile", "delay": 2},
+        "thrice": {"type": "composed", "nb": 3, "seq": ["short"]},
+        "twice": {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["short", "thrice"]},
+        "of parallel": {"type": "SequentialCompositionProfile", "seq": ["short", "parallel"]},
+        "itself": {"type": "SequentialCompositionProfile", "seq": ["short", "itself"]},
     },
 }
 
@@ -187,10 +202,21 @@ PUBLISHED: list[tuple[str, str, list[Came], dict[str, int]]] = [
         [
             Came("8213", "0s", "3600s", "gpu", [(2, gpus(4, 16, memory=str(32 * 2**30)))]),
             Came("8214", "60s", "30s", "chem", [(1, {"cpu": "4", "memory": str(8000 * 2**20)})]),
+            Came("8218-3", "240s", "1s", "gpu", [(1, {"cpu": "1"})]),
+            Came("8219-1", "240s", "86460s", "gpu", [(1, gpus(3, 8, memory=str(15 * 2**29)))]),
         ],
-        {"not asked for": 2, "no duration": 1},
+        {"not asked for": 4, "no duration": 2},
     ),
-    ("batsim", json.dumps(BATSIM), [Came("1", "0s", "88s", "default", [(3, {"cpu": "1"})])], {"no duration": 1}),
+    (
+        "batsim",
+        json.dumps(BATSIM),
+        [
+            Came("1", "0s", "88s", "default", [(3, {"cpu": "1"})]),
+            Came("w0-3", "2.5s", "30s", "default", [(1, {"cpu": "1"})]),
+            Came("w0-4", "3s", "16s", "default", [(2, {"cpu": "1"})]),
+        ],
+        {"no duration": 3},
+    ),
 ]
 
 
