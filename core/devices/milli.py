@@ -239,7 +239,7 @@ class Fragmentation:
         cpu, fits = states.cpu[:, None] >= typical.cpu, enough >= typical.cards
         cases = typical.cases[states.model] + FITS * fits + ENOUGH_CPU * cpu
         # A pod that finds both lacks only what is left on cards that have less.
-        amount = np.where(cases == FITS + ENOUGH_CPU, scraps, left.sum(axis=1)[:, None]) * typical.share
+        amount: FloatArray = np.where(cases == FITS + ENOUGH_CPU, scraps, left.sum(axis=1)[:, None]) * typical.share
         return _added_up(LACKS[cases], amount)
 
     def scores(self, states: NodeStates, ask: CardAsk, before: FloatArray | None = None) -> tuple[FloatArray, IntArray]:

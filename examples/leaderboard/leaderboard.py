@@ -3,11 +3,12 @@
     python leaderboard.py --traces FOLDER --seeds 10 --keep board.results -o board.md
 
 `board.yaml` says which policies and which traces; FOLDER has `openb/`, `swf/`, `philly_gavel/`, `gavel/` as published
-(docs/reference/traces.md). What is not there is named and left out. On openb pods are placed one after the other while
-1.3 times all cards are asked for, as in "Beware of Fragmentation"; each seed shuffles and repeats the pods anew (the
-authors' own orders are in examples/fgd). Of other traces each seed is another stretch of so many jobs, on virtual time;
-where a trace is shorter than that, jobs come up to a minute sooner or later instead. Seeds begin at 1001: neither the
-authors nor a search here has seen these.
+(docs/reference/traces.md). What is not there is named and left out. The tables are written anew after each seed, and
+with `--keep` nothing runs twice: end it when you like, and go on later. On openb pods are placed one after the other
+while 1.3 times all cards are asked for, as in "Beware of Fragmentation"; each seed shuffles and repeats the pods anew
+(the authors' own orders are in examples/fgd). Of other traces each seed is another stretch of so many jobs, on virtual
+time; where a trace is shorter than that, jobs come up to a minute sooner or later instead. Seeds begin at 1001: neither
+the authors nor a search here has seen these.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import msgspec
@@ -28,6 +30,7 @@ import pumice
 from pumice.config.durations import duration_s
 from pumice.load.openb import NODE_COLUMNS, POD_COLUMNS, OpenbRow, rows_of
 from pumice.load.openb_cards import card_node, card_pod, class_of, typical_pods
+from pumice.questions.evaluation.evaluate import Interval
 
 HERE = Path(__file__).resolve().parent
 BOARD = HERE / "board.yaml"
@@ -215,25 +218,58 @@ def workload_of(board: Board, variant: str, traces: Path, jobs: int) -> tuple[pu
     return pumice.Workload(variant, partial(drawn, *rows), placement=True), Counter(map(class_of, rows[1]))
 
 
-def table(match: Competition, seeds: Sequence[int], keep: Path | None, workers: int, say: Callable[[str], None]) -> str:
-    """Return the table: a row a policy, the best by the first objective first, with the intervals of 19 cases of 20."""
-    evaluate = pumice.Evaluator(match.workload, match.objectives, seeds, keep=keep, workers=workers)
-    rows = list[tuple[float, str]]()
-    for name, policy in match.policies:
-        found = evaluate(policy)
+class Row(msgspec.Struct):
+    """What a policy reached so far: values of each objective by seed, processor seconds, and what went wrong."""
+
+    values: list[list[float]] = []
+    cpu_s: float = 0.0
+    problem: str = ""
+
+    def add(self, found: pumice.Evaluation) -> None:
+        """Take the evaluation of further seeds."""
+        self.cpu_s += found.cpu_s
         if found.figures is None:
-            rows.append((math.inf, f"| {name} | {'; '.join(found.problems)[:100]} |"))
-            continue
-        figures = [found.figures[text.split()[1]] for text in match.objectives]
+            self.problem = "; ".join(found.problems)[:100]
+            return
+        more = [found.figures[text.split()[1]].values for text in found.objectives]
+        self.values = [[*old, *new] for old, new in zip(self.values, more, strict=True)] if self.values else more
+
+    def line(self, name: str) -> str:
+        """Return the row of the table: means with the intervals of 19 cases of 20."""
+        if self.problem:
+            return f"| {name} | {self.problem} |"
+        figures = [Interval.of(values) for values in self.values]
         cells = [
             f"{each.mean:.4g}" + ("" if each.low is None else f" ({each.low:.4g}–{each.high:.4g})") for each in figures
         ]
-        sign = -1.0 if match.objectives[0].startswith("maximise") else 1.0
-        rows.append((sign * figures[0].mean, f"| {name} | {' | '.join(cells)} | {found.cpu_s:.1f} |"))
-        say(f"{match.name}: {name}")
+        return f"| {name} | {' | '.join(cells)} | {self.cpu_s:.1f} |"
+
+
+def tables(
+    match: Competition, seeds: Sequence[int], keep: Path | None, workers: int, say: Callable[[str], None]
+) -> Iterator[str]:
+    """Yield the table after one seed, two, and so on: all policies are asked about a seed before the next one, so that
+    rows can be compared whenever a run ends, and a draw is read once for all of them.
+    """
+    rows = {name: Row() for name, _ in match.policies}
+    for first in range(0, len(seeds), workers):
+        some = seeds[first : first + workers]
+        evaluate = pumice.Evaluator(match.workload, match.objectives, some, keep=keep, workers=workers)
+        for name, policy in match.policies:
+            if not rows[name].problem:
+                rows[name].add(evaluate(policy))
+                say(f"{match.name}, seed {some[-1]}: {name}")
+        evaluate.close()
+        yield table(match, rows, seeds[: first + len(some)])
+
+
+def table(match: Competition, rows: Mapping[str, Row], seeds: Sequence[int]) -> str:
+    """Return the table: a row a policy, the best by the first objective first."""
+    sign = -1.0 if match.objectives[0].startswith("maximise") else 1.0
+    order = sorted(rows, key=lambda name: math.inf if rows[name].problem else sign * fmean(rows[name].values[0]))
     header = ["policy", *match.objectives, "CPU s"]
-    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|", *(row for _, row in sorted(rows))]
-    return "\n".join([f"## {match.name}", "", *lines, ""])
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|", *(rows[name].line(name) for name in order)]
+    return "\n".join([f"## {match.name}", "", f"Seeds {seeds[0]} to {seeds[-1]}.", "", *lines, ""])
 
 
 def write_draws(match: Competition, seeds: Sequence[int], folder: Path) -> None:
@@ -261,9 +297,7 @@ def main(
     """Evaluate every policy on every trace, and write the tables."""
     wanted, named = ([part.strip() for part in text.split(",") if part.strip()] for text in (only, policies))
     held_out = range(FIRST_SEED, FIRST_SEED + seeds)
-    about = (
-        f"Seeds {held_out[0]} to {held_out[-1]}; stretches of {jobs} jobs. Means, with the interval of 19 cases of 20."
-    )
+    about = f"Stretches of {jobs} jobs. Means, with the interval of 19 cases of 20; processor seconds of all runs."
     lines = ["# Leaderboard", "", about, ""]
 
     def say(text: str) -> None:
@@ -278,8 +312,10 @@ def main(
         if draws is not None:
             write_draws(match, range(1, seeds + 1), draws)
             continue
-        lines.append(table(match, held_out, keep, workers, say))
-        output.write_text("\n".join(lines), "utf-8")
+        done = len(lines)
+        for found in tables(match, held_out, keep, workers, say):
+            lines[done:] = [found]
+            output.write_text("\n".join(lines), "utf-8")
 
 
 if __name__ == "__main__":

@@ -232,7 +232,7 @@ class Evaluator:
         """Return the evaluation of a policy. Raises ConfigError, InputError for one that cannot run; in a sandbox what
         its code raises is a problem of the result.
         """
-        subject = Policy.of(policy)
+        subject = Policy.of(policy).written
         self._check(subject)
         tasks = {each: self._task(subject, *each) for each in self._runs()}
         keys = {each: task.key for each, task in tasks.items()}

@@ -64,6 +64,13 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
         return configured(self.config or default_text(), self.actions, self.arguments)
 
     @property
+    def written(self) -> Policy:
+        """Return the same policy with its settings in its text: it is written once, for many runs. Raises ConfigError,
+        InputError.
+        """
+        return replace(self, config=self.text, actions="", arguments={})
+
+    @property
     def key(self) -> str:
         """Return the key of the content: equal for policies that decide alike by what they say."""
         return content_key(self.text, self.modules)
