@@ -98,8 +98,10 @@ class Kernel:
         )
         api = StoreApi(self.store, self.decoded)
         self._machines = [MachineHost(api, group.machines(given), group.waits_for) for group in DECIDING]
-        # below every revision and version: the first turn hears and the first cycle is due, even in an empty cluster
-        self._heard = self._seen = -1
+        # below every version: the first cycle is due, even in an empty cluster
+        self._seen = -1
+        self._turned = False
+        self._changed: set[str] = set()
         self._due: float | None = None
         self._wake_at: float | None = None
         self._recurrence, self._in_vain = Recurrence(), False
@@ -146,7 +148,7 @@ class Kernel:
 
     def publish(self, changes: Sequence[Mutation]) -> None:
         """Publish the changes; the scheduler sees them immediately, the machines in their turn."""
-        self.store.publish()
+        self._changed |= self.store.publish()
         for mutation in changes:
             if mutation.kind == "PodGroup" and mutation.type == "DELETED":
                 self._effects.forget(mutation.namespace, mutation.name)
@@ -171,10 +173,13 @@ class Kernel:
         decisions, which pass through a session and to disk meanwhile.
         """
         self._effects.look(self.view, now)
-        if self._heard < self.store.log.published or (self._due is not None and self._due <= now):
-            self._heard = self.store.log.published
+        if self._changed or not self._turned or (self._due is not None and self._due <= now):
+            # what they write meanwhile is published before the next turn, in which they hear of it
+            changed, self._changed, self._turned = self._changed, set(), True
             for each in self._machines:
-                each.turn(now)
+                # most rounds of a moment concern one group or two: the others would look, and rest
+                if each.has_work(changed, now):
+                    each.turn(now)
             self._due = min((at for each in self._machines if (at := each.next_due()) is not None), default=None)
         if self._decision is not None and not self.is_stirring:
             self._carry_out(self._decision, now)

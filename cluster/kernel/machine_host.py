@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pumice.cluster.kernel.turns import AGAIN_MOST, Turns
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from pumice.cluster.api.store import Store
     from pumice.cluster.machine import Machine
     from pumice.core.messages.commands import ApiRequest
@@ -117,6 +119,16 @@ class MachineHost:
         # what is due changes by what is heard and asked, and by that alone
         self._due = self._turns.next_due()
         return news or asked
+
+    def has_work(self, changed: AbstractSet[str], now: float) -> bool:
+        """Return whether a turn may do anything: hear a change, ask again, or do what is due. `changed`: the kinds, and
+        parts of them, of all changes since the host began or had its last turn.
+        """
+        if self._waits_for:
+            return not changed.isdisjoint(self._waits_for)
+        if self._fresh or (self._due is not None and self._due <= now):
+            return True
+        return not changed.isdisjoint(self._turns.kinds)
 
     def next_due(self) -> float | None:
         """Return when a machine has work without any change."""

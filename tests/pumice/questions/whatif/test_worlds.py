@@ -1,10 +1,10 @@
-"""In random worlds the loop on virtual time decides what the whole system decides, decision by decision."""
+"""In random worlds the loop on virtual time decides what the whole system decides, digest by digest."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import blake2b
@@ -24,12 +24,13 @@ from pumice.cluster.api.verbs.requests import RequestMoment
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.intake import in_order
 from pumice.cluster.kernel.life import Life
+from pumice.core.digest import digest
 from pumice.core.messages.decisions import Bind, CycleResult, Decision, Evict
 from pumice.core.messages.events import CycleRecord
 from pumice.core.messages.replies import Refused
 from pumice.runtime.determinism import deterministic
 from pumice.storage import codec
-from pumice.storage.journal import CYCLE, DECISION
+from pumice.storage.journal import CYCLE, DECISION, Stored
 from pumice.storage.memory import MemoryJournal
 from tests.pumice.questions.whatif.clusters import BEGAN
 from tests.pumice.questions.whatif.worlds import world
@@ -38,7 +39,9 @@ WORLDS = int(os.environ.get("PUMICE_TEST_WORLDS", "60"))
 """Of 400 worlds three are decided otherwise (64, 135 and 359, see cluster/kernel/README.md)."""
 FIRST_S = 5.0
 HORIZON_S = 75.0
-Told = tuple[float, str, str, str, str]
+Told = tuple[str, str, str, str]
+Decided = tuple[float, str, tuple[Told, ...]]
+"""A cycle that decides: when, the digest of its decisions, and what they are, to read where they differ."""
 
 
 @contextmanager
@@ -74,8 +77,8 @@ def _same_identities() -> Generator[None]:
         yield
 
 
-async def _whole_system(fork: Fork) -> list[Told]:
-    journal, found, now = MemoryJournal(), list[Told](), 0.0
+async def _whole_system(fork: Fork) -> list[Decided]:
+    journal = MemoryJournal()
     settings = SystemSettings(config_text=fork.told.text, checkpoint_every=0, default_duration_s=0)
     async with System(settings, journal, VirtualClock(BEGAN - FIRST_S)).running() as system:
         await anyio.sleep(FIRST_S)  # its first cycles have nothing but queues
@@ -86,26 +89,38 @@ async def _whole_system(fork: Fork) -> list[Told]:
             await system.submit([obj])
         await anyio.sleep_until(began + HORIZON_S)
     journal.reopen()
-    for stored in await journal.read(limit=10**9):
+    return [_decided(now, decisions) for now, decisions in _cycles(await journal.read(limit=10**9)) if decisions]
+
+
+def _cycles(records: Sequence[Stored]) -> list[tuple[float, list[Bind | Evict]]]:
+    found = list[tuple[float, list[Bind | Evict]]]()
+    for stored in records:
         if stored.kind == CYCLE:
-            now = codec.decode(stored.payload, CycleRecord).now
+            found.append((codec.decode(stored.payload, CycleRecord).now, []))
         elif stored.kind == DECISION:
-            found.append(_told(codec.decode(stored.payload, Decision), now))
+            found[-1][1].append(codec.decode(stored.payload, Decision))
     return found
 
 
-def _told(decision: Decision, now: float) -> Told:
+def _decided(now: float, decisions: Sequence[Bind | Evict]) -> Decided:
+    binds = [each for each in decisions if isinstance(each, Bind)]
+    evicts = [each for each in decisions if isinstance(each, Evict)]
+    at = round(now - BEGAN, 3)
+    return at, digest(binds, evicts, (), (), ()), tuple([_told(each) for each in decisions])
+
+
+def _told(decision: Bind | Evict) -> Told:
     pod = f"{decision.namespace}/{decision.name}"
-    why = getattr(decision, "reason", "")
-    return (round(now - BEGAN, 3), type(decision).__name__, pod, decision.node, why)
+    return type(decision).__name__, pod, decision.node, getattr(decision, "reason", "")
 
 
-def _alone(fork: Fork) -> list[Told]:
-    found = list[Told]()
+def _alone(fork: Fork) -> list[Decided]:
+    found = list[Decided]()
 
     def decided(result: CycleResult, now: float) -> None:
         decisions: tuple[Bind | Evict, ...] = (*result.binds, *result.evicts)
-        found.extend(_told(decision, now) for decision in decisions)
+        if decisions:
+            found.append(_decided(now, decisions))
 
     with _same_identities():
         Life(fork, 0, lambda mutation, at: None, decided).run(HORIZON_S)
@@ -118,7 +133,7 @@ def check(fork: Fork) -> int:
     with deterministic(0), _same_identities():
         whole = anyio.run(_whole_system, fork, backend="trio", backend_options=options)
     assert _alone(fork) == whole
-    return len(whole)
+    return sum(len(decisions) for _, _, decisions in whole)
 
 
 @pytest.mark.parametrize("number", range(4))
