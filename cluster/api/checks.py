@@ -175,11 +175,25 @@ def quota(new: NewObject) -> Refused | None:
 NEW: Final = (types, definition, name, namespace, namesake, defaults, permission, rules, quota)
 
 
+ALIKE: Final = (name, namespace, namesake, quota)
+"""The checks of an object whose spec is known to be right."""
+
+
 def refusal_of_new(new: NewObject) -> Refused | None:
     """Run every check, and return the first refusal."""
-    for check in NEW:
+    templates = new.registry.templates
+    # Nulls are absent fields, which `types` takes out first. A served cluster fills in more, and its clients' objects
+    # are seldom alike.
+    template = None if new.nulls or new.registry.served else templates.of(new.kind, new.obj)
+    known = None if template is None else templates.find(template)
+    if known is not None:
+        # before the quota, which counts what the defaults add
+        new.obj["spec"], new.obj["status"] = known.spec, dict(known.status)
+    for check in NEW if known is None else ALIKE:
         if (refused := check(new)) is not None:
             return refused
+    if known is None and template is not None:
+        templates.remember(template, new.obj)
     return None
 
 

@@ -12,6 +12,7 @@ from pumice.cluster.api.admission.rules import Lookup
 from pumice.cluster.api.kind_table import KindTable
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.object_tables import Key, ObjectRecord, ObjectTables, own
+from pumice.cluster.api.templates import Templates
 from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object, section
 from pumice.storage.codec import pack
@@ -101,6 +102,7 @@ class Registry:
         self.seed = seed
         self.served = served
         self.lookup: Lookup = TablesLookup(tables)
+        self.templates = Templates(tables)
         self._kinds = KindTable(installable=served)
         self._defined_at = 0
 

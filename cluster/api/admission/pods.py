@@ -57,7 +57,7 @@ SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-
 """Classes that exist without an object."""
 
 _BUDGETS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
-_JUDGED: Final = (*DURATIONS, EXIT_CODE, *_BUDGETS)
+JUDGED: Final = (*DURATIONS, EXIT_CODE, *_BUDGETS)
 """Annotations that can be wrong."""
 _KEPT: Final = 64
 _REMEMBERED: Final = 16 * 1024
@@ -134,7 +134,7 @@ def validate(pod: Object, _lookup: Lookup) -> list[Cause]:
     equal pods.
     """
     annotations = annotations_of(pod)
-    said = {name: annotations[name] for name in _JUDGED if name in annotations} if annotations else {}
+    said = {name: annotations[name] for name in JUDGED if name in annotations} if annotations else {}
     blob = repack([pod["spec"], said])
     # pods of a job are alike to the byte: one verdict for all; large specs are left out of the cache
     return list(_problems(blob) if len(blob) <= _REMEMBERED else _problems.__wrapped__(blob))
