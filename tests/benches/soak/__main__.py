@@ -1,4 +1,6 @@
-"""`python -m tests.benches.soak`: the run, the verdict, the picture. Exits 1 when something grew or is lost."""
+"""`python -m tests.benches.soak`: the run, the verdict, the picture. Exits 1 when something grew or is lost, 2 when the
+samples do not say whether something grew.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ import anyio
 
 from pumice.questions.sweep.picture import draw
 from tests.benches.soak.curves import curves
-from tests.benches.soak.halves import Row, compared, read_table, table
+from tests.benches.soak.judging import Row, compared, read_table, table
 from tests.benches.soak.plan import SoakPlan
 from tests.benches.soak.soaking import Soaked, soak
 
@@ -22,7 +24,7 @@ SHOWN: Final = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: flat and complete, 1: not."""
+    """0: flat and complete, 1: not, 2: unclear."""
     asked = _parser().parse_args(arguments)
     plan = SoakPlan(**{each.name: getattr(asked, each.name) for each in fields(SoakPlan)})
     folder: Path = asked.into
@@ -30,19 +32,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.again:
         return _judged(plan, read_table(folder / "soak.csv"), folder)
     soaked = anyio.run(functools.partial(soak, plan, folder, folder / "soak.csv"))
-    flat = _judged(plan, soaked.rows, folder)
-    return max(flat, _told(soaked))
+    judged = _judged(plan, soaked.rows, folder)
+    return _told(soaked) or judged
 
 
 def _judged(plan: SoakPlan, rows: Sequence[Row], folder: Path) -> int:
-    """The halves beside each other, as text; and the picture."""
+    """The verdicts as text; and the picture."""
     warm_s = min(plan.warm_s, rows[-1]["t_s"] / 6)
     minutes = rows[-1]["t_s"] / 60
     draw(curves(rows, f"{minutes:.0f} minutes of churn", warm_s), folder / "soak.svg")
     verdicts = compared(rows, warm_s)
-    _say(f"{minutes:.1f} minutes, of which the first {warm_s / 60:.1f} are a warm-up; medians:")
+    _say(f"{minutes:.1f} minutes, {warm_s / 60:.1f} of them a warm-up; medians, and the trend in the second half:")
     _say(table(verdicts))
-    return int(not all(each.flat for each in verdicts))
+    words = {each.word for each in verdicts}
+    return 1 if "GROWS" in words else 2 if "unclear" in words else 0
 
 
 def _told(soaked: Soaked) -> int:

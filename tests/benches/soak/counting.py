@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.benches.soak.halves import percentiles
+from tests.benches.soak.judging import percentiles
 
 VERBS: Final = ("post", "delete", "patch", "get", "list")
 MOST_SAID: Final = 20

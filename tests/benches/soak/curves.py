@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from pumice.questions.report.charts import CONFIG, SCHEMA
-from tests.benches.soak.halves import Row
+from tests.benches.soak.judging import Row
 
 PANELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("memory (MB)", ("rss_mb", "uss_mb")),

@@ -21,7 +21,7 @@ from pumice.proof.bench.wire import UnexpectedAnswerError, connected
 from pumice.storage.sqlite.chained import folder_of
 from tests.benches.soak.clients import HOST, KUBELETS, Clients
 from tests.benches.soak.counting import VERBS
-from tests.benches.soak.halves import Row, SampleTable
+from tests.benches.soak.judging import Row, SampleTable
 from tests.benches.soak.plan import SoakPlan, cluster, command
 from tests.benches.soak.reading import ProcessReading, file_mb, metric_lines, read_process
 from tests.benches.soak.users import credentials, roles, token_of

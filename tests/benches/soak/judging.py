@@ -1,4 +1,4 @@
-"""Whether a run was flat: its second half against its first, after a warm-up, by the medians of samples."""
+"""Whether a run was flat: whether its figures still rise in the second half, after a warm-up."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+
+from tests.benches.soak.trend import trend
 
 Row = Mapping[str, float]
 
 MOST_GROWTH: Final = 0.05
+"""Of a figure, in the second half: so much may be."""
 FEWEST: Final = 2
 """Samples that each half must have."""
+HOUR_S: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,49 +47,57 @@ JUDGED: Final = (
 )
 
 
+Word = Literal["flat", "GROWS", "unclear"]
+
+
 @dataclass(frozen=True, slots=True)
-class HalvesVerdict:
-    """One figure: its medians in both halves, and whether it stayed."""
+class Verdict:
+    """One figure: its medians in both halves, and what an hour of the second adds: the estimate, and its bounds."""
 
     name: str
     first: float
     second: float
-    flat: bool
-
-    @property
-    def growth(self) -> float:
-        """0.05: a twentieth more."""
-        return (self.second - self.first) / self.first if self.first else 0.0
+    low: float
+    growth: float
+    high: float
+    word: Word
 
 
-def compared(rows: Sequence[Row], warm_s: float, judged: Iterable[Judged] = JUDGED) -> list[HalvesVerdict]:
+def compared(rows: Sequence[Row], warm_s: float, judged: Iterable[Judged] = JUDGED) -> list[Verdict]:
     """The verdict on each figure that both halves have. `t_s` of a row is when it was sampled; what was sampled up to
     `warm_s` counts for nothing. ValueError for a run too short to be judged.
     """
     counted = [row for row in rows if row["t_s"] > warm_s]
     if len(counted) < 2 * FEWEST:
         raise ValueError(f"{len(counted)} samples after the warm-up are too few to compare")
-    middle = (warm_s + counted[-1]["t_s"]) / 2
-    halves = [row for row in counted if row["t_s"] <= middle], [row for row in counted if row["t_s"] > middle]
-    found: list[HalvesVerdict] = []
+    end = counted[-1]["t_s"]
+    middle = (warm_s + end) / 2
+    found: list[Verdict] = []
     for each in judged:
-        first, second = ([row[each.name] for row in half if each.name in row] for half in halves)
-        if first and second:
-            found.append(_verdict(each, statistics.median(first), statistics.median(second)))
+        samples = [(row["t_s"], row[each.name]) for row in counted if each.name in row]
+        first, second = ([one for one in samples if (one[0] > middle) is later] for later in (False, True))
+        if first and len(second) >= FEWEST:
+            found.append(_verdict(each, [value for _, value in first], second, end - middle))
     return found
 
 
-def _verdict(judged: Judged, first: float, second: float) -> HalvesVerdict:
-    allowed = max(first * MOST_GROWTH, judged.slack)
-    return HalvesVerdict(judged.name, first, second, flat=second - first <= allowed)
+def _verdict(judged: Judged, first: Sequence[float], second: Sequence[tuple[float, float]], seconds: float) -> Verdict:
+    """What fills up to its bound rises at first; a leak goes on. So only what rises in the second half grows."""
+    found, before, after = trend(second), statistics.median(first), statistics.median(value for _, value in second)
+    allowed = max(after * MOST_GROWTH, judged.slack)
+    word: Word = "flat" if found.high * seconds <= allowed else "unclear"
+    if found.low > 0 and found.slope * seconds > allowed:
+        word = "GROWS"
+    return Verdict(judged.name, before, after, found.low * HOUR_S, found.slope * HOUR_S, found.high * HOUR_S, word)
 
 
-def table(verdicts: Iterable[HalvesVerdict]) -> str:
+def table(verdicts: Iterable[Verdict]) -> str:
     """The verdicts as text, a line each."""
-    lines = [f"{'figure':<16}{'first half':>12}{'second half':>13}{'growth':>9}"]
+    lines = [f"{'figure':<16}{'first half':>12}{'second half':>13}{'an hour adds':>14}{'at least':>10}{'at most':>10}"]
     for each in verdicts:
-        mark = "" if each.flat else "  GROWS"
-        lines.append(f"{each.name:<16}{each.first:>12.2f}{each.second:>13.2f}{each.growth:>+9.1%}{mark}")
+        mark = "" if each.word == "flat" else f"  {each.word}"
+        bounds = f"{each.growth:>+14.2f}{each.low:>+10.2f}{each.high:>+10.2f}"
+        lines.append(f"{each.name:<16}{each.first:>12.2f}{each.second:>13.2f}{bounds}{mark}")
     return "\n".join(lines)
 
 
