@@ -24,6 +24,18 @@ KILLS = (
 )
 """Tests of what a kill leaves: `nox -s kills` runs them whole."""
 
+CLIENTS = (
+    "tests/kubectl",
+    "tests/contract",
+    "tests/charts",
+    "tests/actors/real_clusters/scheduled/test_deployment.py",
+    "tests/pumice/elsewhere/test_processes.py",
+    "tests/pumice/mirror",
+    "tests/pumice/runtime/test_stopped.py",
+    "tests/quality/agents",
+)
+"""Tests that come to a server as clients do: `nox -s roles` has it enforce roles."""
+
 BIN = Path(sys.executable).parent
 CODE = ("actors", "cluster", "config", "core", "docs", "examples", "pumice", "storage", "noxfile.py")
 
@@ -90,6 +102,16 @@ def kills(session: nox.Session) -> None:
     session.env["PUMICE_TEST_KILLS"] = number
     session.env["PUMICE_TEST_POINTS"] = "all"
     _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", "--durations=10", *KILLS)
+
+
+@nox.session
+def roles(session: nox.Session) -> None:
+    """Tests of kubectl, helm, Python clients, mirrors and schedulers beside a cluster once more, against servers that
+    enforce roles, over TLS, by a user with the role cluster-admin.
+    """
+    session.env["PUMICE_TEST_AUTHORIZATION"] = "rbac"
+    choice = session.posargs or CLIENTS
+    _run(session, "python", "-m", "pytest", "-n", "auto", "-m", "slow or not slow", "--durations=10", *choice)
 
 
 @nox.session

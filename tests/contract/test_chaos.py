@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -16,22 +17,23 @@ from tests.kit.serving import PASSIVE, Served, served
 pytestmark = pytest.mark.slow
 
 WRITERS = 4
+WAIT_S = 5.0
 SHARED = ("one", "two")
 
 
 class Writer:
     """Adds keys of its own to shared ConfigMaps by get and put, again and again until each is in."""
 
-    def __init__(self, url: str, path: str, number: int, steps: int) -> None:
+    def __init__(self, client: Callable[[], httpx.Client], path: str, number: int, steps: int) -> None:
         self.conflicts = 0
         self.breaks = 0
-        self._url = url
+        self._client = client
         self._path = path
         self._number = number
         self._steps = steps
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._url, timeout=5.0, trust_env=False) as http:
+        with self._client() as http:
             for step in range(self._steps):
                 self._until_written(http, f"{self._path}/{SHARED[step % 2]}", f"w{self._number}-{step}")
 
@@ -90,9 +92,9 @@ def storm(passive: Served, http: httpx.Client, steps: int) -> None:
     for name in SHARED:
         http.post(path, json={"metadata": {"name": name}}).raise_for_status()
     with cutting(passive.port, seed=1) as wire:
-        url = f"http://127.0.0.1:{wire.port}"
-        informers = [Informer(url, path, streaming=number % 2 == 0).start() for number in range(4)]
-        writers = [Writer(url, path, number, steps) for number in range(WRITERS)]
+        way = partial(passive.client, wire.port, WAIT_S)
+        informers = [Informer(way, path, streaming=number % 2 == 0).start() for number in range(4)]
+        writers = [Writer(way, path, number, steps) for number in range(WRITERS)]
         threads = [threading.Thread(target=writer.run) for writer in writers]
         for thread in threads:
             thread.start()
@@ -122,7 +124,7 @@ def test_a_restarted_server_goes_on_where_it_was(tmp_path: Path) -> None:
     with served(tmp_path, *PASSIVE) as first:
         with first.client() as http:
             http.post(path, json={"metadata": {"name": "before"}}).raise_for_status()
-        informer = Informer(first.url, path, streaming=True).start()
+        informer = Informer(partial(first.client, timeout=WAIT_S), path, streaming=True).start()
         assert eventually(lambda: "default/before" in informer.view)
         first.stop()
         first.start()
@@ -139,7 +141,7 @@ def test_an_empty_store_makes_clients_list_again(tmp_path: Path) -> None:
     with served(tmp_path, *PASSIVE) as first:
         with first.client() as http:
             http.post(path, json={"metadata": {"name": "before"}}).raise_for_status()
-        informer = Informer(first.url, path, streaming=False).start()
+        informer = Informer(partial(first.client, timeout=WAIT_S), path, streaming=False).start()
         assert eventually(lambda: "default/before" in informer.view)
         first.stop()
         first.start("another.db")

@@ -76,7 +76,7 @@ async def test_a_watch_tells_what_happens(passive: Served, namespace: str) -> No
     seen: list[tuple[str, str]] = []
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     merge = {"content-type": "application/merge-patch+json"}
-    client = httpx.AsyncClient(base_url=passive.url, trust_env=False)
+    client = httpx.AsyncClient(**passive.options())
     with anyio.fail_after(60):
         async with client, aclosing(api.watch("configmaps", namespace=namespace)) as events:
             await client.post(path, json={"metadata": {"name": "w"}})

@@ -10,6 +10,7 @@ import pytest
 from tests.kit.serving import Served
 
 client: Final[Any] = import_module("kubernetes.client")  # its types say of every field that it may be missing
+config: Final[Any] = import_module("kubernetes.config")
 watch: Final[Any] = import_module("kubernetes.watch")
 ApiException: Final[Any] = client.ApiException
 
@@ -18,9 +19,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # the client's own
 
 @pytest.fixture
 def official(passive: Served) -> Iterator[Any]:
-    configuration = client.Configuration()
-    configuration.host = passive.url
-    with client.ApiClient(configuration) as api:
+    with config.new_client_from_config(str(passive.kubeconfig())) as api:
         yield api
         api.rest_client.pool_manager.clear()
 

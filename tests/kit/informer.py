@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 
 import httpx
 
@@ -15,16 +16,17 @@ class GoneError(Exception):
 class Informer:
     """Keeps `view` (by namespace/name) equal to what the server has, in a thread, until it is stopped.
 
-    `streaming`: starts with a watch that sends the initial events, as client-go 0.35 does; else with a list.
+    `client`: makes that of the next try. `streaming`: starts with a watch that sends the initial events, as client-go
+    0.35 does; else with a list.
     """
 
-    def __init__(self, url: str, path: str, *, streaming: bool) -> None:
+    def __init__(self, client: Callable[[], httpx.Client], path: str, *, streaming: bool) -> None:
         self.view: dict[str, Object] = {}
         self.revision = 0
         self.lists = 0
         self.breaks = 0
         self.went_back: list[tuple[int, int]] = []
-        self._url = url
+        self._client = client
         self._path = path
         self._streaming = streaming
         self._done = threading.Event()
@@ -49,7 +51,7 @@ class Informer:
         fresh = True
         while not self._done.is_set():
             try:
-                with httpx.Client(base_url=self._url, timeout=httpx.Timeout(5.0), trust_env=False) as http:
+                with self._client() as http:
                     if fresh and not self._streaming:
                         self._list(http)
                         fresh = False

@@ -9,28 +9,37 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
+
+from tests.kit.roles import TOKEN, Roles, bearer
 
 START_S: Final = 60.0
 STOP_S: Final = 30.0
 PASSIVE: Final = ("--no-scheduler", "--no-controllers")
 """Only the api and the node agents: nobody answers a request but the server."""
+ENFORCED: Final = os.environ.get("PUMICE_TEST_AUTHORIZATION") == "rbac"
+"""Whether servers enforce roles, unless a test says: `nox -s roles` has them do so."""
 
 
 class Served:
-    """A server: where it is, and what its process and its files are."""
+    """A server: where it is, and what its process and its files are. `roles`: which it enforces."""
 
-    def __init__(self, folder: Path, flags: tuple[str, ...], port: int) -> None:
+    def __init__(self, folder: Path, flags: tuple[str, ...], port: int, roles: Roles | None = None) -> None:
         self.folder = folder
         self.port = port
-        self._flags = flags
+        self.roles = roles
+        self._flags = (*flags, *(roles.flags() if roles else ()))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self.url_at(self.port)
+
+    def url_at(self, port: int) -> str:
+        """Where it is for those who come through another port, such as that of a wire that breaks."""
+        return f"{'https' if self.roles else 'http'}://127.0.0.1:{port}"
 
     @property
     def pid(self) -> int:
@@ -51,6 +60,8 @@ class Served:
                 [sys.executable, "-m", "pumice", "run", *listen, *self._flags], stdout=subprocess.DEVNULL, stderr=log
             )
         self._wait_ready(self._process)
+        if self.roles:
+            self.roles.bind(self.url)
 
     def stop(self) -> None:
         """As Ctrl-C would. It must stop cleanly, in time, and not have ended by itself."""
@@ -76,16 +87,19 @@ class Served:
             self._process.wait()
             self._process = None
 
-    def kubeconfig(self) -> Path:
-        """A kubeconfig for it."""
-        path = self.folder / "kubeconfig"
-        path.write_text(
-            "apiVersion: v1\nkind: Config\ncurrent-context: pumice\n"
-            f"clusters: [{{name: pumice, cluster: {{server: '{self.url}'}}}}]\n"
-            "users: [{name: pumice, user: {}}]\n"
-            "contexts: [{name: pumice, context: {cluster: pumice, user: pumice}}]\n",
-            "utf-8",
-        )
+    def kubeconfig(self, port: int | None = None) -> Path:
+        """A kubeconfig for it, or for who comes through another port."""
+        path, url = self.folder / "kubeconfig", self.url_at(port or self.port)
+        if self.roles:
+            self.roles.write_kubeconfig(url, path)
+        else:
+            path.write_text(
+                "apiVersion: v1\nkind: Config\ncurrent-context: pumice\n"
+                f"clusters: [{{name: pumice, cluster: {{server: '{url}'}}}}]\n"
+                "users: [{name: pumice, user: {}}]\n"
+                "contexts: [{name: pumice, context: {cluster: pumice, user: pumice}}]\n",
+                "utf-8",
+            )
         return path
 
     def environment(self) -> dict[str, str]:
@@ -93,17 +107,23 @@ class Served:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         return {**kept, "HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig())}
 
-    def client(self) -> httpx.Client:
+    def options(self, port: int | None = None) -> Any:
+        """Of an httpx client, asynchronous or not."""
+        common = {"base_url": self.url_at(port or self.port), "trust_env": False}
+        return {**common, "verify": self.roles.trusted, "headers": bearer(TOKEN)} if self.roles else common
+
+    def client(self, port: int | None = None, timeout: float = 30.0) -> httpx.Client:
         """To be closed by whoever asks for it."""
-        return httpx.Client(base_url=self.url, timeout=30.0, trust_env=False)
+        return httpx.Client(**self.options(port), timeout=timeout)
 
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
             assert process.poll() is None, f"the server ended with {process.returncode}:\n{self.log}"
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=5.0, trust_env=False).status_code == 200:
-                    return
+                with self.client(timeout=5.0) as client:
+                    if client.get("/readyz").status_code == 200:
+                        return
             except httpx.TransportError:
                 pass
             time.sleep(0.05)
@@ -111,9 +131,9 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *flags: str) -> Generator[Served]:
+def served(folder: Path, *flags: str, roles: bool = ENFORCED) -> Generator[Served]:
     """A server, ready; stopped at the end."""
-    server = Served(folder, flags, free_port())
+    server = Served(folder, flags, free_port(), Roles(folder) if roles else None)
     try:
         server.start()
         yield server

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.kit.kubectl import Kubectl
+from tests.kit.roles import USER
+from tests.kit.serving import Served
 from tests.kubectl.conftest import pod, queue, text
 
 
@@ -109,10 +111,10 @@ def test_wait_for_conditions_paths_and_ends(kubectl: Kubectl, inside: Any) -> No
     assert "timed out" in kubectl.refused("wait", "--for=jsonpath={.status.state}=Closed", "q/root", "--timeout=1s")
 
 
-def test_who_may_do_what(kubectl: Kubectl) -> None:
+def test_who_may_do_what(kubectl: Kubectl, server: Served) -> None:
     assert kubectl("auth", "can-i", "create", "pods") == "yes"
     assert "*.*" in kubectl("auth", "can-i", "--list")
-    assert "pumice" in kubectl("auth", "whoami")
+    assert (USER if server.roles else "pumice") in kubectl("auth", "whoami")
 
 
 def test_logs_and_top(kubectl: Kubectl, inside: Any, namespace: str) -> None:

@@ -45,7 +45,7 @@ def test_what_run_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_server_from_its_start_to_its_end(tmp_path: Path) -> None:
-    with served(tmp_path, *PASSIVE) as server:
+    with served(tmp_path, *PASSIVE, roles=False) as server:
         assert f"export KUBECONFIG={tmp_path}/pumice.kubeconfig" in server.log
         config = yaml.safe_load((tmp_path / "pumice.kubeconfig").read_text())
         assert config["clusters"][0]["cluster"]["server"] == server.url

@@ -41,12 +41,10 @@ OWN: Final = ("resourceVersion", "managedFields", "generation")
 
 
 class Mirroring:
-    """A process that mirrors what answers at a port, and serves its copy."""
+    """A process that mirrors the server of a kubeconfig, and serves its copy."""
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.db, self._config, self.port = folder / "mirror.db", folder / "mirrored", free_port()
-        said = pumice("kubeconfig", "--http", f"127.0.0.1:{port}", "--write", self._config)
-        assert said.code == 0, said.err
+    def __init__(self, folder: Path, config: Path) -> None:
+        self.db, self._config, self.port = folder / "mirror.db", config, free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -57,6 +55,10 @@ class Mirroring:
             env={**os.environ, "PUMICE_QUIET": "1"},
         )
 
+    def client(self) -> httpx.Client:
+        """To be closed by whoever asks for it."""
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30.0, trust_env=False)
+
     def kill(self) -> None:
         """As when the power goes."""
         if self._process is not None:
@@ -66,8 +68,8 @@ class Mirroring:
 
 
 @contextmanager
-def mirroring(folder: Path, port: int) -> Generator[Mirroring]:
-    mirror = Mirroring(folder, port)
+def mirroring(folder: Path, config: Path) -> Generator[Mirroring]:
+    mirror = Mirroring(folder, config)
     mirror.start()
     try:
         yield mirror
@@ -75,10 +77,10 @@ def mirroring(folder: Path, port: int) -> Generator[Mirroring]:
         mirror.kill()
 
 
-def shown(port: int) -> dict[str, Object]:
+def shown(client: httpx.Client) -> dict[str, Object]:
     """All objects of all kinds that are followed, but for what is each server's own and what a mirror leaves out."""
     found: dict[str, Object] = {}
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0, trust_env=False) as client:
+    with client:
         for each in COMPARED:
             for obj in client.get(each.path).raise_for_status().json()["items"]:
                 meta = {key: value for key, value in obj["metadata"].items() if key not in OWN}
@@ -104,7 +106,7 @@ def same(server: Served, mirror: Mirroring) -> dict[str, Object]:
     deadline, theirs, ours = time.monotonic() + PATIENCE_S, dict[str, Object](), dict[str, Object]()
     while time.monotonic() < deadline:
         try:
-            theirs, ours = shown(server.port), shown(mirror.port)
+            theirs, ours = shown(server.client()), shown(mirror.client())
         except httpx.HTTPError:
             theirs, ours = {"": Object()}, dict[str, Object]()
         if theirs == ours:
@@ -153,7 +155,7 @@ def test_examples_killed_on_both_sides_over_a_wire_that_breaks(
     with (
         served(tmp_path, "--default-duration", "2s", *flags) as server,
         cutting(server.port, seed=7, least=5_000, most=most) as wire,
-        mirroring(tmp_path, wire.port) as mirror,
+        mirroring(tmp_path, server.kubeconfig(wire.port)) as mirror,
     ):
         submit(server, [node(f"big-{number}", cpu="64", memory="256Gi", gpus=8) for number in range(3)])
         assert submit(server, objects[:half]) > half // 2

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import ipaddress
 import ssl
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,15 @@ import anyio
 import httpx
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from pumice.config.errors import ConfigError, ConflictError
 from pumice.config.settings import ProcessSettings
 from pumice.runtime.serving import gateway_settings
 from pumice.runtime.tokens import TokenUser, read_users
 from tests.actors.gateway.rig import serving
+from tests.kit.authority import Authority
 from tests.kit.serving import PASSIVE, served
 from tests.pumice.cli.terminal import pumice
-
-NAME = x509.NameOID.COMMON_NAME
-GROUP = x509.NameOID.ORGANIZATION_NAME
 
 
 def test_a_token_file_has_kubernetes_form(tmp_path: Path) -> None:
@@ -92,33 +85,6 @@ def test_tokens_of_accounts_outlive_a_start_with_the_same_key_file(tmp_path: Pat
     assert len(keys) == 3
 
 
-class Authority:
-    """Signs certificates."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._key = folder, ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NAME, name)])
-        self.file = self.signed(name, self._key, is_authority=True)
-
-    def signed(
-        self, name: str, key: ec.EllipticCurvePrivateKey | None = None, *groups: str, is_authority: bool = False
-    ) -> Path:
-        """Return a file with the certificate, then its key."""
-        key = key or ec.generate_private_key(ec.SECP256R1())
-        parts = [x509.NameAttribute(NAME, name), *(x509.NameAttribute(GROUP, group) for group in groups)]
-        now = dt.datetime.now(dt.UTC)
-        builder = x509.CertificateBuilder().subject_name(x509.Name(parts)).issuer_name(self._name)
-        builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
-        builder = builder.not_valid_before(now - dt.timedelta(days=1)).not_valid_after(now + dt.timedelta(days=9))
-        builder = builder.add_extension(x509.BasicConstraints(is_authority, None), critical=True)
-        local = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        made = builder.add_extension(local, critical=False).sign(self._key, hashes.SHA256())
-        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        file = self._folder / f"{name}.pem"
-        file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + key.private_bytes(*form))
-        return file
-
-
 @pytest.mark.anyio
 async def test_a_client_certificate_names_a_user_and_its_groups(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
@@ -164,7 +130,7 @@ def test_kubeconfigs_of_users(tmp_path: Path) -> None:
     said = pumice("kubeconfig", "--http", "127.0.0.1:8080", "--user", "alce", *users)
     assert (said.code, "did you mean 'alice'" in said.err) == (2, True)
     flags = ("--authorization", "rbac", "--token-file", str(tmp_path / "token"), *users)
-    with served(tmp_path, *PASSIVE, *flags) as server:
+    with served(tmp_path, *PASSIVE, *flags, roles=False) as server:
         given = ("kubeconfig", "--server", server.url, "--token-file", tmp_path / "token")
         said = pumice(*given, "--user", "system:serviceaccount:default:default")
         token = yaml.safe_load(said.out)["users"][0]["user"]["token"]

@@ -17,6 +17,7 @@ from pumice.agents.asking import MOST_BYTES, ToolDesk
 from pumice.agents.server import build_server
 from pumice.agents.tools import AgentSource
 from pumice.questions.history.rewind import newest_cycle
+from tests.kit.roles import TOKEN
 from tests.kit.serving import Served, served
 from tests.quality.agents import clusters
 from tests.quality.agents.questions import QUESTIONS, Question
@@ -33,7 +34,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Agen
     found["manifests"] = AgentSource(manifests=[str(clusters.manifests(folder))])
     with served(folder, "-f", str(clusters.running(folder))) as server:
         until_running(server)
-        yield {**found, "server": AgentSource(server=server.url)}
+        certificate, token = (server.roles.certificate, TOKEN) if server.roles else (None, "")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("PUMICE_TOKEN", token)
+            yield {**found, "server": AgentSource(server=server.url, certificate=certificate)}
 
 
 def until_running(server: Served) -> None:

@@ -209,7 +209,7 @@ def many_nodes(number: int) -> list[bytes]:
 
 
 def test_a_token_is_asked_for_in_a_form(tmp_path: Path) -> None:
-    with served(tmp_path, "--token", "secret") as server, opened() as (page, wrong):
+    with served(tmp_path, "--token", "secret", roles=False) as server, opened() as (page, wrong):
         page.goto(server.url)
         page.fill("input[name=token]", "secret")
         page.get_by_role("button").click()
