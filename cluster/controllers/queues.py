@@ -174,14 +174,16 @@ class QueueMachine(Machine):
     def _act(self, name: str, queue: Object, action: QueueAction) -> list[ApiRequest]:
         requests: list[ApiRequest] = []
         action, closed_by_parent = self._with_parent(name, queue, action)
-        if closed_by_parent is not None:
-            annotations = {"metadata": {"annotations": {CLOSED_BY_PARENT: closed_by_parent}}}
-            requests.append(Patch("Queue", "", name, repack(annotations), user=USER))
         state = _state(queue)
         trigger = trigger_of(action, has_pod_groups=self._counts[name] > 0)
         after = state if trigger is None else QUEUE_LIFE.after(state, trigger)
         if after != section(queue, "status").get("state"):
             requests.append(UpdateStatus("Queue", "", name, repack({"state": str(after)}), user=USER))
+        if closed_by_parent is not None:
+            annotations = {"metadata": {"annotations": {CLOSED_BY_PARENT: closed_by_parent}}}
+            # While the queue is open: one that is Closing is changed by nobody (queue_controller_action.go).
+            place = 0 if closed_by_parent == "true" else len(requests)
+            requests.insert(place, Patch("Queue", "", name, repack(annotations), user=USER))
         return requests
 
     def _with_parent(self, name: str, queue: Object, action: QueueAction) -> tuple[QueueAction, str | None]:

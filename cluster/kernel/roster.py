@@ -24,6 +24,7 @@ from pumice.cluster.controllers.events import PodEventsMachine
 from pumice.cluster.controllers.family import FamilyMachine, OwnerRule
 from pumice.cluster.controllers.flows import JobFlowRule, JobTemplateRule
 from pumice.cluster.controllers.groups import PodGroupMachine
+from pumice.cluster.controllers.hyper_nodes import HyperNodeMachine
 from pumice.cluster.controllers.jobs.rule import VolcanoJobRule
 from pumice.cluster.controllers.namespaces import NamespaceMachine
 from pumice.cluster.controllers.nodes import NodeTaintsMachine
@@ -160,6 +161,7 @@ SERVED: Final = MachineGroup(
         NamespaceMachine(),
         EndpointsMachine(),
         AggregationMachine(),
+        HyperNodeMachine(),
     ]
 )
 """What matters where clients look on, and to no decision."""

@@ -120,7 +120,6 @@ ADMISSION: Final[dict[str, Admission]] = {
     "PodGroup": Admission(
         default=pod_groups.default,
         validate=pod_groups.validate,
-        validate_update=pod_groups.validate_update,
         webhook="validatepodgroup.volcano.sh",
     ),
     "PodDisruptionBudget": Admission(

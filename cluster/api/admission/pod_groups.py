@@ -33,13 +33,6 @@ def validate(pod_group: Object, lookup: Lookup) -> list[Cause]:
     return numbers(spec) + _queue(spec, lookup)
 
 
-def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
-    """Return the problems of a changed group: it outlives its queue, so the queue is checked only when it changes."""
-    spec = section(new, "spec")
-    same = spec.get("queue") == section(old, "spec").get("queue")
-    return numbers(spec) + ([] if same else _queue(spec, lookup))
-
-
 def _queue(spec: Object, lookup: Lookup) -> list[Cause]:
     name: str = spec.get("queue") or "default"
     queue = lookup.get("Queue", "", name)

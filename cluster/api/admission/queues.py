@@ -206,14 +206,13 @@ def default(queue: Object, _lookup: Lookup) -> None:
 
 def validate(queue: Object, lookup: Lookup) -> list[Cause]:
     """Return all problems of a new queue."""
-    state = section(queue, "status").get("state")
-    found = [] if state in _STATES else [unsupported("status.state", state, _STATES)]
-    return found + _own_problems(queue, lookup) + tree_problems(queue, lookup, None)
+    return _own_problems(queue, lookup) + tree_problems(queue, lookup, None)
 
 
 def validate_update(old: Object, new: Object, lookup: Lookup) -> list[Cause]:
     """Return the problems of a changed queue: root's resources are fixed; the tree is checked again when the parent or
-    an amount changed.
+    an amount changed. A queue that is Closing is not changed, its status excepted: the webhook's states are those of
+    authors (validateStateOfQueue).
     """
     name, spec, before = new["metadata"]["name"], section(new, "spec"), section(old, "spec")
     if name == "root":
@@ -235,7 +234,9 @@ def forbid_delete(queue: Object, lookup: Lookup) -> str | None:
 
 
 def _own_problems(queue: Object, lookup: Lookup) -> list[Cause]:
-    return _amounts(section(queue, "spec")) + _hierarchy(queue, lookup)
+    state = section(queue, "status").get("state")
+    found = [] if not state or state in _STATES else [unsupported("status.state", state, _STATES)]
+    return found + _amounts(section(queue, "spec")) + _hierarchy(queue, lookup)
 
 
 def _amounts(spec: Object) -> list[Cause]:

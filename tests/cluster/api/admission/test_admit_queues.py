@@ -6,7 +6,7 @@ import pytest
 
 from pumice.cluster.api.admission.queues import validate_update
 from pumice.cluster.controllers.queues import QueueMachine
-from pumice.core.messages.replies import Accepted
+from pumice.core.messages.replies import Accepted, Refused
 from pumice.core.objects.metadata import Object
 from tests.actors.cluster import Cluster, fields
 from tests.kit.jobs import vcjob
@@ -171,6 +171,26 @@ def test_a_closed_queue_takes_no_new_group_and_keeps_the_old(cluster: Cluster) -
     reply = cluster.refused(pod_group("new", queue="q"))
     assert "queue `q` status is `Closing`" in reply.message
     assert isinstance(cluster.patch("PodGroup", "old", {"spec": {"minMember": 2}}), Accepted)
+
+
+@pytest.mark.parametrize("state", ["Closing", "Unknown"])
+def test_queue_that_is_closing_is_changed_by_nobody(cluster: Cluster, state: str) -> None:
+    """Volcano's webhook judges the state of a changed queue as that of a new one; the status itself may change."""
+    cluster.create(queue("q"))
+    cluster.status("Queue", "q", {"state": state}, "")
+    refused = cluster.patch("Queue", "q", {"spec": {"weight": 2}}, "")
+    assert isinstance(refused, Refused)
+    assert f'status.state: Unsupported value: "{state}"' in refused.message
+    cluster.status("Queue", "q", {"state": "Closed"}, "")
+    assert isinstance(cluster.patch("Queue", "q", {"spec": {"weight": 2}}, ""), Accepted)
+
+
+def test_pod_group_that_is_changed_is_not_judged_again(cluster: Cluster) -> None:
+    """Volcano's webhook is asked when a PodGroup is created; its definition always counts."""
+    cluster.create(queue("q"))
+    cluster.create(pod_group("g", queue="q"))
+    assert isinstance(cluster.patch("PodGroup", "g", {"spec": {"queue": "nowhere"}}), Accepted)
+    assert isinstance(cluster.patch("PodGroup", "g", {"spec": {"minMember": -1}}), Refused)
 
 
 def test_queue_without_a_state_takes_nothing_until_its_controller_opens_it(cluster: Cluster) -> None:

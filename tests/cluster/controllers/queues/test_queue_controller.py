@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from pumice.cluster.controllers.queues import (
+    CLOSED_BY_PARENT,
     QUEUE_LIFE,
     QueueAction,
     QueueMachine,
@@ -127,6 +128,19 @@ def test_children_close_and_open_with_their_parent(cluster: Cluster) -> None:
     order(cluster, "OpenQueue", "top")
     assert [state(cluster, name) for name in ("top", "middle", "low")] == ["Open"] * 3
     assert state(cluster, "apart") == "Closed", "it was closed for itself"
+
+
+def test_child_that_is_closing_opens_with_its_parent(cluster: Cluster) -> None:
+    """While it is Closing nothing of it may be changed, the mark of its parent included."""
+    cluster.create(queue("top"))
+    cluster.create(queue("low", parent="top"))
+    cluster.create(pod_group("g", queue="low"))
+    order(cluster, "CloseQueue", "top")
+    low = cluster.get("Queue", "low", "")
+    assert (state(cluster, "low"), low["metadata"]["annotations"][CLOSED_BY_PARENT]) == ("Closing", "true")
+    order(cluster, "OpenQueue", "top")
+    low = cluster.get("Queue", "low", "")
+    assert (state(cluster, "low"), low["metadata"]["annotations"][CLOSED_BY_PARENT]) == ("Open", "false")
 
 
 def test_nothing_opens_below_a_closed_parent(cluster: Cluster) -> None:
