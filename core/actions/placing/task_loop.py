@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 NO_NODE = -1
 UNSCORED = -2
+NAMED: Final = "pre-filters-name-domains"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
 """Nodes would do, but they could not be scored."""
 
 
@@ -119,7 +121,9 @@ class TaskLoop:
         try:
             search = session.search_for(task)
         except FitFailure as failure:
-            self._record(task, session.fit.everywhere(failure.reason).codes)
+            # Volcano names the HyperNode of what the filters say, not of what comes before them.
+            names = NAMED in session.config.pumice.fix
+            self._record(task, session.fit.everywhere(failure.reason).codes, names=names)
             return NO_NODE
         if task.nominated:
             nominated = self._nominated(search, task)
@@ -138,14 +142,14 @@ class TaskLoop:
             self._record(task, codes)
         return node
 
-    def _record(self, task: Task, codes: IntArray | None) -> None:
+    def _record(self, task: Task, codes: IntArray | None, *, names: bool = True) -> None:
         assert codes is not None
         if self._everywhere:
             errors = self._session.fit.found(codes)
         else:
             inside = np.zeros_like(codes)
             inside[self._domain.rows] = codes[self._domain.rows]
-            errors = FitErrors(self._session.reasons, inside, hyper_node=self._domain.name)
+            errors = FitErrors(self._session.reasons, inside, hyper_node=self._domain.name if names else "")
         self._session.fit.record(self._job, self._sub_job, task, errors)
 
     def _nominated(self, search: NodeSearch, task: Task) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pumice.core.session.heap import PriorityQueue
 
@@ -21,17 +21,24 @@ if TYPE_CHECKING:
     from pumice.core.state.jobs import Job
 
 
+LINGERS: Final = "tried-groups-stay-in-line"
+"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
+
+
 @dataclass(slots=True)
 class Worksheet:
-    """The groups and tasks that are left to place. `sub_jobs`: groups that still have tasks; `tasks`: by group id."""
+    """The groups and tasks that are left to place. `sub_jobs`: groups that still have tasks; `tasks`: by group id;
+    `lingers`: whether the former rule is in force.
+    """
 
     sub_jobs: PriorityQueue[SubJob]
     tasks: dict[str, PopSource[Task]]
+    lingers: bool = False
 
     @property
     def empty(self) -> bool:
         """Return whether nothing is left to place: a group that was tried in vain is in line no more."""
-        return not self.sub_jobs or not any(self.tasks.values())
+        return not (self.sub_jobs or self.lingers) or not any(self.tasks.values())
 
     def take_over(self, other: Worksheet) -> None:
         """Take over the tasks that the chosen trial left."""
@@ -39,7 +46,7 @@ class Worksheet:
 
     def clone(self) -> Worksheet:
         """Return an independent copy for a trial."""
-        return Worksheet(self.sub_jobs.clone(), {uid: tasks.clone() for uid, tasks in self.tasks.items()})
+        return Worksheet(self.sub_jobs.clone(), {uid: tasks.clone() for uid, tasks in self.tasks.items()}, self.lingers)
 
 
 def wanted(session: Session, sub_job: SubJob) -> list[Task]:
@@ -66,7 +73,7 @@ def organize(session: Session, job: Job, wants: Callable[[Session, SubJob], list
             return left.uid in required
         return session.points.sub_job_order.before(left, right)
 
-    worksheet = Worksheet(PriorityQueue(before), {})
+    worksheet = Worksheet(PriorityQueue(before), {}, LINGERS in session.config.pumice.fix)
     for uid, sub_job in groups.items():
         tasks = wants(session, sub_job)
         if tasks:

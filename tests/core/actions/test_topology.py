@@ -9,10 +9,12 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions.placing.domains import Decisions, DomainAllocator
-from pumice.core.actions.placing.worksheet import organize
+from pumice.core.actions.placing.task_loop import NAMED
+from pumice.core.actions.placing.worksheet import LINGERS, organize
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
 from pumice.core.life.task import TaskStatus
@@ -228,15 +230,30 @@ def test_nothing_stays_in_a_rack_for_a_job_that_is_called_ready_and_then_is_not(
     assert session.jobs.status[task_of(session, "j-0").row] == TaskStatus.PENDING
 
 
-def test_job_group_without_room_keeps_its_reason_after_another_is_placed() -> None:
+def fixed(*fix: str) -> SchedulerConfig:
+    return structs.replace(CONFIG, pumice=structs.replace(CONFIG.pumice, fix=fix))
+
+
+@pytest.mark.parametrize(("fix", "told"), [((), ["0/1 nodes are unavailable: 1 Insufficient cpu."]), ((LINGERS,), [])])
+def test_job_group_without_room_keeps_its_reason_after_another_is_placed(fix: tuple[str, ...], told: list[str]) -> None:
     """A group that was tried in vain is in line no more, so the job gets no second turn, which would forget why."""
     group, *pods = gang("j", pods=3, min_member=2, queue="q", phase="Inqueue", cpu="2", memory=None)
     group["spec"]["subGroupPolicy"] = [{"name": "p", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["set"]}]
     for each, of in zip(pods, "011", strict=True):
         each["metadata"].setdefault("labels", {})["set"] = of
     pods[0]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "8"
-    session = open_world(CONFIG, node("n0", cpu="4"), queue("q"), group, *pods)
+    session = open_world(fixed(*fix), node("n0", cpu="4"), queue("q"), group, *pods)
     run_action(session, "allocate")
     assert [bind.name for bind in session.binds] == ["j-1", "j-2"]
-    told = {uid: errors.message() for uid, errors in session.fit.errors_of(job_of(session, "j")).items()}
-    assert told == {task_of(session, "j-0").uid: "0/1 nodes are unavailable: 1 Insufficient cpu."}
+    assert [errors.message() for errors in session.fit.errors_of(job_of(session, "j")).values()] == told
+
+
+@pytest.mark.parametrize(("fix", "head"), [((), ""), ((NAMED,), "In hyperNode r0: ")])
+def test_domain_is_not_named_for_a_pod_that_fits_nowhere(fix: tuple[str, ...], head: str) -> None:
+    """Volcano names the HyperNode of what filters say of its nodes, and not of a claim that is missing."""
+    hard = asking(gang("j", queue="q", pods=1, phase="Inqueue"), {"mode": "hard", "highestTierAllowed": 1})
+    hard[1]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}]
+    session = open_world(fixed(*fix), node("n0"), queue("q"), hyper_node("r0", 1, nodes=["n0"]), hard)
+    run_action(session, "allocate")
+    (errors,) = session.fit.errors_of(job_of(session, "j")).values()
+    assert errors.message().startswith(f"{head}0/1 nodes are unavailable: 1 plugin ")
