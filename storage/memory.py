@@ -15,15 +15,13 @@ from pumice.storage.chain import check, link
 from pumice.storage.errors import ClosedError
 from pumice.storage.journal import Checkpoint, Head, Stored
 from pumice.storage.records import is_vouched, voucher
-from pumice.storage.retention import trim
+from pumice.storage.retention import KEPT_CHECKPOINTS, trim
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from pumice.storage.journal import ChainReport, Record
     from pumice.storage.retention import Retention
-
-KEPT_CHECKPOINTS = 2
 
 
 class MemoryJournal:

@@ -12,7 +12,7 @@ from pumice.storage.journal import CYCLE
 from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pumice.storage.journal import Journal, Stored
 
@@ -72,6 +72,27 @@ async def trim(journal: Journal, retention: Retention, now: float) -> None:
     through = await cut_point(journal, retention, now)
     if through:
         await journal.cut(through)
+
+
+KEPT_CHECKPOINTS: Final = 2
+"""Of a journal without segments: the newest, and one in case that cannot be read."""
+APART: Final = 50_000
+"""Records between two checkpoints of a segment: a question about a moment folds at most so many."""
+BYTES_PER_RECORD: Final = 16
+"""Of checkpoints within a segment, at most; the records take 100 to 200."""
+
+
+def too_near(checkpoints: Sequence[tuple[int, int]]) -> list[int]:
+    """Return which of the checkpoints, rising (last record, bytes), are too near to the first of them, or to the one
+    before that is kept.
+    """
+    kept, near = checkpoints[0][0] if checkpoints else 0, list[int]()
+    for sequence, size in checkpoints[1:]:
+        if sequence - kept < max(APART, size // BYTES_PER_RECORD):
+            near.append(sequence)
+        else:
+            kept = sequence
+    return near
 
 
 async def cut_point(journal: Journal, retention: Retention, now: float) -> int:

@@ -20,8 +20,8 @@ from pumice.cli.terminal import Terminal, speaking
 from pumice.config.input_file import demand_output, note_inputs
 from pumice.questions.explain.ended import JobEnd, end_of
 from pumice.questions.explain.waiting import WaitsNow, waiting_kind, why_it_waits
-from pumice.questions.history.entries import EntryTold, JournalRecord, NameFilter, StoryEntry, entries
-from pumice.questions.history.name_index import open_naming
+from pumice.questions.history.entries import EntryTold, JournalRecord, NameFilter, StoryEntry, as_entries, entries
+from pumice.questions.history.naming import open_naming
 from pumice.questions.history.parts import JournalPart, JournalParts, parts_of
 from pumice.questions.history.story import CycleStory, Overview, cycle_of, overview_of, story_of
 from pumice.results import Result
@@ -31,6 +31,7 @@ from pumice.storage.sqlite.chained import folder_of
 from pumice.units import counted
 
 FOLLOW_PERIOD_S: Final = 0.3
+STORY_KINDS: Final = (API, CYCLE, DECISION, OUTCOME, SHADOW, FAULT)
 
 
 class JournalCheck(Result, kw_only=True, tag="journal/1"):
@@ -115,9 +116,8 @@ async def _cycle(file: Path, number: int) -> CycleStory:
 async def _story(file: Path, name: str) -> tuple[list[StoryEntry], WaitsNow | None]:
     """Return the story of an object, and why it waits if it does."""
     named = NameFilter(name)
-    async with open_naming(file, named) as opened:
-        read = entries(opened, kinds=(API, CYCLE, DECISION, OUTCOME, SHADOW, FAULT), named=named)
-        told = await story_of(name, read, named)
+    async with open_naming(file, named) as naming:
+        told = await story_of(name, as_entries(naming.read(STORY_KINDS)), named)
     kind = waiting_kind(name, told)
     return told, await why_it_waits(file, kind, name) if kind else None
 

@@ -49,11 +49,11 @@ def retention_of(settings: ProcessSettings) -> Retention:
     return parse_keep(settings.keep, settings.keep_events, settings.segments, most)
 
 
-async def index_names(path: Path) -> None:
-    """Note the names in new segments of a journal, in a thread: it takes seconds."""
-    from pumice.questions.history.name_index import NameIndex  # noqa: PLC0415 - only a journal with segments has one
+async def note_names(path: Path) -> None:
+    """Note the names in new records of a journal, in a thread: it takes seconds."""
+    from pumice.questions.history.name_index import index_names  # noqa: PLC0415 - only a journal with segments has one
 
-    await run_sync(anyio.run, NameIndex(path).catch_up)
+    await run_sync(anyio.run, index_names, path)
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ async def file_journal(path: Path, retention: Retention = KEEP_ALL, *, mirror: b
     """Yield the journal in a file, made or continued, by a mirror or by a scheduler. Raises OpenError; ConfigError for
     one of the other sort.
     """
-    journal = await SegmentedJournal.open_for(path, retention, index_names)
+    journal = await SegmentedJournal.open_for(path, retention, note_names)
     try:
         await _refuse_other(journal, path, mirror=mirror)
         yield journal

@@ -15,7 +15,7 @@ import anyio.lowlevel
 from anyio.from_thread import start_blocking_portal
 from msgspec.structs import replace
 
-from pumice.runtime.journals import index_names
+from pumice.runtime.journals import note_names
 from pumice.storage.journal import Head, Record
 from pumice.storage.memory import MemoryJournal
 from pumice.storage.retention import KEEP_ALL, Retention
@@ -140,7 +140,7 @@ def file_in_pieces(path: Path, retention: Retention = KEEP_ALL, held: int = HELD
     Raises OpenError.
     """
     with start_blocking_portal("asyncio", name="pumice journal in pieces") as portal:
-        file = portal.call(SegmentedJournal.open_for, path, retention, index_names)
+        file = portal.call(SegmentedJournal.open_for, path, retention, note_names)
         try:
             journal = PieceJournal(portal, file, held)
             try:

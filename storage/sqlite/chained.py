@@ -4,25 +4,26 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from pumice.core.messages.events import CycleRecord
 from pumice.storage.chain import check
 from pumice.storage.errors import DamagedError
-from pumice.storage.journal import CYCLE
+from pumice.storage.journal import CYCLE, Journal
 from pumice.storage.records import read_as
 from pumice.storage.sqlite.journal import SqliteJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+    from collections.abc import AsyncGenerator, Collection, Sequence
     from types import TracebackType
     from typing import Self
 
-    from pumice.storage.journal import ChainReport, Checkpoint, Head, Journal, Record, Stored
+    from pumice.storage.journal import ChainReport, Checkpoint, Head, Record, Stored
     from pumice.storage.retention import Retention
 
 _NAME: Final = re.compile(r"(\d{12})-(\d{12})\.db")
@@ -64,20 +65,26 @@ def joined(segments: list[Segment], cut: int) -> list[Segment]:
     return found
 
 
+class FileJournal(Journal, Protocol):
+    """A journal that is only read, from files."""
+
+    async def pick(self, numbers: Sequence[int]) -> Sequence[Stored]:
+        """Return the records of these numbers, which rise. Raises DamagedError for the first that is lost."""
+        ...
+
+
 class ChainedJournal:
     """A `storage.journal.Journal`: reads go through `segments` (joined, oldest first), then to the `newest` part, which
-    the caller closes. What is written goes to the newest part. `wanted`: reads leave out the other segments.
+    the caller closes. What is written goes to the newest part.
     """
 
-    def __init__(
-        self, newest: Journal, segments: Sequence[Segment], wanted: Callable[[Segment], bool] | None = None
-    ) -> None:
-        self._newest, self._segments, self._wanted = newest, segments, wanted
+    def __init__(self, newest: FileJournal, segments: Sequence[Segment]) -> None:
+        self._newest, self._segments = newest, segments
         self._open: dict[Segment, SqliteJournal] = {}
 
-    async def _part(self, after: int) -> tuple[Journal, int | None]:
+    async def _part(self, after: int) -> tuple[FileJournal, int | None]:
         """Return the part with the record after that one, and its last record; None for the newest part."""
-        segment = next((one for one in self._segments if after < one.last and self._wants(one)), None)
+        segment = next((one for one in self._segments if after < one.last), None)
         if segment is None:
             return self._newest, None
         if segment not in self._open:
@@ -86,16 +93,11 @@ class ChainedJournal:
             self._open[segment] = await SqliteJournal.open(segment.path, read_only=True)
         return self._open[segment], segment.last
 
-    def _wants(self, segment: Segment) -> bool:
-        return self._wanted is None or self._wanted(segment)
-
     async def read(self, after: int = 0, kinds: Collection[str] | None = None, limit: int = 10_000) -> Sequence[Stored]:
         """Return at most `limit` records (of these kinds) numbered above `after`, oldest first."""
         found: list[Stored] = []
         while len(found) < limit:
             part, last = await self._part(after)
-            if self._wanted is not None:
-                after = max(after, (await part.head()).cut)  # segments left out in between are not lost records
             try:
                 records = await part.read(after, kinds, limit - len(found))
             except DamagedError:
@@ -107,8 +109,15 @@ class ChainedJournal:
             if last is None:
                 return found
             after = records[-1].sequence if records else last
-            if found and self._wanted is not None:
-                return found  # what a reader finds may make it want more segments
+        return found
+
+    async def pick(self, numbers: Sequence[int]) -> Sequence[Stored]:
+        """Return the records of these numbers, which rise."""
+        found: list[Stored] = []
+        while len(found) < len(numbers):
+            part, last = await self._part(numbers[len(found)] - 1)
+            end = len(numbers) if last is None else bisect_right(numbers, last)
+            found += await part.pick(numbers[len(found) : end])
         return found
 
     async def last(self, kind: str) -> Stored | None:
@@ -181,12 +190,11 @@ async def open_history(
     cycle: int | None = None,
     record: int | None = None,
     since: float | None = None,
-    wanted: Callable[[Segment], bool] | None = None,
-) -> AsyncGenerator[Journal]:
+) -> AsyncGenerator[FileJournal]:
     """Yield the journal at `path` with its segments, read-only. Raises OpenError.
 
     `cycle`, `record`: only the part with that one; it begins with a checkpoint. `since`: without the segments that end
-    before that moment. `wanted`: without other segments.
+    before that moment.
     """
     async with await SqliteJournal.open(path, read_only=True) as newest:
         segments = joined(segments_of(Path(path)), (await newest.head()).cut)
@@ -201,7 +209,7 @@ async def open_history(
             async with await SqliteJournal.open(part.path, read_only=True) as alone:
                 yield alone
         elif segments and cycle is record is None:
-            async with ChainedJournal(newest, segments, wanted) as together:
+            async with ChainedJournal(newest, segments) as together:
                 yield together
         else:
             yield newest

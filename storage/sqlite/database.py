@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import aiosqlite
@@ -21,8 +22,8 @@ from anyio.lowlevel import current_token
 from pumice.storage.chain import Verifier
 from pumice.storage.errors import ClosedError, DamagedError, EditedCheckpointError, JournalGoneError, OpenError
 from pumice.storage.journal import CHECKPOINT, Checkpoint, Head
-from pumice.storage.memory import KEPT_CHECKPOINTS
 from pumice.storage.records import demand_vouched, is_vouched, voucher
+from pumice.storage.retention import KEPT_CHECKPOINTS, too_near
 from pumice.storage.rows import PACK_RECORDS, Dictionary, JournalRow, PackReader, Sampler, pack_rows, packs
 from pumice.storage.sqlite import opening, queries
 from pumice.storage.sqlite.failures import reading, using
@@ -167,6 +168,10 @@ CACHED_STATEMENTS: Final = 32
 """An INSERT of 1,024 rows takes some 300 kB when prepared, and there is one for every number of rows."""
 VERIFIED: Final = 4096
 """Records at a time."""
+PICKED: Final = 64
+"""Records at a time: each may lie in another pack, which is inflated for it."""
+KEPT_PACKS: Final = 16
+"""Inflated packs that a reader of single records keeps, a megabyte each: the records of one job lie in few of them."""
 ENDLESS: Final = (1 << 63) - 1
 
 
@@ -188,7 +193,8 @@ class Database:
         self._lock: JournalLock | None = None
         self._presence: FilePresence | None = None
         self._spare: sqlite3.Connection | None = None
-        self.archived = False  # whether records go into segments, which begin with a checkpoint
+        self._packs: PackReader | None = None  # of records that were picked
+        self.archived = False  # whether records go into segments, which begin with a checkpoint and have more of them
 
     @classmethod
     async def open(cls, path: Path, name: str, lock: JournalLock | None, migrations: tuple[str, ...]) -> Database:
@@ -368,7 +374,7 @@ class Database:
     async def read(self, after: int, kinds: Collection[str] | None, limit: int) -> list[Stored]:
         with reading():
             found = await self._rows(*queries.select_rows(after, kinds, limit))
-            rows = queries.rising([JournalRow(*row) for row in found], after, all_kinds=kinds is None)
+            rows = queries.rising(list(map(JournalRow._make, found)), after, all_kinds=kinds is None)
             if kinds is not None:
                 await self._demand_no_gap(after, rows[-1].sequence if rows and len(found) == limit else ENDLESS)
             elif rows:
@@ -381,8 +387,31 @@ class Database:
                 self._dictionaries[number] = content
             # Bounded: a `lead` that was changed in the file would have the whole journal read.
             first = min(row.sequence - max(0, min(row.lead, PACK_RECORDS)) for row in rows)
-            contents = await self._rows(queries.PACKS, (first, rows[-1].sequence))
+            contents = await self._rows(queries.PACKS_BETWEEN, (first, rows[-1].sequence))
             return queries.readable(rows, PackReader(contents, self._dictionaries))
+
+    async def pick(self, numbers: Sequence[int]) -> list[Stored]:
+        with reading():
+            found: list[Stored] = []
+            for begin in range(0, len(numbers), PICKED):
+                found += await self._picked(numbers[begin : begin + PICKED])
+            return found
+
+    async def _picked(self, numbers: Sequence[int]) -> list[Stored]:
+        rows = list(map(JournalRow._make, await self._rows(*queries.pick_rows(numbers))))
+        for wanted, row in zip_longest(numbers, rows):
+            if row is None or row.sequence != wanted:
+                raise DamagedError(wanted, "lost: an index of the journal names it")
+        for number, content in await self._rows(queries.DICTIONARIES, (len(self._dictionaries),)):
+            self._dictionaries[number] = content
+        leads = {row.sequence - max(0, row.lead) for row in rows}
+        if self._packs is None or self._packs.inflated > KEPT_PACKS:
+            self._packs = PackReader((), self._dictionaries)
+        missing = sorted(leads - self._packs.known)
+        self._packs.add(await self._rows(*queries.pick_packs(missing)) if missing else ())
+        found: list[Stored] = []
+        self._packs.read(rows, found)
+        return found
 
     async def _demand_next(self, after: int, first: int) -> None:
         """Raise DamagedError when records between are lost: only retention removes records, and it says so."""
@@ -426,9 +455,15 @@ class Database:
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> int:
         values = (checkpoint.sequence, checkpoint.at, checkpoint.content)
-        drop = queries.DROP_BUT_OLDEST if self.archived else queries.DROP_CHECKPOINTS
-        kept = ((queries.SAVE_CHECKPOINT, values), (drop, (KEPT_CHECKPOINTS,)))
         async with self._turn:
+            drops: list[queries.Statement] = [(queries.DROP_CHECKPOINTS, (KEPT_CHECKPOINTS,))]
+            if self.archived:
+                sizes: dict[int, int] = dict(await self._rows(queries.SIZES_OF_CHECKPOINTS))
+                sizes[checkpoint.sequence] = len(checkpoint.content)
+                # The oldest stays, since the next segment begins with it, and the newest two, as without segments.
+                older = sorted(sizes.items())[:-KEPT_CHECKPOINTS]
+                drops = [(queries.DROP_CHECKPOINT, (number,)) for number in too_near(older)]
+            kept = ((queries.SAVE_CHECKPOINT, values), *drops)
             known = is_vouched(checkpoint, await self.read(checkpoint.sequence - 1, (CHECKPOINT,), VERIFIED))
             with using():
                 await unbroken(self._append([] if known else [voucher(checkpoint)], *kept))

@@ -88,6 +88,10 @@ class SqliteJournal:
         """Return at most `limit` records (of these kinds) numbered above `after`."""
         return await self._loop.call(self._database.read, after, kinds, limit)
 
+    async def pick(self, numbers: Sequence[int]) -> Sequence[Stored]:
+        """Return the records of these numbers, which rise. Raises DamagedError for the first that is lost."""
+        return await self._loop.call(self._database.pick, numbers)
+
     async def last(self, kind: str) -> Stored | None:
         """Return the newest record of a kind."""
         return await self._loop.call(self._database.last, kind)

@@ -58,8 +58,9 @@ ROWS: Final = (
 )
 PACKS: Final = (
     "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(CAST(packing AS INTEGER), -1), CAST(content AS BLOB) "
-    "FROM journal WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
+    "FROM journal"
 )
+PACKS_BETWEEN: Final = f"{PACKS} WHERE sequence BETWEEN ? AND ? AND content IS NOT NULL"
 DICTIONARIES: Final = (
     "SELECT ifnull(CAST(number AS INTEGER), -1), ifnull(CAST(content AS BLOB), x'') FROM dictionary WHERE number > ?"
 )
@@ -79,11 +80,9 @@ SAVE_CHECKPOINT: Final = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?)"
 DROP_CHECKPOINTS: Final = (
     "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?)"
 )
-DROP_BUT_OLDEST: Final = (
-    "DELETE FROM checkpoint WHERE sequence NOT IN (SELECT sequence FROM checkpoint ORDER BY sequence DESC LIMIT ?) "
-    "AND sequence > (SELECT min(sequence) FROM checkpoint)"
+SIZES_OF_CHECKPOINTS: Final = (
+    "SELECT ifnull(CAST(sequence AS INTEGER), -1), ifnull(length(content), 0) FROM checkpoint ORDER BY sequence"
 )
-"""The oldest one is what the next segment begins with."""
 FORGET_CHECKPOINTS: Final = "DELETE FROM checkpoint WHERE sequence < ?"
 DROP_CHECKPOINT: Final = "DELETE FROM checkpoint WHERE sequence = ?"
 SAVE_DICTIONARY: Final = "INSERT INTO dictionary VALUES (?, ?)"
@@ -120,8 +119,22 @@ def inserting(flat: Sequence[Any]) -> Statement:
 def select_rows(after: int, kinds: Collection[str] | None, limit: int) -> Statement:
     """Return rows (as `pumice.storage.rows.JournalRow`) above `after`, of these kinds, oldest first."""
     names = sorted(kinds or ())
-    of_kind = "" if kinds is None else f"AND kind IN ({','.join('?' * len(names))})"
+    of_kind = "" if kinds is None else f"AND kind IN ({_marks(names)})"
     return f"{ROWS} WHERE sequence > ? {of_kind} ORDER BY sequence LIMIT ?", (after, *names, limit)
+
+
+def pick_rows(numbers: Sequence[int]) -> Statement:
+    """Return the rows of these numbers, oldest first."""
+    return f"{ROWS} WHERE sequence IN ({_marks(numbers)}) ORDER BY sequence", numbers
+
+
+def pick_packs(leads: Sequence[int]) -> Statement:
+    """Return the packs in the rows of these numbers."""
+    return f"{PACKS} WHERE sequence IN ({_marks(leads)}) AND content IS NOT NULL", leads
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
 
 
 def rising(rows: list[JournalRow], after: int, *, all_kinds: bool) -> list[JournalRow]:
@@ -134,6 +147,8 @@ def rising(rows: list[JournalRow], after: int, *, all_kinds: bool) -> list[Journ
     """
     if rows and rows[0].sequence <= after:
         raise DamagedError(after + 1, f"lost: record {rows[0].sequence} comes after record {after}")
+    if rows and [row[0] for row in rows] == list(range(rows[0][0], rows[0][0] + len(rows))):
+        return rows  # as always, except in a damaged file and where kinds were left out
     last = after
     for index, row in enumerate(rows):
         if row.sequence <= last or (index and all_kinds and row.sequence != last + 1):
@@ -151,7 +166,7 @@ def readable(rows: Sequence[JournalRow], packs: PackReader) -> list[Stored]:
     """Return the records of the rows up to the first damaged one. Raises DamagedError when that is the first."""
     records: list[Stored] = []
     try:
-        records.extend(packs.stored(row) for row in rows)
+        packs.read(rows, records)
     except DamagedError:
         if not records:
             raise

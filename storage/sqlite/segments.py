@@ -19,7 +19,7 @@ from anyio.to_thread import run_sync
 
 from pumice.storage.errors import OpenError
 from pumice.storage.journal import Checkpoint
-from pumice.storage.retention import Retention, Rotation, cut_point
+from pumice.storage.retention import Retention, Rotation, cut_point, too_near
 from pumice.storage.sqlite.backup import becoming, copy_records
 from pumice.storage.sqlite.chained import ChainedJournal, Segment, folder_of, joined, segments_of
 from pumice.storage.sqlite.journal import SqliteJournal
@@ -34,24 +34,16 @@ BATCH: Final = 5_000
 
 
 class Archive:
-    """The segments of a journal that this process writes; `journal` must have been opened with `archived`. `made` gets
-    the journal's path after each new segment.
-    """
+    """The segments of a journal that this process writes; `journal` must have been opened with `archived`."""
 
-    def __init__(
-        self,
-        journal: SqliteJournal,
-        path: Path,
-        rotation: Rotation,
-        made: Callable[[Path], Awaitable[None]] | None = None,
-    ) -> None:
-        self._journal, self._path, self._rotation, self._made = journal, path.resolve(), rotation, made
+    def __init__(self, journal: SqliteJournal, path: Path, rotation: Rotation) -> None:
+        self._journal, self.path, self._rotation = journal, path.resolve(), rotation
 
     async def rotate(self) -> Segment | None:
         """Move the records before the newest checkpoint but one into a segment, if there are enough. Raises a
         StorageError.
         """
-        folder = folder_of(self._path)
+        folder = folder_of(self.path)
         for part in folder.glob(".*.part*"):  # of a process that was killed
             part.unlink(missing_ok=True)
         head, checkpoints = await self._journal.head(), await self._journal.checkpoints()
@@ -63,20 +55,20 @@ class Archive:
         if await self._is_enough(begin, end):
             segment = Segment(begin + 1, end.sequence, folder / f"{begin + 1:012}-{end.sequence:012}.db")
             folder.mkdir(mode=0o700, exist_ok=True)
-            await self._write(segment, head, next((one for one in checkpoints if one.sequence == begin), None))
+            within = [one for one in reversed(checkpoints) if begin <= one.sequence < end.sequence]
+            near = too_near([(begin, 0), *((one.sequence, len(one.content)) for one in within if one.sequence > begin)])
+            await self._write(segment, head, [one for one in within if one.sequence not in near])
             begin = end.sequence
         if begin > head.cut:
             await self._journal.forget_checkpoints(begin)
             await self._journal.cut(begin)
-        if segment is not None and self._made is not None:
-            await self._made(self._path)
         return segment
 
     async def _begin(self, head: Head, checkpoints: Sequence[Checkpoint]) -> int | None:
         """Return the last record that no new segment needs to hold; None when records before were cut for good and no
         checkpoint stands for them yet.
         """
-        there = segments_of(self._path)
+        there = segments_of(self.path)
         if there and there[-1].last >= head.cut:
             await self._demand_own(there[-1], head)
             return there[-1].last
@@ -89,7 +81,7 @@ class Archive:
         ours = head.cut_hash if segment.last == head.cut else await self._hash(segment.last)
         async with await SqliteJournal.open(segment.path, read_only=True) as archived:
             if (await archived.head()).hash != ours:
-                raise OpenError(str(segment.path), f"this segment is not one of {self._path}: move it away")
+                raise OpenError(str(segment.path), f"this segment is not one of {self.path}: move it away")
 
     async def _hash(self, sequence: int) -> bytes:
         records = await self._journal.read(sequence - 1, limit=1) if sequence else ()
@@ -106,13 +98,13 @@ class Archive:
         first = await self._journal.read(begin, limit=1)
         return bool(first) and end.at - first[0].at >= seconds
 
-    async def _write(self, segment: Segment, head: Head, checkpoint: Checkpoint | None) -> None:
+    async def _write(self, segment: Segment, head: Head, checkpoints: Sequence[Checkpoint]) -> None:
         after = segment.first - 1
         hash_ = head.cut_hash if after == head.cut else await self._hash(after)
         with becoming(segment.path) as part:
-            async with await SqliteJournal.open(part) as file:
+            async with await SqliteJournal.open(part, archived=True) as file:
                 await copy_records(self._journal, file, after, hash_, segment.last)
-                if checkpoint is not None:
+                for checkpoint in checkpoints:
                     await file.save_checkpoint(checkpoint)
             await run_sync(_seal, part)
 
@@ -120,10 +112,10 @@ class Archive:
         """Delete the oldest segments: those whose records no rule keeps, and those with which the journal has too
         many bytes (its own file counts). Return them.
         """
-        segments = joined(segments_of(self._path), (await self._journal.head()).cut)
+        segments = joined(segments_of(self.path), (await self._journal.head()).cut)
         async with ChainedJournal(self._journal, segments) as whole:
             point = await cut_point(whole, retention, now)
-        total = self._path.stat().st_size + sum(segment.path.stat().st_size for segment in segments)
+        total = self.path.stat().st_size + sum(segment.path.stat().st_size for segment in segments)
         gone: list[Segment] = []
         for segment in segments:
             if segment.last > point and (retention.bytes is None or total <= retention.bytes):
@@ -135,25 +127,31 @@ class Archive:
 
 
 class SegmentedJournal(SqliteJournal):
-    """A journal file whose older records go into segments."""
+    """A journal file whose older records go into segments. `noted` gets the path after each trim: an index of both
+    lies beside the segments.
+    """
 
     archive: Archive
+    noted: Callable[[Path], Awaitable[None]] | None
 
     @classmethod
     async def open_for(
-        cls, path: Path, retention: Retention, made: Callable[[Path], Awaitable[None]] | None = None
+        cls, path: Path, retention: Retention, noted: Callable[[Path], Awaitable[None]] | None = None
     ) -> SqliteJournal:
         """Open the journal at `path` to write, with segments if the retention wants some. Raises OpenError."""
         if retention.rotation is None:
             return await SqliteJournal.open(path)
         journal = await cls.open(path, archived=True)
-        journal.archive = Archive(journal, path, retention.rotation, made)
+        folder_of(path).mkdir(mode=0o700, exist_ok=True)
+        journal.archive, journal.noted = Archive(journal, path, retention.rotation), noted
         return journal
 
     async def trim(self, retention: Retention, now: float) -> None:
         """Move older records into segments, and delete segments that nothing keeps."""
         await self.archive.rotate()
         await self.archive.retire(retention, now)
+        if self.noted is not None:
+            await self.noted(self.archive.path)
 
 
 def _seal(file: Path) -> None:

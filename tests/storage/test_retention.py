@@ -7,7 +7,7 @@ import pytest
 from pumice.storage.checkpoint import CheckpointState
 from pumice.storage.journal import Journal
 from pumice.storage.memory import MemoryJournal
-from pumice.storage.retention import DAY_S, Retention, cut_point, parse_keep
+from pumice.storage.retention import APART, DAY_S, Retention, cut_point, parse_keep, too_near
 from tests.storage.examples import bind, cycle, mutation, record
 
 pytestmark = pytest.mark.anyio
@@ -59,3 +59,17 @@ async def test_what_recovery_needs_is_never_cut(journal: Journal) -> None:
         state.note(stored)
     await journal.save_checkpoint(state.checkpoint(0.0))
     assert await journal.cut(await cut_point(journal, Retention(events=1), 0.0)) <= 30
+
+
+@pytest.mark.parametrize(
+    ("sizes", "near"),
+    [
+        ([], []),
+        ([(7, 10)], []),
+        ([(0, 0), (APART - 1, 10), (APART, 10), (APART + 1, 10), (2 * APART, 10)], [APART - 1, APART + 1]),
+        ([(0, 0), (APART, 32 * APART), (2 * APART, 32 * APART), (3 * APART, 32 * APART)], [APART, 3 * APART]),
+    ],
+    ids=["none", "one", "apart by records", "apart by bytes"],
+)
+def test_checkpoints_of_a_segment_stand_apart(sizes: list[tuple[int, int]], near: list[int]) -> None:
+    assert too_near(sizes) == near

@@ -30,7 +30,9 @@ def written(given_records: Sequence[Record], dictionary: Dictionary | None = Non
 def read_back(table: list[dict[str, Any]], dictionaries: dict[int, bytes] | None = None) -> list[Stored]:
     packs = [(row["sequence"], row["packing"], row["content"]) for row in table if row["content"] is not None]
     reader = PackReader(packs, dictionaries or {})
-    return [reader.stored(JournalRow(**{name: row[name] for name in JournalRow._fields})) for row in table]
+    found: list[Stored] = []
+    reader.read((JournalRow(**{name: row[name] for name in JournalRow._fields}) for row in table), found)
+    return found
 
 
 @given(RECORDS, st.sampled_from([None, DICTIONARY]))

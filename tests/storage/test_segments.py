@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.storage import retention
 from pumice.storage.errors import DamagedError, OpenError
 from pumice.storage.journal import CHECKPOINT, Checkpoint, Record, Stored
 from pumice.storage.retention import Retention, Rotation
@@ -65,6 +67,24 @@ async def test_each_segment_is_a_journal_with_the_state_before_it(path: Path) ->
             assert (await journal.check()).whole
             states = [(each.sequence, each.content) for each in await journal.checkpoints()]
             assert states == ([(head.cut, b"state of %d" % head.cut)] if head.cut else [])
+
+
+async def test_segment_keeps_checkpoints_that_are_far_enough_apart(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "APART", 20)
+    monkeypatch.setattr(retention, "BYTES_PER_RECORD", 1)
+    await written(path, 300, Rotation(records=100))
+    first, second, *_ = segments_of(path)
+    for segment, apart in ((first, [20, 40, 60, 80]), (second, None)):
+        async with await SqliteJournal.open(segment.path, read_only=True) as journal:
+            assert (await journal.check()).whole
+            states = [each.sequence for each in reversed(await journal.checkpoints())]
+            assert segment.first - 1 in (0, *states)
+            within = [each for each in states if each >= segment.first]
+            assert all(later - earlier >= 20 for earlier, later in pairwise(states))
+            assert len(within) >= 3
+            assert apart is None or len(within) == len(apart)
+    async with await SqliteJournal.open(path, read_only=True) as journal:
+        assert (await journal.check()).whole
 
 
 async def test_journal_in_its_file_stays_short_and_restarts(path: Path) -> None:
@@ -185,3 +205,24 @@ async def test_lost_record_is_not_archived(path: Path) -> None:
         with pytest.raises(DamagedError):
             await Archive(journal, path, ROTATION).rotate()
     assert segments_of(path) == []
+
+
+async def test_records_are_picked_by_number_from_all_files(path: Path) -> None:
+    seen = {each.sequence: each for each in await written(path, 100)}
+    numbers = [*sorted(seen)[::7], max(seen)]
+    async with open_history(path) as journal:
+        assert await journal.pick(numbers) == [seen[number] for number in numbers]
+        assert await journal.pick([]) == []
+        with pytest.raises(DamagedError, match="record 9999"):
+            await journal.pick([3, 9999])
+
+
+async def test_picked_record_that_is_lost_is_named(path: Path) -> None:
+    await written(path, 100)
+    segment = segments_of(path)[1]
+    with closing(sqlite3.connect(segment.path)) as database:
+        database.execute("DELETE FROM journal WHERE sequence = ?", (segment.first + 3,))
+        database.commit()
+    async with open_history(path) as journal:
+        with pytest.raises(DamagedError, match=f"record {segment.first + 3}"):
+            await journal.pick([segment.first, segment.first + 3])

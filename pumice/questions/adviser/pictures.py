@@ -20,7 +20,7 @@ from pumice.core.plugins import OF_DEVICES
 from pumice.core.state.volumes import volume_rules
 from pumice.questions.explain.account import NotFoundError
 from pumice.questions.history.entries import NameFilter, StoryEntry, entry_of
-from pumice.questions.history.name_index import open_naming
+from pumice.questions.history.naming import open_naming
 from pumice.questions.history.story import story_of
 from pumice.questions.measures.jobs import JobRow
 from pumice.questions.measures.lives import Listener, Lives
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pumice.questions.explain.scene import Scene
+    from pumice.questions.history.naming import Naming
     from pumice.questions.measures.lives import GroupLife, PodLife
-    from pumice.storage.journal import Journal, Stored
+    from pumice.storage.journal import Stored
 
 # --- Stories
 
 MOST_PODS: Final = 400
 MOST_ENTRIES: Final = 1_000
 STORY_KINDS: Final = (API, CYCLE, DECISION, OUTCOME)
-BATCH: Final = 5_000
 FOLLOWS: Final = "has already predicated failed, skip"
 """Volcano's words for a pod that it did not look at, as it would be refused like the one before."""
 DELETED: Final = "being deleted"
@@ -77,8 +77,7 @@ class GangLives(Listener):
 class RecordsNaming:
     """Reads the records that name the job, once, for readers of lives and of entries."""
 
-    journal: Journal
-    name: str
+    naming: Naming
     lives: Lives
     moments: dict[int, int] = field(default_factory=dict[int, int])
     _cycle: Stored | None = None
@@ -86,16 +85,13 @@ class RecordsNaming:
 
     async def entries(self) -> AsyncIterator[StoryEntry]:
         """Yield the entries in order; the cycle before each is in `moments`."""
-        wanted, after = self.name.rpartition("/")[2].encode(), 0
-        while batch := await self.journal.read(after, STORY_KINDS, BATCH):
-            for stored in batch:
-                if stored.kind == CYCLE:
-                    self._cycle = stored
-                elif stored.kind == OUTCOME or wanted in stored.payload:
-                    self.lives.follow(stored)
-                    self.moments[stored.sequence] = self._newest()
-                    yield entry_of(stored)
-            after = batch[-1].sequence
+        async for stored in self.naming.read(STORY_KINDS):
+            if stored.kind == CYCLE:
+                self._cycle = stored
+            else:
+                self.lives.follow(stored)
+                self.moments[stored.sequence] = self._newest()
+                yield entry_of(stored)
 
     def _newest(self) -> int:
         """Return the number of the newest cycle, read only on demand."""
@@ -109,10 +105,10 @@ async def story_as_data(db: Path, name: str) -> Object:
     moments (seconds since the epoch, None before); `tries`: the scheduler's words about the gang, and about `pods` of
     it that got no node, whenever they changed. Raises NotFoundError.
     """
-    gang = GangLives(name)
-    async with open_naming(db, NameFilter(name)) as journal:
-        reading = RecordsNaming(journal, name, Lives((gang,)))
-        told = await story_of(name, reading.entries())
+    gang, named = GangLives(name), NameFilter(name)
+    async with open_naming(db, named) as naming:
+        reading = RecordsNaming(naming, Lives((gang,)))
+        told = await story_of(name, reading.entries(), named)
     if not told:
         raise NotFoundError(f"the journal tells nothing of {name!r}")
     events: list[Object] = [{"at": each.at, "cycle": reading.moments[each.sequence], **_plain(each)} for each in told]

@@ -13,36 +13,33 @@ import anyio
 
 from pumice.belonging import owner_of
 from pumice.config.errors import ConfigError
+from pumice.core.life.task import TaskStatus, status_of
 from pumice.core.messages.decisions import Bind, Evict
 from pumice.core.messages.events import CycleRecord, Mutation
-from pumice.core.objects.metadata import Object
+from pumice.core.objects.metadata import Object, section
 from pumice.questions.explain.account import Account, NotFoundError, account_of, is_waiting
 from pumice.questions.explain.ended import JobEnd
 from pumice.questions.explain.refused import refused_in
 from pumice.questions.explain.scene import Scene, scene_of
 from pumice.questions.history.entries import NameFilter
-from pumice.questions.history.name_index import open_naming
+from pumice.questions.history.naming import open_naming
 from pumice.questions.history.rewind import newest_of_volcano, owners_at, rewind_file, warn_of_damage
 from pumice.questions.oneshot.cycles import fill
 from pumice.storage import codec
-from pumice.storage.journal import API, CYCLE, DECISION, Stored
+from pumice.storage.journal import API, CYCLE, DECISION
 from pumice.storage.records import read_as
 
 # --- A Job submitted again
 
-BATCH: Final = 5_000
-
 
 async def last_job(file: Path, name: str) -> Object | None:
     """Return the last state of the Job "namespace/name" in a journal; None when it never existed, or is gone."""
-    last, after, named = None, 0, NameFilter(name)
-    async with open_naming(file, named) as journal:
-        while batch := await journal.read(after, (API,), BATCH):
-            for stored in filter(named.passes, batch):
-                change = read_as(stored, Mutation)
-                if change.kind == "Job" and f"{change.namespace}/{change.name}" == name:
-                    last = None if change.type == "DELETED" else change.blob
-            after = batch[-1].sequence
+    last = None
+    async with open_naming(file, NameFilter(name)) as naming:
+        async for stored in naming.read((API,)):
+            change = read_as(stored, Mutation)
+            if change.kind == "Job" and f"{change.namespace}/{change.name}" == name:
+                last = None if change.type == "DELETED" else change.blob
     return None if last is None else codec.unpack(last)
 
 
@@ -100,24 +97,51 @@ def with_owners(scene: Scene, db: Path) -> Scene:
 
 
 async def _telling_cycles(db: Path, kind: str, name: str) -> tuple[int, int]:
-    """Return the last cycle that decided about the pod, or about a pod of the job (0: none), and the newest."""
+    """Return the last cycle that decided about the pod, or about a pod of the job (0: none), and the one to ask first:
+    the newest, if the subject may wait there.
+    """
     owned = OwnedGroups(name)
-    kinds = (CYCLE, DECISION) if kind in ("pod", "podgroup") else (CYCLE, DECISION, API)
-    async with open_naming(db, owned.named) as journal:
-        current = newest = found = after = 0
-        while batch := await journal.read(after, kinds):
-            for stored in batch:
-                if stored.kind == CYCLE:
-                    record = read_as(stored, CycleRecord)
-                    current, newest = record.cycle, newest_of_volcano(record)
-                elif stored.kind == API:
-                    owned.note(stored)
-                elif owned.named.passes(stored) and _is_about(read_as(stored, Bind | Evict), kind, name, owned):
-                    found = current
-            after = batch[-1].sequence
-    if not newest:
-        raise ConfigError("the journal has no cycle", source=str(db))
-    return found, newest
+    async with open_naming(db, owned.named) as naming:
+        newest = await naming.journal.last(CYCLE)
+        if newest is None:
+            raise ConfigError("the journal has no cycle", source=str(db))
+        record = read_as(newest, CycleRecord)
+        pods, found, cycle = LastPods(record.revision), 0, None
+        async for stored in naming.read((CYCLE, DECISION, API)):
+            if stored.kind == CYCLE:
+                cycle = stored
+            elif stored.kind == API:
+                change = read_as(stored, Mutation)
+                owned.note(change)
+                pods.note(change)
+            elif cycle is not None and _is_about(read_as(stored, Bind | Evict), kind, name, owned):
+                found = read_as(cycle, CycleRecord).cycle
+    # The records of other owners' pods may name none of them; another scheduler's cycle saw a later moment.
+    is_settled = kind in ("pod", "podgroup", "job") and not record.scheduler and not pods.may_wait(kind, name)
+    return found, found if found and is_settled else newest_of_volcano(record)
+
+
+class LastPods:
+    """The last states of pods, up to a revision: a cycle that need not be rewound is half of an answer's work."""
+
+    def __init__(self, revision: int) -> None:
+        self._revision = revision
+        self._last: dict[str, Mutation] = {}
+
+    def note(self, change: Mutation) -> None:
+        """Note the next change of an object."""
+        if change.kind == "Pod" and change.revision <= self._revision:
+            self._last[f"{change.namespace}/{change.name}"] = change
+
+    def may_wait(self, kind: str, name: str) -> bool:
+        """Return whether the pod of that name, or any where the subject is not a pod, has no node and has not ended."""
+        changes = [each for pod, each in self._last.items() if kind != "pod" or pod == name]
+        return any(_is_pending(codec.unpack(each.blob)) for each in changes if each.type != "DELETED")
+
+
+def _is_pending(pod: Object) -> bool:
+    phase, node = section(pod, "status").get("phase") or "Pending", section(pod, "spec").get("nodeName")
+    return status_of(phase, False, node) == TaskStatus.PENDING
 
 
 class OwnedGroups:
@@ -128,11 +152,8 @@ class OwnedGroups:
         self.groups = set[str]()
         self.named = NameFilter(name)
 
-    def note(self, stored: Stored) -> None:
+    def note(self, change: Mutation) -> None:
         """Note a change of an object, if it has an owner."""
-        if not self.named.passes(stored):
-            return
-        change = read_as(stored, Mutation)
         if change.kind in ("PodGroup", "ReplicaSet") and owner_of(codec.unpack(change.blob)) in self._owners:
             (self.groups if change.kind == "PodGroup" else self._owners).add(f"{change.namespace}/{change.name}")
             self.named.add(change.name)

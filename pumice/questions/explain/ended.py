@@ -9,8 +9,8 @@ from typing import Final, TypedDict
 
 from pumice.cluster.controllers.jobs.status import CREATION_REFUSED
 from pumice.core.objects.metadata import Object, section
-from pumice.questions.history.entries import NameFilter, StoryEntry, entries
-from pumice.questions.history.name_index import open_naming
+from pumice.questions.history.entries import NameFilter, StoryEntry, as_entries
+from pumice.questions.history.naming import open_naming
 from pumice.questions.history.objects import cause_of, state_of
 from pumice.questions.oneshot.identity import stored_as
 from pumice.storage.journal import API
@@ -72,5 +72,5 @@ def _end(state_and_counts: str, reason: str, why: str) -> JobEnd | None:
 async def end_in(file: Path, name: str) -> JobEnd | None:
     """Return the same as `end_of`, from a journal, which is only read."""
     named = NameFilter(name)
-    async with open_naming(file, named) as journal:
-        return end_of(name, [entry async for entry in entries(journal, kinds=(API,), named=named)])
+    async with open_naming(file, named) as naming:
+        return end_of(name, [entry async for entry in as_entries(naming.read((API,)))])

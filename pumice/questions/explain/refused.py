@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -12,17 +13,20 @@ from pumice.core.life.task import TaskStatus
 from pumice.core.messages.events import BindRefused, BindTimedOut, Bound, Outcome
 from pumice.core.objects.metadata import format_time
 from pumice.questions.adviser.reasons import WaitCode, WaitReason, waits_for
+from pumice.questions.history.mentions import REFUSED
+from pumice.questions.history.naming import open_naming
 from pumice.storage.journal import OUTCOME
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import open_history
+from pumice.storage.sqlite import SqliteJournal, open_history
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pumice.core.objects.pod import Task
     from pumice.core.session.session import Session
     from pumice.core.state.view import View
+    from pumice.storage.journal import Journal
 
 # --- Locks of nodes
 # A lock names no pod (it is an annotation with a moment): it is of the pod that was given devices of that kind there
@@ -133,8 +137,8 @@ async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     and those before it go; None for all. A bind that failed in an earlier segment shows in the pod's status alone.
     """
     last: dict[str, RefusedBind] = {}
-    after = 0
-    async with open_history(file, cycle=cycle, wanted=lambda segment: False) as journal:
+    async with open_naming(file) as naming, _part(file, cycle) as journal:
+        after = naming.before_first(REFUSED, (await journal.head()).cut)
         while batch := await journal.read(after, (OUTCOME,), BATCH):
             for stored in batch:
                 outcome = read_as(stored, Outcome)
@@ -144,8 +148,19 @@ async def refused_in(file: Path, cycle: int | None) -> dict[str, RefusedBind]:
     return last
 
 
+@asynccontextmanager
+async def _part(file: Path, cycle: int | None) -> AsyncGenerator[Journal]:
+    """Yield the part with that cycle, or the journal's own file."""
+    if cycle is None:
+        async with await SqliteJournal.open(file, read_only=True) as newest:
+            yield newest
+    else:
+        async with open_history(file, cycle=cycle) as part:
+            yield part
+
+
 def _counts(cause: str, cycle: int | None) -> bool:
-    """Yield counts by cause, which is "cycle/uid"."""
+    """Return whether the decision is of the cycle or of one before; the cause is "cycle/uid"."""
     return cycle is None or int(cause.partition("/")[0]) <= cycle
 
 

@@ -138,26 +138,31 @@ class NameFilter:
         return any(mark in payload for mark in self._marks)
 
 
-async def entries(
-    journal: Journal, after: int = 0, kinds: Collection[str] | None = None, named: NameFilter | None = None
-) -> AsyncIterator[StoryEntry]:
-    """Yield every record above `after`, as entries, in order. Raises DamagedError at a damaged one.
+async def entries(journal: Journal, after: int = 0, kinds: Collection[str] | None = None) -> AsyncIterator[StoryEntry]:
+    """Yield every record above `after`, as entries, in order. Raises DamagedError at a damaged one."""
+    async for entry in as_entries(_all(journal, after, kinds)):
+        yield entry
 
-    `named`: without the records that concern none of these objects; cycles pass.
-    A decision names its cycle where the cycle's record, which precedes it, is among the kinds.
-    """
-    cycle = 0
+
+async def _all(journal: Journal, after: int, kinds: Collection[str] | None) -> AsyncIterator[Stored]:
     while batch := await journal.read(after, kinds, BATCH):
         for stored in batch:
-            if named is not None and stored.kind != CYCLE and not named.passes(stored):
-                continue
-            entry = entry_of(stored)
-            if stored.kind == CYCLE:
-                cycle = entry.data.get("cycle", 0)
-            elif stored.kind == DECISION and cycle:
-                entry.text = f"cycle {cycle} {entry.text}"
-            yield entry
+            yield stored
         after = batch[-1].sequence
+
+
+async def as_entries(records: AsyncIterator[Stored]) -> AsyncIterator[StoryEntry]:
+    """Yield records as entries. A decision names its cycle where the cycle's record, which precedes it, is among
+    them.
+    """
+    cycle = 0
+    async for stored in records:
+        entry = entry_of(stored)
+        if stored.kind == CYCLE:
+            cycle = entry.data.get("cycle", 0)
+        elif stored.kind == DECISION and cycle:
+            entry.text = f"cycle {cycle} {entry.text}"
+        yield entry
 
 
 def entry_of(stored: Stored) -> StoryEntry:

@@ -1,116 +1,237 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index from names of objects to segments of a journal: a question about one job opens only the segments that name it.
+"""Index from names of objects to the records of a journal: a question about one job reads only records that name it.
 
-The index lies beside the segments (`names.db`): a hash of each name that a record is about, or part of, and the
-segments with such records. Only segments without the name are left out, so a clash of hashes costs a look. Whoever
-asks, or makes a segment, adds the segments that it lacks; what cannot be written is looked through instead.
+It lies beside the segments (`names.db`), and is made of the journal alone, so it may be lost at any time. Its rows are
+lists of record numbers, by a hash of the name and by *stretch*: 65,536 numbers in a row. A number says neither in which
+file the record is nor in which pack, so the index covers the journal's own file too, and stays valid when records move
+into a segment. A clash of hashes costs a look at a record of another object.
+
+The hash of the last record of each stretch says of which journal the index is, and how much of it: stretches that the
+journal does not have are dropped, and who asks or makes a segment adds what is missing, each stretch in a transaction.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from contextlib import asynccontextmanager, closing
+import sys
+from array import array
+from contextlib import closing, contextmanager
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pumice.questions.history.entries import entry_of
-from pumice.storage.errors import DamagedError
-from pumice.storage.journal import API, DECISION, FAULT, OUTCOME, SHADOW
-from pumice.storage.sqlite import SqliteJournal, open_history
-from pumice.storage.sqlite.chained import folder_of, segments_of
+from pumice.questions.history.mentions import LISTED, NAMING, names_in
+from pumice.storage.errors import DamagedError, NewerPayloadError
+from pumice.storage.sqlite import open_history
+from pumice.storage.sqlite.chained import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
-    from pumice.questions.history.entries import NameFilter
-    from pumice.storage.journal import Journal
-    from pumice.storage.sqlite.chained import Segment
+    from pumice.storage.sqlite.chained import FileJournal
 
 FILE: Final = "names.db"
+FORM: Final = 2 if sys.byteorder == "little" else 3
+"""`PRAGMA user_version`. An index of another form, or of a machine with the other order of bytes, is made anew."""
+SCHEMA: Final = (
+    "CREATE TABLE stretch (number INTEGER PRIMARY KEY, first INTEGER, last INTEGER, hash BLOB)",
+    "CREATE TABLE mention (stretch INTEGER, name INTEGER, records BLOB, PRIMARY KEY (stretch, name)) WITHOUT ROWID",
+    f"PRAGMA user_version = {FORM}",
+)
+LENGTH: Final = 1 << 16
+"""Numbers of a stretch: a record takes two bytes in a list. Rows lie by stretch, so that new ones come together, and a
+look for a name takes one search in each."""
 BATCH: Final = 5_000
-NAMING: Final = (API, DECISION, OUTCOME, SHADOW, FAULT)
-SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS indexed (first INTEGER PRIMARY KEY, last INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS mention (name INTEGER, first INTEGER, PRIMARY KEY (name, first)) WITHOUT ROWID;
-"""
 WAIT_S: Final = 20.0
 """As long as another process may need to write what it has found."""
 
+log = logging.getLogger(__name__)
+
+
+async def index_names(journal: Path) -> None:
+    """Bring the index of a journal up to date. Raises OpenError."""
+    async with open_history(journal) as opened:
+        await NameIndex(journal).catch_up(opened)
+
+
+class Stretch(NamedTuple):
+    """The records from `first` to `last`, whose hash this is, as far as they are in the index."""
+
+    number: int
+    first: int
+    last: int
+    hash: bytes
+
 
 class NameIndex:
-    """The index of a journal's segments, as it is now; `wants` tells which segments a reader has to look through."""
+    """The index of a journal with segments, as it is now; it knows the records above `begin` and up to `through`."""
 
     def __init__(self, journal: Path) -> None:
-        self._journal, self._file = journal, folder_of(journal) / FILE
-        self._known: set[Segment] = set()
-        self._found: dict[str, set[int]] = {}
+        self._file = folder_of(journal) / FILE
+        self.begin = self.through = 0
 
-    async def catch_up(self) -> None:
-        """Add the segments that it lacks, and drop those that are gone."""
-        segments = segments_of(self._journal)
-        if not segments:
+    async def catch_up(self, journal: FileJournal) -> None:
+        """Add the records that it lacks, and drop those that are gone; `journal` is open. Where it cannot, or the
+        journal has no folder for segments, it knows no records, or not all.
+        """
+        if not self._file.parent.is_dir():
             return
+        for again in (True, False):
+            try:
+                with closing(self._opened()) as database:
+                    await self._join(database, journal)
+                    await self._extend(database, journal)
+                return
+            except sqlite3.DatabaseError as problem:
+                if isinstance(problem, sqlite3.OperationalError) or not again:
+                    return  # a folder that cannot be written, or is full: what is known is of use
+                self.discard(f"is damaged ({problem})")
+            except (DamagedError, NewerPayloadError):
+                return  # a reader comes to that record, and says so
+
+    def _opened(self) -> sqlite3.Connection:
+        """Return the database, made anew where it is of another form."""
+        database = sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)
         try:
-            with closing(sqlite3.connect(self._file, timeout=WAIT_S)) as database:
-                database.executescript(SCHEMA)
-                known = set(database.execute("SELECT first, last FROM indexed"))
-                there = {(segment.first, segment.last) for segment in segments}
-                with database:
-                    for first, _ in known - there:
-                        database.execute("DELETE FROM indexed WHERE first = ?", (first,))
-                        database.execute("DELETE FROM mention WHERE first = ?", (first,))
-                for segment in segments:
-                    if (segment.first, segment.last) not in known:
-                        names = await names_in(segment)
-                        with database:
-                            rows = ((_number(name), segment.first) for name in names)
-                            database.executemany("INSERT OR IGNORE INTO mention VALUES (?, ?)", rows)
-                            database.execute("INSERT OR REPLACE INTO indexed VALUES (?, ?)", segment[:2])
-                    self._known.add(segment)
-        except (sqlite3.Error, DamagedError):
-            # A folder that cannot be written, a damaged index or segment: readers look through what is not known.
-            return
+            if _form(database) != FORM:
+                with _writing(database):
+                    self._make(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
 
-    def wants(self, segment: Segment, named: NameFilter) -> bool:
-        """Return whether the segment may have records that name one of the objects."""
-        if segment not in self._known:
-            return True
-        return any(segment.first in self._segments(name) for name in named.names)
+    def _make(self, database: sqlite3.Connection) -> None:
+        if _form(database) == FORM:
+            return  # another process made it meanwhile
+        old = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        if old:
+            log.warning("the index %s is of another form: it is made anew", self._file)
+        for statement in (*(f'DROP TABLE "{table}"' for (table,) in old), *SCHEMA):
+            database.execute(statement)
 
-    def _segments(self, name: str) -> set[int]:
-        found = self._found.get(name)
-        if found is None:
-            with closing(sqlite3.connect(self._file, timeout=WAIT_S)) as database:
-                rows = database.execute("SELECT first FROM mention WHERE name = ?", (_number(name),))
-                found = self._found[name] = {first for (first,) in rows}
-        return found
+    def discard(self, why: str) -> None:
+        """Remove the index; the next question makes it anew."""
+        log.warning("the index %s %s: it is made anew", self._file, why)
+        self.begin = self.through = 0
+        for suffix in ("", "-journal"):
+            self._file.with_name(FILE + suffix).unlink(missing_ok=True)
+
+    async def _join(self, database: sqlite3.Connection, journal: FileJournal) -> None:
+        """Drop the stretches that the journal does not have, and note which records are left."""
+        head = await journal.head()
+        known = [Stretch(*row) for row in database.execute("SELECT * FROM stretch ORDER BY number")]
+        kept = [each for each in known if each.last > head.cut]
+        while kept and not await _has(journal, head.sequence, kept[-1]):
+            kept.pop()
+        if kept and kept[0].first > head.cut + 1:
+            kept = []  # segments have come back: what they hold comes before
+        self.begin = head.cut
+        self.through = kept[-1].last if kept else head.cut
+        gone = [(each.number,) for each in known if each not in kept]
+        if gone:
+            with _writing(database):
+                database.executemany("DELETE FROM mention WHERE stretch = ?", gone)
+                database.executemany("DELETE FROM stretch WHERE number = ?", gone)
+
+    async def _extend(self, database: sqlite3.Connection, journal: FileJournal) -> None:
+        """Add the records up to the present end, stretch by stretch."""
+        end = (await journal.head()).sequence
+        while self.through < end:
+            last = min(end, ((self.through + 1) // LENGTH + 1) * LENGTH - 1)
+            lists = await _lists(journal, self.through, last)
+            [newest] = await journal.pick([last])
+            if not self._add(database, Stretch(last // LENGTH, self.through + 1, last, newest.hash), lists):
+                await self._join(database, journal)  # another process did it meanwhile
+
+    def _add(self, database: sqlite3.Connection, new: Stretch, lists: dict[str, array[int]]) -> bool:
+        rows = sorted((new.number, _hash(name), records.tobytes()) for name, records in lists.items())
+        with _writing(database):
+            [(through,)] = database.execute("SELECT max(last) FROM stretch")
+            if through is not None and through != self.through:
+                return False
+            database.executemany(
+                "INSERT INTO mention VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET records = CAST(records || excluded.records AS BLOB)",  # else it is a text
+                rows,
+            )
+            database.execute(
+                "INSERT INTO stretch VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET last = excluded.last, hash = excluded.hash",
+                new,
+            )
+        self.through = new.last
+        return True
+
+    def numbers(self, names: Sequence[str], after: int) -> list[int]:
+        """Return the numbers of records above `after` under these names, which may be of a kind (`LISTED`), rising.
+        Raises sqlite3.DatabaseError.
+        """
+        found: set[int] = set()
+        with closing(sqlite3.connect(self._file, timeout=WAIT_S)) as database:
+            for name in names:
+                rows = database.execute(
+                    "SELECT stretch, mention.records FROM stretch JOIN mention ON mention.stretch = stretch.number "
+                    "WHERE stretch.number >= ? AND mention.name = ?",
+                    (after // LENGTH, _hash(name)),
+                )
+                for stretch, records in rows:
+                    found.update(stretch * LENGTH + place for place in _places(records))
+        return sorted(number for number in found if max(after, self.begin) < number <= self.through)
 
 
-@asynccontextmanager
-async def open_naming(journal: Path, named: NameFilter) -> AsyncGenerator[Journal]:
-    """Yield the journal, read-only, without segments that name none of the objects; these may become more meanwhile.
-    Raises OpenError.
+def _form(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def _writing(database: sqlite3.Connection) -> Generator[None]:
+    """Do what is inside in one transaction."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+async def _has(journal: FileJournal, end: int, stretch: Stretch) -> bool:
+    """Return whether the journal has the last record of the stretch: then it has all before."""
+    if stretch.last > end:
+        return False
+    [record] = await journal.pick([stretch.last])
+    return record.hash == stretch.hash
+
+
+async def _lists(journal: FileJournal, after: int, last: int) -> dict[str, array[int]]:
+    """Return by name the places in their stretch of the records above `after` and up to `last`. Raises
+    DamagedError.
     """
-    index = NameIndex(journal)
-    await index.catch_up()
-    async with open_history(journal, wanted=lambda segment: index.wants(segment, named)) as opened:
-        yield opened
-
-
-async def names_in(segment: Segment) -> set[str]:
-    """Return the bare names of all objects that records of the segment are about, or part of. Raises DamagedError."""
-    found: set[str] = set()
-    async with await SqliteJournal.open(segment.path, read_only=True) as journal:
-        after = segment.first - 1
-        while batch := await journal.read(after, NAMING, BATCH):
-            for stored in batch:
-                entry = entry_of(stored)
-                found.update(name.rpartition("/")[2] for names in (entry.about, entry.parts_of) for name in names)
-            after = batch[-1].sequence
+    found: dict[str, array[int]] = {}
+    kinds = (*NAMING, *LISTED)
+    while after < last and (batch := await journal.read(after, kinds, min(BATCH, last - after))):
+        for stored in batch:
+            if stored.sequence > last:
+                return found
+            place = stored.sequence % LENGTH
+            for name in names_in(stored):
+                if name in found:
+                    found[name].append(place)
+                else:
+                    found[name] = array("H", (place,))
+        after = batch[-1].sequence
     return found
 
 
-def _number(name: str) -> int:
+def _places(records: object) -> array[int]:
+    """Return the places of a row. Raises sqlite3.DatabaseError for another content."""
+    if not isinstance(records, bytes) or len(records) % 2:
+        raise sqlite3.DatabaseError("a row is not a list of records")
+    return array("H", records)
+
+
+def _hash(name: str) -> int:
     """Return 63 bits that stand for the name: SQLite's integers are signed."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1

@@ -3,48 +3,46 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.config.errors import ConfigError
 from pumice.core.messages.events import ConfigLoaded
 from pumice.plugins.loader import differences, identities, install_plugins
+from pumice.questions.history.naming import open_naming
 from pumice.storage.checkpoint import read_checkpoint
 from pumice.storage.errors import CodecError, DamagedError
-from pumice.storage.journal import CONFIG, Journal
+from pumice.storage.journal import CONFIG
 from pumice.storage.records import read_as
-from pumice.storage.sqlite import open_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pumice.questions.history.naming import Naming
 
-async def recorded_plugins(journal: Journal) -> dict[str, set[str]]:
+
+async def recorded_plugins(naming: Naming) -> dict[str, set[str]]:
     """Return name -> identities, over all recorded configurations that were in force."""
     found: dict[str, set[str]] = {}
-    for loaded in await _configurations(journal):
+    for loaded in await _configurations(naming):
         for name, identity in loaded.plugins.items():
             found.setdefault(name, set()).add(identity)
     return dict(sorted(found.items()))
 
 
-async def _configurations(journal: Journal) -> list[ConfigLoaded]:
-    head = await journal.head()
+async def _configurations(naming: Naming) -> list[ConfigLoaded]:
+    head = await naming.journal.head()
     found: list[ConfigLoaded] = []
     if head.cut:
-        for checkpoint in await journal.checkpoints():
+        for checkpoint in await naming.journal.checkpoints():
             try:
                 config = read_checkpoint(checkpoint, past=False).recovered.config
             except CodecError:
                 continue
             found += [config] if config is not None else []
-    try:
-        after = head.cut
-        while batch := await journal.read(after, (CONFIG,)):
-            found += [read_as(stored, ConfigLoaded) for stored in batch]
-            after = batch[-1].sequence
-    except (CodecError, DamagedError):
-        pass  # the replay says so
+    with suppress(CodecError, DamagedError):  # the replay says so
+        found += [read_as(stored, ConfigLoaded) for stored in await naming.listed(CONFIG, head.cut)]
     return found
 
 
@@ -55,8 +53,8 @@ async def demand_plugins(file: Path, folder: Path | None, warn: Callable[[str], 
     one that is missing.
     """
     install_plugins(folder)
-    async with open_history(file) as journal:
-        return demand(await recorded_plugins(journal), str(file), warn)
+    async with open_naming(file) as naming:
+        return demand(await recorded_plugins(naming), str(file), warn)
 
 
 def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], None]) -> list[str]:
@@ -75,8 +73,8 @@ def demand(recorded: Mapping[str, set[str]], source: str, warn: Callable[[str], 
 async def in_force(file: Path) -> ConfigLoaded:
     """Return the configuration that cycles are decided by at the end of a journal. ConfigError where it tells of
     none."""
-    async with open_history(file) as journal:
-        found = [loaded for loaded in await _configurations(journal) if not loaded.error]
+    async with open_naming(file) as naming:
+        found = [loaded for loaded in await _configurations(naming) if not loaded.error]
     if not found:
         raise ConfigError("the journal tells of no configuration", source=str(file))
     return found[-1]

@@ -14,16 +14,17 @@ from pumice.config.load import default_text
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import run_cycle
 from pumice.core.fold.past import Past
-from pumice.core.messages.events import ActorEvent, ActorStarted
+from pumice.core.messages.events import ActorEvent, ActorStarted, CycleRecord
 from pumice.core.outside import Ask, Recorded
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.volumes import volume_rules
 from pumice.storage import codec
 from pumice.storage import journal as kinds
-from pumice.storage.checkpoint import CheckpointState, read_checkpoint
+from pumice.storage.checkpoint import read_checkpoint
+from pumice.storage.errors import DamagedError
 from pumice.storage.history import CycleReader
-from pumice.storage.journal import ACTOR, CONFIG, OUTCOME, Stored
+from pumice.storage.journal import ACTOR, CONFIG, CYCLE, OUTCOME, Stored
 from pumice.storage.records import read_as
 
 if TYPE_CHECKING:
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
 
     from pumice.config.schema import SchedulerConfig
     from pumice.core.messages.decisions import CycleResult
-    from pumice.core.messages.events import CycleRecord
     from pumice.storage.history import RecordedCycle
-    from pumice.storage.journal import Journal
+    from pumice.storage.journal import Checkpoint, Journal
 
 # --- Processes
 
@@ -151,12 +151,22 @@ async def start(journal: Journal, first: int = 1) -> tuple[Replayer, int]:
     That is at the newest checkpoint before the cycle, else at the beginning of what the journal still holds.
     """
     head = await journal.head()
-    oldest: CheckpointState | None = None
-    for checkpoint in await journal.checkpoints():  # newest first
-        if checkpoint.sequence >= head.cut:
-            oldest = read_checkpoint(checkpoint)
-            if oldest.recovered.cycle < first:
-                return Replayer(oldest.past, oldest.texts), oldest.sequence
-    if head.cut and oldest is not None:
-        return Replayer(oldest.past, oldest.texts), oldest.sequence
+    there = [each for each in await journal.checkpoints() if each.sequence >= head.cut]
+    for checkpoint in there:  # newest first
+        if await _is_before(journal, checkpoint, first) or (head.cut and checkpoint is there[-1]):
+            state = read_checkpoint(checkpoint)
+            return Replayer(state.past, state.texts), state.sequence
     return Replayer(Past(codec.unpack) if first > 1 else None), head.cut
+
+
+async def _is_before(journal: Journal, checkpoint: Checkpoint, cycle: int) -> bool:
+    """Return whether a checkpoint was taken before that cycle: the cycle after it tells, and is read in less time than
+    a large cluster's checkpoint.
+    """
+    try:
+        following = await journal.read(checkpoint.sequence, (CYCLE,), 1)
+        if following:
+            return read_as(following[0], CycleRecord).cycle <= cycle
+    except DamagedError:
+        pass  # whoever reads on from there comes to it
+    return read_checkpoint(checkpoint).recovered.cycle < cycle

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.questions.history.entries import NameFilter, StoryEntry, entries
+from pumice.questions.history.entries import NameFilter, StoryEntry, as_entries, entries
+from pumice.questions.history.naming import looked_through
 from pumice.questions.history.story import cycle_of, overview_of, story_of
 from pumice.storage.journal import Stored
 from pumice.storage.memory import MemoryJournal
@@ -81,7 +82,7 @@ async def test_the_overview_counts_and_keeps_what_went_wrong() -> None:
 async def test_a_story_needs_no_record_that_names_nothing_of_it() -> None:
     for name in ("a/train", "a/train-worker-0", "a/other", "a/nobody"):
         named = NameFilter(name)
-        told = await story_of(name, entries(await journal(), named=named), named)
+        told = await story_of(name, as_entries(looked_through(await journal(), named)), named)
         assert numbers(told) == numbers(await story_of(name, entries(await journal())))
 
 
