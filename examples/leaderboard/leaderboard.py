@@ -284,7 +284,7 @@ def main(
     traces: Annotated[Path, typer.Option(help="The folder with openb/, swf/, philly_gavel/, gavel/.")],
     output: Annotated[Path, typer.Option("-o", "--output")] = Path("board.md"),
     file: Annotated[Path, typer.Option("--board", help="Policies and traces.")] = BOARD,
-    only: Annotated[str, typer.Option(help="Tables, such as 'openb default,nasa'; all without.")] = "",
+    only: Annotated[str, typer.Option(help="Tables or boards, such as 'openb default,nasa'; all without.")] = "",
     policies: Annotated[str, typer.Option(help="Policies of these tables, joined by commas; all without.")] = "",
     seeds: Annotated[int, typer.Option(min=1, help="Held-out draws.")] = 10,
     jobs: Annotated[int, typer.Option(min=1, help="Jobs of a stretch.")] = 300,
@@ -305,7 +305,8 @@ def main(
 
     board = msgspec.convert(yaml.safe_load(file.read_text("utf-8")), Boards)
     for each in board.boards:
-        each.variants = [one for one in each.variants if not wanted or f"{each.name} {one}" in wanted]
+        if each.name not in wanted:  # the name of a board alone means all of its variants
+            each.variants = [one for one in each.variants if not wanted or f"{each.name} {one}" in wanted]
         each.policies = [one for one in each.policies if not named or one in named]
     board.boards = [each for each in board.boards if each.variants or each.name in wanted or not (wanted or each.nodes)]
     for match in competitions(board, traces, jobs, say):
