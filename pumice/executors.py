@@ -10,6 +10,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -63,6 +64,25 @@ T = TypeVar("T")
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 """Signals that end the command. Workers never see them: they are for the process that started them to deal with."""
+
+
+_STARTING: Final = Lock()
+
+
+@contextmanager
+def apart_from_main() -> Generator[None]:
+    """Start processes in this block that do not import the script of their caller, of which they need nothing: it would
+    run again in each, and where it has no guard, it would start the same work there.
+    """
+    main = vars(sys.modules["__main__"])
+    with _STARTING:  # one at a time, or a second thread would keep the names as the first left them
+        kept: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+        main["__spec__"] = None
+        main.pop("__file__", None)
+        try:
+            yield
+        finally:
+            main.update(kept)
 
 
 class WorkerDiedError(BrokenExecutor):
@@ -152,7 +172,8 @@ class Processes(Executor):
             context = multiprocessing.get_context("spawn")
             ours, theirs = context.Pipe()
             process = context.Process(target=_work, args=(self._begin, theirs), daemon=True)
-            process.start()
+            with apart_from_main():
+                process.start()
             self._alive.add(process)
         theirs.close()
         return _Worker(process, ours)

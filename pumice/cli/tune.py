@@ -46,7 +46,9 @@ def tune(
 
     def show(console: Console) -> None:
         console.print(page_of(result), markup=False)
-        console.print(f"{result.config or 'no configuration'}: the best that holds; {result.page}: this page")
+        console.print(f"This page: {result.page}", markup=False)
+        if result.config is not None:
+            console.print(f"The best configuration: {result.config}", markup=False)
 
     terminal.emit(result, show)
     return Exit.DONE if result.chosen is not None else Exit.DIFFERS

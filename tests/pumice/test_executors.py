@@ -73,6 +73,16 @@ def test_one_that_dies_takes_only_that_with_it() -> None:
     assert not died(ValueError())
 
 
+def test_a_script_without_a_guard_is_not_run_again_by_workers(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from math import sqrt\nfrom pumice.executors import local\n"
+        "with local(1) as executor:\n    print(executor.submit(sqrt, 4).result(60))\nprint(__file__)"
+    )
+    found = subprocess.run([sys.executable, script], check=False, capture_output=True, text=True, timeout=120)
+    assert (found.stdout, found.stderr) == (f"2.0\n{script}\n", "")
+
+
 def test_who_leaves_does_not_wait() -> None:
     began = time.monotonic()
     futures: list[Future[float]] = []

@@ -31,6 +31,7 @@ from msgspec import Struct
 from pumice.actors.runtime.clock import VirtualClock
 from pumice.config.errors import PumiceError, RequestError
 from pumice.config.load import default_text
+from pumice.executors import apart_from_main
 from pumice.lab.builders import gang, nodes
 from pumice.questions.evaluation.task import EvaluatedFigures, EvaluationTask, evaluated
 from pumice.questions.evaluation.workload import placeable
@@ -164,7 +165,8 @@ def sandboxed(task: EvaluationTask, limits: Sandbox) -> EvaluatedFigures:
     ours, theirs = context.Pipe()
     given = msgspec.msgpack.encode(task)
     process = context.Process(target=_inside, args=(theirs, given, limits), daemon=True)
-    process.start()
+    with apart_from_main():
+        process.start()
     theirs.close()
     until = time.monotonic() + limits.seconds
     try:

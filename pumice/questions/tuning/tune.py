@@ -211,7 +211,9 @@ def page_of(result: TuneResult) -> str:
         lines += ["", "Nothing better that holds the constraints was found."]
     if result.held_out_before is None:
         lines += ["", "Nothing was held out: what the search gained may be of these workloads alone."]
-    lines += ["", "```diff", *result.diff, "```", ""]
+    if result.diff:
+        lines += ["", "```diff", *result.diff, "```"]
+    lines.append("")
     return "\n".join(lines)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import pumice
@@ -50,6 +54,21 @@ def tried(act: str, limits: pumice.Sandbox, *, placement: bool = False) -> pumic
     policy = pumice.Policy(CONFIG, modules={"own": PLUGIN.replace("ACT", act)})
     work = pumice.Workload("work", [*pumice.nodes(2), pumice.gang("one", 2)], placement=True) if placement else WORK
     return pumice.evaluate(policy, work, "maximise started", sandbox=limits)
+
+
+SCRIPT = """\
+import pumice
+work = pumice.Workload("work", [*pumice.nodes(2), pumice.gang("one", 2)], placement=True)
+print(pumice.evaluate(None, work, "maximise started", sandbox=pumice.Sandbox()).score)
+"""
+
+
+def test_a_script_without_a_guard_uses_a_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SCRIPT)
+    found = subprocess.run(
+        [sys.executable, tmp_path / "mine.py"], check=False, capture_output=True, text=True, timeout=120
+    )
+    assert (found.stdout, found.stderr) == ("1.0\n", "")
 
 
 def test_a_policy_in_a_sandbox_reaches_nothing_and_decides_alike() -> None:
