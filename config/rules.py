@@ -42,6 +42,8 @@ FORMER: Final[dict[str, str]] = {
     "zones-of-ephemeral-volumes": "VolumeZone looks at the claims of ephemeral volumes too.",
     "backfill-binds-to-full-nodes": "backfill binds a pod without requests to a node that has no room for one more.",
     "tried-groups-stay-in-line": "A job has another turn for groups that have found no place, which forgets why.",
+    "tasks-without-a-node-head-for-domains": "gangpreempt and gangreclaim score a task that allocate found no node for "
+    "by the HyperNode that the rest of its group was tried in.",
     "pre-filters-name-domains": "What is wrong with a pod on any node is said of the HyperNode that was tried.",
 }
 """Rules that were taken from Volcano, or from Kubernetes, wrongly, and what they were."""
@@ -68,7 +70,14 @@ CHANGED: Final[dict[int, frozenset[str]]] = {
     6: frozenset({"zero-capacities-are-free", "fractions-as-python-reads-them"}),
     7: frozenset({"namespace-selectors-end", "queues-name-no-zeros", "refusals-stop-backfill"}),
     8: frozenset({"zones-of-ephemeral-volumes"}),
-    9: frozenset({"backfill-binds-to-full-nodes", "tried-groups-stay-in-line", "pre-filters-name-domains"}),
+    9: frozenset(
+        {
+            "backfill-binds-to-full-nodes",
+            "tried-groups-stay-in-line",
+            "pre-filters-name-domains",
+            "tasks-without-a-node-head-for-domains",
+        }
+    ),
 }
 """By version: the switches and former rules that were on until it. Every version from 2 to `VERSION` has a row, which
 never changes once it is in a release.

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 NO_NODE = -1
 UNSCORED = -2
-NAMED: Final = "pre-filters-name-domains"
-"""A former rule, under which old journals are replayed (`pumice.config.rules`)."""
 """Nodes would do, but they could not be scored."""
+NAMED: Final = "pre-filters-name-domains"
+HEADED: Final = "tasks-without-a-node-head-for-domains"
+"""Former rules, under which old journals are replayed (`pumice.config.rules`)."""
 
 
 def allocate_tasks(
@@ -131,8 +132,9 @@ class TaskLoop:
                 session.trail.looked_at_one(task, nominated)
                 return nominated  # no other node was looked at: the error cache learns nothing of them
         search.refresh(self._cache)
+        heading, before = session.topology.heading, session.topology.heading.get(task.row, "")
         if self._sub_job.network_topology is not None:
-            session.topology.heading[task.row] = self._occupied
+            heading[task.row] = self._occupied
         node, codes = search.choose() if self._everywhere else search.choose_within(self._domain.rows)
         if node == NO_NODE:
             if search.filters.is_asking or search.scoring.may_fail:
@@ -140,6 +142,9 @@ class TaskLoop:
                 if not inside.all():
                     return UNSCORED
             self._record(task, codes)
+            # Volcano notes the HyperNode once a node is found: a later action scores a task that found none without it.
+            if HEADED not in session.config.pumice.fix:
+                heading[task.row] = before
         return node
 
     def _record(self, task: Task, codes: IntArray | None, *, names: bool = True) -> None:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from pumice.config.schema import SchedulerConfig
 from pumice.core.actions.placing.domains import Decisions, DomainAllocator
-from pumice.core.actions.placing.task_loop import NAMED
+from pumice.core.actions.placing.task_loop import HEADED, NAMED
 from pumice.core.actions.placing.worksheet import LINGERS, organize
 from pumice.core.configuration import parse_scheduler_config
 from pumice.core.cycle import Carry, CycleClock, open_session, run_action, run_cycle
@@ -257,3 +257,16 @@ def test_domain_is_not_named_for_a_pod_that_fits_nowhere(fix: tuple[str, ...], h
     run_action(session, "allocate")
     (errors,) = session.fit.errors_of(job_of(session, "j")).values()
     assert errors.message().startswith(f"{head}0/1 nodes are unavailable: 1 plugin ")
+
+
+@pytest.mark.parametrize(("fix", "scored_by"), [((), ""), ((HEADED,), "r0")])
+def test_task_that_found_no_node_heads_for_no_domain(fix: tuple[str, ...], scored_by: str) -> None:
+    """Volcano notes the HyperNode of the group once a node is found; gangpreempt scores the rest without it."""
+    gang_of_three = gang("j", queue="q", pods=3, phase="Inqueue", cpu="2500m")
+    hard, nodes = asking(gang_of_three, {"mode": "hard", "highestTierAllowed": 1}), ["n0", "n1"]
+    rack = hyper_node("r0", 1, nodes=nodes)
+    session = open_world(fixed(*fix), *(node(name, cpu="4") for name in nodes), queue("q"), rack, hard)
+    run_action(session, "allocate")
+    assert session.binds == []
+    found = [session.topology.heading.get(task_of(session, f"j-{number}").row, "") for number in range(3)]
+    assert found == ["", "", scored_by]
