@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from enum import Enum
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from pumice.core.actions import ACTIONS, ANSWERING, IDLE, PLACING
 from pumice.core.default_scheduler import cycle as kubernetes
@@ -16,13 +19,14 @@ from pumice.core.life.pod_group import OUTSIDE
 from pumice.core.life.task import TaskStatus
 from pumice.core.outside import ask_nothing
 from pumice.core.plugins import PLACERS, PLUGINS, SILENT, asks_outside, of_ours_alone
-from pumice.core.plugins.plugin import KnowsDevices
+from pumice.core.plugins.plugin import BuiltInPlugin, KnowsDevices
 from pumice.core.session.carry import Carry, CycleClock, SessionOptions
 from pumice.core.session.closing import close, report
 from pumice.core.session.closing.close import let_go
 from pumice.core.session.closing.report import cards_later, shares_later, tables_later
 from pumice.core.session.session import Session
 from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail, Trail
+from pumice.core.state.derived import itself
 from pumice.core.state.snapshot import with_task_minimums
 from pumice.core.state.sources import total as total_allocatable
 
@@ -31,10 +35,12 @@ if TYPE_CHECKING:
     from pumice.core.messages.decisions import CycleResult
     from pumice.core.outside import Ask
     from pumice.core.session.closing.report import Tellers
+    from pumice.core.state.derived import Like
     from pumice.core.state.snapshot import Snapshot
 
 TASK_MINIMUMS: Final = "task-minimums-count"
 _PENDING: Final[int] = TaskStatus.PENDING.value
+NO_OPTIONS: Final = SessionOptions()
 
 Watch = Callable[[str, str, Callable[["Session"], None], "Session"], None]
 """Learns which plugin is to work, and at which point, OnSessionOpen or OnSessionClose, and lets it: `work(session)`; a
@@ -86,27 +92,100 @@ def open_session(
     processes outside, or remembers what they said. `sparing`: where no task waits, plugins that only answer
     are opened when a reader asks for their words.
     """
-    if TASK_MINIMUMS in config.pumice.fix:
+    waits = _waits(snapshot, config, trail) if sparing and not report else None
+    session = None if waits is None else _renewed(snapshot, config, clock, carry, options, waits, watch)
+    if session is None:
+        session = _opened(snapshot, config, clock, carry, options, trail, waits)
+        session.wants_report, session.ask = report, ask
+        for name, plugin in session.plugins.items():
+            watch(name, "OnSessionOpen", plugin.on_session_open, session)
+    if waits is Waits.NOTHING:
+        session.later = cache(partial(_whole, snapshot.as_it_is(), config, clock, carry, options))
+    if report:
+        # After all plugins have registered, and before any action changes what they would answer.
+        session.opening = _report.at_open(session)
+    return session
+
+
+class Waits(Enum):
+    """What waits as a session opens all of whose actions only answer to tasks that wait."""
+
+    NOTHING = 0
+    ADMISSION = 1
+    TASKS = 2
+    BOTH = 3
+
+
+_SPARED: Final = {Waits.NOTHING: SILENT, Waits.ADMISSION: PLACERS}
+
+
+def _waits(snapshot: Snapshot, config: SchedulerConfig, trail: NullTrail) -> Waits | None:
+    """Return what waits; None where a trail listens, or an action does more than to answer to waiting tasks."""
+    if trail.listens or not _is_ours(itself(config), ANSWERING):
+        return None
+    columns = snapshot.jobs
+    tasks = np.count_nonzero((columns.counts[_PENDING] > 0).take(columns.order))
+    jobs = np.count_nonzero((columns.phase <= OUTSIDE).take(columns.order))
+    return Waits(2 * bool(tasks) + bool(jobs))
+
+
+def _opened(
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: CycleClock,
+    carry: Carry,
+    options: SessionOptions | None,
+    trail: NullTrail,
+    waits: Waits | None,
+) -> Session:
+    """Return a new session whose plugins have still to open. No plugin that only ranks nodes while no task waits, and
+    none at all while no job waits for admission either: no action would ask them.
+    """
+    minimums = TASK_MINIMUMS in config.pumice.fix
+    if minimums:
         snapshot = with_task_minimums(snapshot)
     # A copy: a Resource may be changed in place, and the derived column outlives the session.
     total = total_allocatable(snapshot.derived).clone()
     session = Session(snapshot, config, clock, carry.copy(), options or SessionOptions(), total, trail)
-    session.wants_report, session.ask = report, ask
-    spared = _spared(session) if sparing and not report else frozenset[str]()
+    spared = _SPARED.get(waits, frozenset[str]()) if waits is not None else frozenset[str]()
     for option in (option for tier in config.tiers for option in tier.plugins):
         if option.name in PLUGINS and option.name not in session.plugins and option.name not in spared:
             session.plugins[option.name] = PLUGINS[option.name](option.arguments)
-    if spared is SILENT:
-        session.later = cache(partial(_whole, snapshot.as_it_is(), config, clock, carry, options))
     for plugin in session.plugins.values():
         if isinstance(plugin, KnowsDevices):
             # Before any plugin opens: the filters of other plugins must see the same devices, whatever their order.
             plugin.find_devices(session)
-    for name, plugin in session.plugins.items():
-        watch(name, "OnSessionOpen", plugin.on_session_open, session)
-    if report:
-        # After all plugins have registered, and before any action changes what they would answer.
-        session.opening = _report.at_open(session)
+    if waits is not None and not minimums and snapshot.lease is not None:
+        session.kind, session.heard = waits, len(snapshot.lease.sessions.nodes)
+    return session
+
+
+def _renewed(
+    snapshot: Snapshot,
+    config: SchedulerConfig,
+    clock: CycleClock,
+    carry: Carry,
+    options: SessionOptions | None,
+    waits: Waits,
+    watch: Watch,
+) -> Session | None:
+    """Return the session that was last opened on these columns for the same, begun anew: to build one is a third of a
+    small cycle. None where there is none, or where what it was made for has changed.
+    """
+    kept = None if snapshot.lease is None else snapshot.lease.sessions
+    # Taken out: one that fails on its way is not met again.
+    session: Session | None = None if kept is None else kept.by_kind.pop(waits, None)
+    if kept is None or session is None or session.config is not config or session.versions != snapshot.derived.versions:
+        return None
+    if session.options != (options or NO_OPTIONS):
+        return None
+    changed, session.heard = kept.nodes[session.heard :], len(kept.nodes)
+    session.renew(snapshot, clock, carry.copy(), changed)
+    plugins = [plugin for plugin in session.plugins.values() if isinstance(plugin, BuiltInPlugin)]
+    if len(plugins) < len(session.plugins) or not all(plugin.can_go_on(session) for plugin in plugins):
+        return None
+    for plugin in plugins:
+        watch(plugin.name, "OnSessionOpen", plugin.on_session_renew, session)
     return session
 
 
@@ -120,27 +199,18 @@ def _whole(
     return tellers
 
 
-def _spared(session: Session) -> frozenset[str]:
-    """Return the plugins that no action asks. When all acting actions only answer to tasks that wait: no plugin that
-    only ranks nodes while no task waits, and none at all while no job waits for admission.
-    """
-    columns, jobs = session.snapshot.jobs, session.jobs
-    is_asked = not _is_ours(session.config, ANSWERING) or jobs.holds_for_any(columns.counts[_PENDING] > 0)
-    if session.trail.listens or is_asked:
-        return frozenset()
-    return PLACERS if jobs.holds_for_any(columns.phase <= OUTSIDE) else SILENT
-
-
 def may_skip_no_op(config: SchedulerConfig) -> bool:
     """Return whether a session decides nothing when no task waits for a place and nothing has changed since the last
     session except its own writes: every action only places, and neither chance, an outside process nor a user's plugin
     takes part.
     """
-    return _is_ours(config, PLACING)
+    return _is_ours(itself(config), PLACING)
 
 
-def _is_ours(config: SchedulerConfig, actions: frozenset[str]) -> bool:
+@lru_cache(maxsize=16)
+def _is_ours(of: Like[SchedulerConfig], actions: frozenset[str]) -> bool:
     """Return whether these are all actions, and neither chance, an outside process nor a user's plugin takes part."""
+    config = of.subject
     ours = of_ours_alone(config) and not asks_outside(config)
     return ours and actions.issuperset(config.actions) and config.pumice.ties != "hash"
 

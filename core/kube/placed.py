@@ -54,11 +54,16 @@ class Placed:
 
     def __init__(self, nodes: NodeRows, snapshot: Snapshot, opening: SpecialPods) -> None:
         self.nodes = nodes
-        self.snapshot = snapshot
-        self.opening = opening
-        self._special: list[Move] | None = None
         self.log: list[Move] = []
         self.readers: dict[Callable[..., Any], Any] = {}
+        self.renew(snapshot, opening)
+
+    def renew(self, snapshot: Snapshot, opening: SpecialPods) -> None:
+        """Begin a session: no pod has come or gone yet."""
+        self.snapshot, self.opening = snapshot, opening
+        self._special: list[Move] | None = None
+        self.log.clear()
+        self.readers.clear()
 
     def reader(self, kind: Callable[..., R], *more: object) -> R:
         """Return the session's one reader of a kind, which several filters and scorers use. `more`: what it takes
@@ -128,3 +133,9 @@ def placed_pods(session: Session) -> Placed:
     if kube.placed is None:
         kube.placed = Placed(session.nodes, session.snapshot, _opening(session.nodes))
     return kube.placed
+
+
+def renew_placed(session: Session) -> None:
+    """Begin another session with the same Placed."""
+    if session.kube.placed is not None:
+        session.kube.placed.renew(session.snapshot, _opening(session.nodes))

@@ -65,3 +65,7 @@ class Binpack(BuiltInPlugin):
         """Register the scorer."""
         if self.weight:
             session.points.node_order.add(self.name, [FillScorer(self.weights, self.weight)])
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: the scorer reads columns alone."""
+        return True

@@ -50,13 +50,19 @@ class Shares:
         totals = {0: session.total.milli_cpu, 1: session.total.memory, **named}
         self.totals = [(dimension, total) for dimension, total in sorted(totals.items()) if total >= MIN_RESOURCE]
         self._of_task, self._known = session.jobs.of_task, session.jobs.known
-        self._allocated = session.snapshot.jobs.allocated.copy()
+        self._allocated = np.empty_like(session.snapshot.jobs.allocated)
         self._lines = lines(self._allocated)
-        shares = np.zeros(self._allocated.shape[1])
+        self.column = np.empty(self._allocated.shape[1])
+        self.of = floats(self.column)
+        self.read(session)
+
+    def read(self, session: Session) -> None:
+        """Read what the jobs have as the session opens."""
+        self._allocated[:] = session.snapshot.jobs.allocated
+        shares = self.column
+        shares.fill(0.0)
         for dimension, total in self.totals:
             np.maximum(shares, self._allocated[dimension] / total, out=shares)
-        self.column = shares
-        self.of = floats(shares)
 
     def share(self, amounts: Sequence[float]) -> float:
         """Return the dominant share of these amounts, float by dimension."""
@@ -357,9 +363,21 @@ class Drf(BuiltInPlugin):
             session.points.queue_order.add(self.name, self.queue_order)
             session.points.reclaimable.add(self.name, self.reclaimable)
             session.points.tells_reclaimers_apart = True  # the tree saturates a job by all that it requests
+        self._tell(session)
+        session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0), takes_back=True)
+
+    def _tell(self, session: Session) -> None:
         jobs = session.snapshot.jobs
         session.tellers.shares.append(partial(self._shares.told, jobs.order, jobs.handles))
-        session.points.handle(partial(self._shares.follow, 1.0), partial(self._shares.follow, -1.0), takes_back=True)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether no tree was made: it belongs to one session."""
+        return self._tree is None
+
+    def on_session_renew(self, session: Session) -> None:
+        """Compute every job's share again."""
+        self._shares.read(session)
+        self._tell(session)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -66,6 +66,10 @@ class Gang(BuiltInPlugin):
         points.job_starving.add(self.name, self._jobs.is_starving)
         points.job_starving.add_column(self.name, self._jobs.starving)
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether all rules read the columns; ranks of broken gangs belong to one session."""
+        return BROKEN_FIRST not in session.config.pumice.fix
+
     def _order_broken_first(self, session: Session) -> None:
         """Compare jobs: those that run with fewer pods than they need come before jobs that have not started (fix).
         Volcano treats them as equal, and drf then prefers the job that has nothing.

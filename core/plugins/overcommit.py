@@ -55,9 +55,24 @@ class Overcommit(BuiltInPlugin):
     def on_session_open(self, session: Session) -> None:
         """Compute idle = total x factor - used, and charge the admitted jobs."""
         # No vote will be asked for, so nothing is gathered.
-        if not anybody_asks(session):
+        self._is_asked = anybody_asks(session)
+        if not self._is_asked:
             return
         self._session = session
+        self._gather(session)
+        session.points.job_enqueueable.add_in_columns(self.name, self.job_enqueueable, Refusals(self._refused))
+        session.points.job_enqueued.add(self.name, self.job_enqueued)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether a vote is asked for as in the session before."""
+        return self._is_asked == anybody_asks(session)
+
+    def on_session_renew(self, session: Session) -> None:
+        """Gather the amounts again."""
+        if self._is_asked:
+            self._gather(session)
+
+    def _gather(self, session: Session) -> None:
         nodes = session.nodes
         # accumulate adds node after node, as Go does; numpy's sum adds in pairs and may differ in the last bits.
         used = np.add.accumulate(nodes.used, axis=1)[:, -1].tolist() if nodes.count else [0.0] * len(session.dims)
@@ -71,8 +86,6 @@ class Overcommit(BuiltInPlugin):
             whole = without_gated(columns, dims, columns.minimum.take(some, axis=1), some)
             charged = np.where(inqueue.take(some), whole, charged)
         self._inqueue = over_all(session, charged)
-        session.points.job_enqueueable.add_in_columns(self.name, self.job_enqueueable, Refusals(self._refused))
-        session.points.job_enqueued.add(self.name, self.job_enqueued)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -123,3 +123,12 @@ class BuiltInPlugin:
 
     def on_session_close(self, session: Session) -> None:
         """Write conditions after the actions, of a plugin that has any."""
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether all that the plugin registered in an earlier session, on the same columns and nodes and under
+        the same configuration, serves this one, too, after `on_session_renew`.
+        """
+        return False
+
+    def on_session_renew(self, session: Session) -> None:
+        """Read the session; everything is registered since an earlier one."""

@@ -49,6 +49,10 @@ class Priority(BuiltInPlugin):
         points.job_starving.add(self.name, self.job_starving)
         points.job_starving.add_column(self.name, session.jobs.short)
 
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: all rules read the columns."""
+        return True
+
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""
 

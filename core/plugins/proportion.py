@@ -428,9 +428,9 @@ class ProportionSimulation:
     The queue's state is not asked again, as in Volcano.
     """
 
-    def __init__(self, session: Session, attributes: Attributes) -> None:
+    def __init__(self, session: Session, plugin: Proportion) -> None:
         self._session = session
-        self._attributes = attributes
+        self._plugin = plugin
 
     def add(self, state: State, preemptor: Task, task: Task, node: int) -> str | None:
         """Place the task in the trial; a returned text is an error."""
@@ -450,12 +450,12 @@ class ProportionSimulation:
 
     def allocatable(self, state: State, queue: Queue, task: Task) -> bool:
         """Return whether the queue stays within deserved with the task, as the trial stands."""
-        attributes = self._attributes[queue.name]
+        attributes = self._plugin.attributes[queue.name]
         return attributes.has_room_for(task.template.request, _of_trial(state, attributes))
 
     def _allocated(self, state: State, task: Task) -> Resource | None:
         job = self._session.job_of(task)
-        return None if job is None else _of_trial(state, self._attributes[job.pod_group.queue])
+        return None if job is None else _of_trial(state, self._plugin.attributes[job.pod_group.queue])
 
 
 def _orphan(task: Task) -> str:
@@ -483,10 +483,8 @@ class Proportion(BuiltInPlugin):
     def on_session_open(self, session: Session) -> None:
         """Gather, fill, register."""
         self._session = session
-        self.attributes = Attributes(session)
         self._of_task = session.jobs.of_task
-        self._by_job: dict[int, ProportionAttributes] = {}  # by row; a job stays in its queue for a session
-        session.tellers.queues.append(self)
+        self.on_session_renew(session)
         points = session.points
         points.queue_order.add(self.name, QueueKey(self._place))
         points.reclaimable.add(self.name, self.reclaimable)
@@ -498,11 +496,21 @@ class Proportion(BuiltInPlugin):
         points.job_enqueueable.add_in_columns(self.name, self.job_enqueueable, refusals)
         if self._charges_on_admission:
             points.job_enqueued.add(self.name, self.job_enqueued)
-        simulation = ProportionSimulation(session, self.attributes)
+        simulation = ProportionSimulation(session, self)
         points.simulate_add_task.add(self.name, simulation.add)
         points.simulate_remove_task.add(self.name, simulation.remove)
         points.simulate_allocatable.add(self.name, simulation.allocatable)
         session.points.handle(self._on_allocate, self._on_deallocate, takes_back=True)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: all rules read the attributes of the session in hand."""
+        return True
+
+    def on_session_renew(self, session: Session) -> None:
+        """Gather and fill."""
+        self.attributes = Attributes(session)
+        self._by_job: dict[int, ProportionAttributes] = {}  # by row; a job stays in its queue for a session
+        session.tellers.queues.append(self)
 
     def on_session_close(self, session: Session) -> None:
         """Write nothing."""

@@ -232,12 +232,7 @@ class SessionJobs:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.columns = snapshot.jobs
-        self.dimensions = snapshot.dimensions
-        self.by_queue = ByQueue(snapshot)
         self.known = integers(snapshot.jobs.known)
-        self.moved: list[int] = []  # rows of the tasks whose status or node was written
-        self.altered: list[int] = []  # rows of the jobs whose phase was
         self.counts = integer_lines(snapshot.jobs.counts)
         columns = snapshot.jobs
         self.ready_tasks, self.readiness = columns.ready_tasks, columns.readiness
@@ -250,18 +245,29 @@ class SessionJobs:
         self.status = integers(snapshot.tasks.status)
         self.node = integers(snapshot.tasks.node)
         self.of_task = integers(snapshot.tasks.job)
+        self.calm_counts = True  # whether a job that is calm has nothing to write
+        self.begin(snapshot)
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Begin a session, the first one or another on the same columns."""
+        self.columns, self.dimensions = snapshot.jobs, snapshot.dimensions
+        self.by_queue = ByQueue(snapshot)
+        self.moved: list[int] = []  # rows of the tasks whose status or node was written
+        self.altered: list[int] = []  # rows of the jobs whose phase was
         self.listings: dict[
             int, TaskEntries
         ] = {}  # task row -> how its group lists it, where that is not by its status
         self.generation = 0  # rises with every change of a task's status
-        self.calm_counts = True  # whether a job that is calm has nothing to write
-        self.unsettled: npt.NDArray[np.intp] = columns.order
+        self.unsettled: npt.NDArray[np.intp] = self.columns.order
         self._unsettled_at: tuple[int, npt.NDArray[np.int32]] | None = None  # as of that generation
+        self._in_order: list[Job] | None = None
 
-    @cached
+    @property
     def in_order(self) -> list[Job]:
         """Return all jobs, in job order; a session that has nothing to place names few."""
-        return self.columns.named(self.columns.order)
+        if self._in_order is None:
+            self._in_order = self.columns.named(self.columns.order)
+        return self._in_order
 
     def where(self, mask: npt.NDArray[np.bool_]) -> list[Job]:
         """Return the jobs for whose rows a mask holds, in job order."""

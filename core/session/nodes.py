@@ -33,17 +33,13 @@ class SessionNodes:
     """Columns over node rows in name order (see NodeColumns), with `pipelined` and `future` beside them.
 
     `touched` lists the rows that were changed, oldest first: a reader that derives values from a row remembers how far
-    it has read. `entered`: the rows of the tasks that were put on a node.
+    it has read; the first `before` of them were changed before this session. `entered`: the rows of the tasks that were
+    put on a node.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         columns: NodeColumns = snapshot.nodes
-        self.names = columns.names
-        self.specs = columns.specs
-        self.row = columns.row
-        self.arrival = columns.arrival
         self.count = len(columns.names)
-        self.derived = snapshot.derived
         self.max_pods = columns.max_pods
         self.allocatable: FloatArray = columns.allocatable
         self.idle: FloatArray = columns.idle
@@ -51,22 +47,40 @@ class SessionNodes:
         self.releasing: FloatArray = columns.releasing
         self.pipelined: FloatArray = columns.pipelined
         self.future: FloatArray = columns.future
-        # While nothing is releasing or promised, idle room is all the room: searches then skip the second comparison.
-        self.has_future = bool(np.count_nonzero(columns.releasing))
         self.touched: list[int] = []
-        self.entered: list[int] = []
         # The same memory number by number: a memoryview costs a third of numpy's indexing (core/state/dimensions.py).
         self.idle_at = lines(self.idle)
         self.used_at = lines(self.used)
         self.future_at = lines(self.future)
+        # The status each task had when its node last looked: a node keeps its own copy of a task.
+        self.seen_status = integers(snapshot.tasks.seen)
+        self._begin(snapshot)
+
+    def renew(self, snapshot: Snapshot, changed: list[int]) -> None:
+        """Begin another session on the same columns. `changed`: rows that have changed since the end of the one before;
+        readers that have kept something see them as touched.
+        """
+        self.touched += changed
+        self._begin(snapshot)
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        columns: NodeColumns = snapshot.nodes
+        self.names, self.specs, self.row = columns.names, columns.specs, columns.row
+        self.arrival, self.derived = columns.arrival, snapshot.derived
+        # While nothing is releasing or promised, idle room is all the room: searches then skip the second comparison.
+        self.has_future = bool(np.count_nonzero(columns.releasing))
+        self.before = len(self.touched)
+        self.entered: list[int] = []
         self._residents = snapshot.node_tasks
         self._added: dict[int, dict[str, Task]] = {}
         self._removed: dict[int, set[str]] = {}
-        # The status each task had when its node last looked: a node keeps its own copy of a task.
-        self.seen_status = integers(snapshot.tasks.seen)
         # The same for a task with copies, by node and task: two nodes may have one each.
         self.listings: Mapping[int, TaskEntries] = {}
         self._seen_apart: dict[tuple[int, int], int] = {}
+
+    def written(self) -> list[int]:
+        """Return the rows that this session has changed."""
+        return self.touched[self.before :]
 
     def holds(self, row: int, task: Task) -> bool:
         """Return whether the task is on that node now."""
@@ -176,12 +190,16 @@ class KubeNodes:
     def __init__(self, snapshot: Snapshot) -> None:
         self.pods = snapshot.nodes.pod_count
         self.requested: FloatArray = snapshot.nodes.requested
-        self.touched: list[int] = []
+        self.touched: list[int] = []  # in this session
         self.nonzero: FloatArray = snapshot.nodes.nonzero
         self._pods_at = integers(self.pods)
         self._requested_at = lines(self.requested)
         self._cpu_at, self._memory_at = floats(self.nonzero[0]), floats(self.nonzero[1])
         self.placed: Placed | None = None
+
+    def renew(self) -> None:
+        """Begin another session on the same columns."""
+        self.touched = []
 
     def add(self, task: Task, row: int) -> None:
         """Add a task (AddPod)."""

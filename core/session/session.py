@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.core.cached import cached
+from pumice.core.kube.placed import renew_placed
 from pumice.core.kube.storage import uses_claims
 from pumice.core.life.task import TaskStatus, TaskTrigger
 from pumice.core.messages.decisions import Bind, Evict, Recurring
@@ -30,7 +31,7 @@ from pumice.core.session.trail.trail import NULL_TRAIL, NullTrail
 from pumice.core.state.calm_jobs import OTHER_PHASES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Hashable, Sequence
 
     from pumice.config.schema import SchedulerConfig
     from pumice.core.devices.family import Family
@@ -128,27 +129,47 @@ class Session:
         total: Resource,
         trail: NullTrail = NULL_TRAIL,
     ) -> None:
-        self.snapshot = snapshot
         self.config = config
-        self.clock = clock
-        self.carry = carry
         self.options = options
         self.trail = trail
-        self.dims = snapshot.dimensions
-        self.objects = snapshot.objects
-        self.derived = snapshot.derived
+        self.total = total
         self.reasons = ReasonTable(names_empty=EMPTY in config.pumice.fix)
+        self.counts_anew = ANEW in config.pumice.fix
         self.nodes = SessionNodes(snapshot)
         self.kube = KubeNodes(snapshot)
         self.jobs = SessionJobs(snapshot)
         self.jobs.calm_counts = OTHER_PHASES.isdisjoint(config.pumice.fix)
+        self.points = Points(config, self._batch)
+        self.plugins: dict[str, Plugin] = {}
+        self.devices: list[Family] = []  # the kinds of devices that pods share
+        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
+        self.kind: Hashable = None  # what it was opened for, of a session that is kept after its close
+        self.versions = snapshot.derived.versions
+        self.heard = 0  # of so many changes of nodes between sessions
+        self._begin(snapshot, clock, carry)
+        self.searches = Searches(self)
+
+    def renew(self, snapshot: Snapshot, clock: CycleClock, carry: Carry, changed: list[int]) -> None:
+        """Begin another session on the same columns, with all that was made for them. `changed`: rows of the nodes that
+        have changed since the end of the one before. The plugins have still to be told.
+        """
+        self.nodes.renew(snapshot, changed)
+        self.kube.renew()
+        self.jobs.begin(snapshot)
+        self.points.renew()
+        vars(self).pop("residents", None)
+        self._begin(snapshot, clock, carry)
+        renew_placed(self)
+        self.searches.renew()
+
+    def _begin(self, snapshot: Snapshot, clock: CycleClock, carry: Carry) -> None:
+        """Set all that belongs to one cycle."""
+        self.snapshot, self.clock, self.carry = snapshot, clock, carry
+        self.dims, self.objects, self.derived = snapshot.dimensions, snapshot.objects, snapshot.derived
         # Nodes and jobs share the table of copies: a node keeps a status of its own for each copy (see TaskCopies).
         self.nodes.listings = self.jobs.listings
         self.queues: dict[str, Queue] = {queue.name: queue for queue in snapshot.queues}
-        self.total = total
-        self.points = Points(config, self._batch)
         self.fit = JobFit(self)
-        self.plugins: dict[str, Plugin] = {}
         self.tellers = Tellers()
         self.later: Callable[[], Tellers] | None = None  # the same, where plugins are opened only for their words
         self.binds: list[Bind] = []
@@ -162,15 +183,11 @@ class Session:
         self.copies = TaskCopies(self)
         self.pre_filtered: set[int] = set()  # rows of tasks that went through PrePredicate
         self.counted: dict[int, Counted] = {}  # what they heard of their nominated node then, by task row
-        self.counts_anew = ANEW in config.pumice.fix
-        self.devices: list[Family] = []  # the kinds of devices that pods share
-        self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
         self.wake_at: float | None = None
         self.recurs: Recurring | None = None
         self.action = ""
         self.wants_report = False
         self.opening = Opening()
-        self.searches = Searches(self)
         self._sub_jobs: dict[int, dict[str, SubJob]] = {}
         self._voided: dict[int, Task] = {}  # by row, tasks whose nomination did not hold
         # It reads groups through `sub_jobs`, so `_sub_jobs` must exist; nominations read its tree, so they come after
@@ -180,7 +197,7 @@ class Session:
         self.ask: Ask = ask_nothing  # processes outside
         self.failed: list[Callable[[], Sequence[FailedAnswers]]] = []  # those of each user's plugin
         self.objection = ""  # to the last placement that a plugin refused, in its words
-        trail.begin(self)
+        self.trail.begin(self)
 
     @cached
     def residents(self) -> Residents:

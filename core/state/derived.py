@@ -141,6 +141,11 @@ class DerivedColumns:
         return self
 
     @property
+    def versions(self) -> Versions:
+        """Return the versions of the snapshot."""
+        return self._loan.versions
+
+    @property
     def material(self) -> Material:
         """Return the material for sources. Raises DerivedError after the session."""
         if self._material is None:

@@ -47,6 +47,14 @@ class Rows:
         self.used += 1
         return self.used - 1
 
+    @property
+    def room(self) -> int:
+        """Return how many rows a session's columns have: up to an eighth more than are used. In other memory nothing
+        that was kept for the last sessions counts, so not every new row may ask for more.
+        """
+        step = 1 << max(self.used.bit_length() - 3, 4)
+        return -(-self.used // step) * step
+
     def give_back(self, row: int) -> None:
         """Free the row."""
         self._free.append(row)

@@ -374,8 +374,8 @@ class JobTable:
         return found
 
     def shape(self) -> tuple[int, int]:
-        """Return how many dimensions and rows a session has."""
-        return len(self.dimensions), self.rows.used
+        """Return how many dimensions and rows a session has; those that are not used yet are as freed ones."""
+        return len(self.dimensions), self.rows.room
 
     def current(self) -> tuple[Arrays, list[Job | None]]:
         """Return the columns that a session has, not copied, and the jobs."""

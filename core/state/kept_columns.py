@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pumice.core.errors import KeptColumnsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable, Sequence
 
 Arrays = dict[str, npt.NDArray[Any]]
 At = int | npt.NDArray[np.intp]
@@ -100,7 +100,9 @@ def copied(table: KeepableTable) -> Copies:
     arrays = {name: array.copy() for name, array in now.items()}
     arrays |= table.derived_like(arrays)
     table.derive(arrays, slice(None))
-    return Copies(arrays, list(handles), table.shape())
+    shape = table.shape()
+    # Rows that are not used yet have no object.
+    return Copies(arrays, [*handles, *[None] * (shape[1] - len(handles))], shape)
 
 
 def brought_up(copies: Copies, table: KeepableTable) -> Copies:
@@ -115,7 +117,7 @@ def brought_up(copies: Copies, table: KeepableTable) -> Copies:
     copies.follow(now)
     if is_whole_cheaper(len(stale), count):
         copies.copy_all()
-        copies.handles[:] = handles
+        copies.handles[:count] = handles
         table.derive(copies.arrays, slice(None))
     else:
         rows = np.fromiter(stale, dtype=np.intp, count=len(stale))
@@ -129,12 +131,50 @@ def brought_up(copies: Copies, table: KeepableTable) -> Copies:
     return copies
 
 
-class Lease:
-    """The columns that one session was lent."""
+LONGEST: Final = 1 << 16
+"""Rows in the log of changed nodes; with more of them the sessions are let go, and the log begins anew."""
 
-    def __init__(self, tasks: Copies, nodes: Copies, jobs: Copies) -> None:
+
+class KeptSessions:
+    """The sessions that were closed on one set of columns, by what they were opened for: a later one of the same kind
+    goes on with all that was made for these columns. `nodes`: rows of the nodes that changed, oldest first; a session
+    remembers how far it has read.
+    """
+
+    __slots__ = ("by_kind", "nodes")
+
+    def __init__(self) -> None:
+        self.by_kind: dict[Hashable, Any] = {}
+        self.nodes: list[int] = []
+
+    def note(self, rows: Iterable[int]) -> None:
+        """Note that these nodes have changed."""
+        self.nodes += rows
+        if len(self.nodes) > LONGEST:
+            self.by_kind.clear()
+            self.nodes.clear()
+
+
+class Lease:
+    """The columns that one session was lent, and the sessions that have worked on them before."""
+
+    def __init__(self, tasks: Copies, nodes: Copies, jobs: Copies, sessions: KeptSessions | None = None) -> None:
         self.tasks, self.nodes, self.jobs = tasks, nodes, jobs
+        self.sessions = sessions or KeptSessions()
         self.is_out = True
+        self.is_checked = False  # whether what sessions keep is compared with what is made anew
+
+    def renewed(self, tables: Sequence[KeepableTable]) -> Lease:
+        """Return a lease of the same columns, brought up to date."""
+        changed = self.nodes.stale.copy()
+        tasks, nodes, jobs = [
+            brought_up(copies, table) for copies, table in zip((self.tasks, self.nodes, self.jobs), tables, strict=True)
+        ]
+        # In other memory nothing that was made for the old one may be read.
+        same = tasks is self.tasks and nodes is self.nodes and jobs is self.jobs
+        lease = Lease(tasks, nodes, jobs, self.sessions if same else None)
+        lease.sessions.note(changed)
+        return lease
 
     def give_back(self, tasks: Iterable[int], nodes: Iterable[int], jobs: Iterable[int]) -> None:
         """Take the columns back from a session that has written in these rows."""
@@ -170,13 +210,13 @@ class KeptColumns:
         raises KeptColumnsError.
         """
         older, newer = self._leases
-        tables = self._tables
         if older is None or older.is_out:
-            lease = Lease(*[copied(table) for table in tables])
+            tasks, nodes, jobs = [copied(table) for table in self._tables]
+            lease = Lease(tasks, nodes, jobs)
         else:
-            parts = zip((older.tasks, older.nodes, older.jobs), tables, strict=True)
-            lease = Lease(*[brought_up(copies, table) for copies, table in parts])
+            lease = older.renewed(self._tables)
         self._leases = [newer, lease]
+        lease.is_checked = checks
         if checks:
             self._demand_equal(lease)
         return lease

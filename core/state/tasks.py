@@ -55,8 +55,9 @@ class TaskTable:
             self.resides.append("")
         if row >= len(self.status):
             self.status = grown(self.status, row + 1)
-            self.node = grown(self.node, row + 1)
-            self.job = grown(self.job, row + 1)
+            self.node, self.job = grown(self.node, row + 1), grown(self.job, row + 1)
+            # Sessions have rows that are not used yet.
+            self.node[row:] = self.job[row:] = NOWHERE
             self._by_number()
         return row
 
@@ -89,15 +90,15 @@ class TaskTable:
         self.rows.give_back(task.row)
 
     def shape(self) -> tuple[int, int]:
-        """Return how many rows a session has."""
-        return 1, self.rows.used
+        """Return how many rows a session has; those that are not used yet are as freed ones."""
+        return 1, self.rows.room
 
     def current(self) -> tuple[Arrays, list[Task | None]]:
         """Return the columns that a session has, not copied, and the tasks."""
-        used = self.rows.used
-        if self._current is None or self._current[0] != used:
-            now: Arrays = {"status": self.status[:used], "node": self.node[:used], "job": self.job[:used]}
-            self._current = used, now
+        room = self.rows.room
+        if self._current is None or self._current[0] != room:
+            now: Arrays = {"status": self.status[:room], "node": self.node[:room], "job": self.job[:room]}
+            self._current = room, now
         return self._current[1], self.handles
 
     def derived_like(self, arrays: Arrays) -> Arrays:

@@ -114,11 +114,15 @@ class PodAffinityScorer(ReadsLabelsInPlay):
             for term in self._preferred(session, task):
                 question = self._placed.reader(PodIndex).matching(term.reach(), term.selector, terminating=True)
                 own.append((term, question))
-        if not own and not self._placed.reader(TermsIndex, session.objects).any_affinity:
+        if not own and not self.is_concerned(session):
             return None
         self.in_play = True
         scores = PodAffinityScores(session, self._placed, task, own, self._weight)
         return ColumnRule(scores, Volatility.GLOBAL, follow=self._placed.version, finish=scores.finish)
+
+    def is_concerned(self, session: Session) -> bool:
+        """Return whether a pod on a node has any terms."""
+        return self._placed.reader(TermsIndex, session.objects).any_affinity
 
     @staticmethod
     def _preferred(session: Session, task: Task) -> list[AffinityTerm]:
@@ -360,3 +364,7 @@ class NodeOrder(BuiltInPlugin):
         weight = self._weights["imagelocality"]
         session.points.node_order.add(self.name, [ImageLocality(weight)] if weight else [])
         session.points.batch_node_order.add(self.name, self.batch_scorers(session))
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return True: scorers read the columns, and the pods of the session's own books."""
+        return True

@@ -206,6 +206,10 @@ class TakenBack:
         self._mends = FIX in session.config.pumice.fix
         self._lost: set[int] = set()
 
+    def forget(self) -> None:
+        """Forget all pods: another session begins."""
+        self._lost.clear()
+
     def loses(self, task: Task) -> bool:
         """Note a placement; after an undone eviction NodeInfo does not get the pod back."""
         if self._mends or self._status[task.row] not in (TaskStatus.RUNNING, TaskStatus.BOUND):
@@ -278,6 +282,8 @@ _NO_EFFECT: Final = tuple(
     for name in ("volumebinding.shape", "volumebinding.weight", "dynamicresources.filterTimeoutSeconds")
 )
 
+RESERVABLE: Final = ("PersistentVolumeClaim", "PersistentVolume", "ResourceClaim")
+
 AFFINITY: Final = StaticFilter(RequiredAffinity())
 TAINTS: Final = StaticFilter(UntoleratedTaints())
 CORDONED: Final = StaticFilter(Unschedulable())
@@ -330,6 +336,7 @@ class Predicates(BuiltInPlugin):
         session.points.predicate.add(self.name, self.filters(placed, reserving))
 
         taken_back, reservations = TakenBack(session), Reservations(session, reserving, self.name)
+        self._of_session: list[TakenBack | Reservations | Trials] = [taken_back, reservations]
 
         def allocate(task: Task, node: int) -> str | None:
             if taken_back.loses(task):
@@ -366,7 +373,17 @@ class Predicates(BuiltInPlugin):
         session.points.bind_context.add(self.name, bind_context)
         if self._enabled("PodAffinityEnable"):
             trials = Trials(session, placed)
+            self._of_session.append(trials)
             session.points.simulate_add_task.add(self.name, trials.add)
             session.points.simulate_remove_task.add(self.name, trials.remove)
             session.points.simulate_predicate.add(self.name, trials.predicate)
             session.points.simulates_nothing.add(self.name, trials.is_quiet)
+
+    def can_go_on(self, session: Session) -> bool:
+        """Return whether no volumes and devices can have been reserved or promised, in this session or the last one."""
+        return not session.snapshot.promised and not any(session.objects.get(kind) for kind in RESERVABLE)
+
+    def on_session_renew(self, session: Session) -> None:
+        """Forget what pods did in the session before."""
+        for each in self._of_session:
+            each.forget()

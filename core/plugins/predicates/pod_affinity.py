@@ -277,11 +277,15 @@ class PodAffinityFilter(ReadsLabelsInPlay):
         affinity, own = task.template.affinity, NO_TERMS
         if affinity and (affinity.get("podAffinity") or affinity.get("podAntiAffinity")):
             own = own_terms(session, self._placed, task, self._terms(task))
-        if own is NO_TERMS and not self._placed.reader(TermsIndex, session.objects).any_anti:
+        if own is NO_TERMS and not self.is_concerned(session):
             return None
         self.in_play = True
         codes = AffinityCodes(session, self._placed, task, own)
         return ColumnRule(codes, Volatility.GLOBAL, follow=self._placed.version)
+
+    def is_concerned(self, session: Session) -> bool:
+        """Return whether a pod on a node keeps others away."""
+        return self._placed.reader(TermsIndex, session.objects).any_anti
 
     @staticmethod
     def _terms(task: Task) -> PodTerms:
@@ -347,6 +351,10 @@ class Trials:
     def __init__(self, session: Session, placed: Placed) -> None:
         self._session, self._placed = session, placed
         self._counted: tuple[int, AffinityTrial] | None = None
+
+    def forget(self) -> None:
+        """Forget the counts: another session begins."""
+        self._counted = None
 
     def _trial(self, state: State, preemptor: Task) -> AffinityTrial:
         trial: AffinityTrial | None = state.get(STATE_KEY)

@@ -38,6 +38,11 @@ class Reservations:
         self._named: dict[int, int] = {}  # task row -> the node that its pod's spec names
         self._refused: set[int] = set()
 
+    def forget(self) -> None:
+        """Forget all pods: another session begins."""
+        self._named.clear()
+        self._refused.clear()
+
     def make(self, task: Task, node: int) -> str | None:
         """Reserve for a placed pod with volumes or claims, for every pod when `refuses`. A returned text says why it is
         impossible.

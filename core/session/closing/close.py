@@ -191,17 +191,23 @@ def let_go(session: Session) -> None:
     """End the session, which must not be used any more.
 
     Its parts refer to each other: without this its columns would stay until the collector comes, and the next session
-    would have to wait for the operating system to hand out as much memory again.
+    would have to wait for the operating system to hand out as much memory again. A session that is kept stays with its
+    columns, for the next one of its kind.
     """
-    session.searches.forget()
-    session.derived.give_back()
     lease = session.snapshot.lease
     if lease is not None:
         lease.give_back(
             {*session.jobs.moved, *session.nodes.entered},
-            {*session.nodes.touched, *session.kube.touched},
+            {*session.nodes.written(), *session.kube.touched},
             session.jobs.written(),
         )
+        if session.kind is not None:
+            session.searches.let_go()
+            session.derived.give_back()
+            lease.sessions.by_kind[session.kind] = session
+            return
+    session.searches.forget()
+    session.derived.give_back()
     if session.kube.placed is not None:
         session.kube.placed.readers.clear()
     vars(session.nodes).clear()

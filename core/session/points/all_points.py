@@ -240,6 +240,10 @@ class Points(OrderPoints, VotePoints, VictimPoints, TrialPoints, NodePoints, Bin
         BindingPoints.__init__(self, listed)
         self.unforeseeable = self.tells_reclaimers_apart = self.shows_devices = False
 
+    def renew(self) -> None:
+        """Begin another session with the same rules: the numbers by which jobs are ordered are read again."""
+        self.job_order.forget()
+
     def tell(self, trail: Trail) -> None:
         """Report the plugins' answers about victims and admissions to the trail from now on."""
         for point in (self.preemptable, self.reclaimable, self.unified_evictable, self.victim_tasks):

@@ -146,6 +146,10 @@ class ReadsLabelsInPlay:
     def _kind(self, task: Task) -> Hashable:
         return labels_of(task) if self.in_play else None
 
+    def is_concerned(self, session: Session) -> bool:
+        """Return whether a pod on a node has terms, so that there is something to say about every task."""
+        raise NotImplementedError
+
 
 A = TypeVar("A", bound="np.int32 | np.float64")
 

@@ -99,7 +99,11 @@ class Point(Generic[R]):
         """Register a plugin's rule; a second one replaces the first."""
         self._registered[plugin] = rule
         if self.__dict__:
-            self.__dict__.clear()  # what is derived from the rules stands there, and nothing besides
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget what was derived from the rules."""
+        self.__dict__.clear()  # nothing else stands there
 
     @cached
     def named(self) -> tuple[tuple[str, R], ...]:

@@ -39,7 +39,8 @@ class Filters:
     `by_plugin`: in tier order, those without anything to say left out; `is_global`: some answer depends on placements
     anywhere; `is_asking`: some answer costs a question, and is good for this moment only; `pre_filters`: what of
     PreFilter each further task of the template must pass (raises FitFailure), since placements change it. `_counting`:
-    the checks that go by PreFilter's counts of pods, volumes and devices, with their filters.
+    the checks that go by PreFilter's counts of pods, volumes and devices, with their filters; `counts`: whether there
+    are any of either.
     """
 
     def __init__(self, session: Session, task: Task) -> None:
@@ -63,6 +64,7 @@ class Filters:
                     self._counting[check] = each
             if checks:
                 self.by_plugin.append((plugin, checks))
+        self.counts = bool(self.pre_filters or self._counting)
         self.is_asking = Volatility.MOMENT in volatilities
         self.is_global = self.is_asking or Volatility.GLOBAL in volatilities
 

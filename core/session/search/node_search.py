@@ -287,6 +287,8 @@ class NodeSearch:
         self.filters = Filters(session, task)
         self.scoring = Scoring(session, task)
         is_global = self.filters.is_global or self.scoring.is_global
+        # Of a plain template, and of nothing that PreFilter has counted: the same checks would be prepared again.
+        self.lasts = self.template.plain and not (is_global or self.filters.counts or self.scoring.may_fail)
         self._by_row = not is_global and session.nodes.count + FEW >= RESCAN_FRACTION  # else one row means all
         self._cache: ErrorCache | None = None
         self._stale: set[int] = set()

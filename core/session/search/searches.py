@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pumice.core.cached import cached
-from pumice.core.session.points.nodes import labels_of
+from pumice.core.errors import KeptColumnsError
+from pumice.core.session.points.nodes import ReadsLabelsInPlay, labels_of
 from pumice.core.session.reasons import Code, Reason
-from pumice.core.session.search.node_search import NodeSearch
+from pumice.core.session.search.node_search import ErrorCache, NodeSearch
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -80,6 +81,7 @@ def look(
 BoolArray = npt.NDArray[np.bool_]
 KEPT_ROWS = 500_000  # rows of all searches that are kept: the roles of a gang, and jobs alike, interleave
 FEWEST, MOST = 16, 128  # searches
+LASTING_ROWS = 100_000  # rows of those that are kept for a later session: a dozen numbers of each
 F = TypeVar("F", "NodeFilter", "NodeScorer")
 OUTSIDE_SHARD = Reason("shard", Code.ERROR, "node isn't in scheduler node shard")
 
@@ -125,6 +127,7 @@ class Readings:
             *[each for point in (points.node_order, points.batch_node_order) for some in point.rules for each in some],
         ]
         self.always = Reading([each for each in self._asked if each.reads.concerns is None], None)
+        self.of_company = [each for each in self._asked if isinstance(each, ReadsLabelsInPlay)]
         self._found: dict[int, Reading] = {}
 
     def of(self, template: PodTemplate) -> Reading:
@@ -161,6 +164,7 @@ class Searches:
         self._insufficient: dict[int, int] = {}
         self._kept: dict[Any, NodeSearch] = {}
         self._latest: Any = None  # kind
+        self._has_older = False  # some are of an earlier session, and it was not asked yet whether they hold
         self._limit = min(max(KEPT_ROWS // max(session.nodes.count, 1), FEWEST), MOST)
         self.current: Task | None = None  # the task that is being placed
 
@@ -198,6 +202,8 @@ class Searches:
     def get(self, task: Task, *, room: bool) -> NodeSearch:
         """Return the search of the task's template, prepared. Raises FitFailure when no node fits."""
         self.current = task
+        if self._has_older:
+            self._keep_valid(task, room=room)
         kind = self.kind(task, room=room)
         if kind is None:
             return self._search(self._session, task, room=room)
@@ -211,6 +217,17 @@ class Searches:
         assert search is not None
         search.task = task
         return search
+
+    def _demand_equal(self, search: NodeSearch, task: Task, *, room: bool) -> None:
+        """Raise KeptColumnsError where a search differs from a new one: a node has changed, and was not named."""
+        search.task = task
+        search.refresh(ErrorCache(enabled=False))
+        fresh = NodeSearch(self._session, task, room=room)
+        rows = (fresh.codes == 0).nonzero()[0]
+        scores = fresh.scoring.totals(rows), search.scoring.totals(rows)
+        pairs = (fresh.codes, search.codes), (fresh.idle, search.idle), scores
+        if not all(np.array_equal(one, other) for one, other in pairs):
+            raise KeptColumnsError(f"the search for {task.key} differs from a new one")
 
     def _renew(self, kind: object, search: NodeSearch) -> NodeSearch:
         """Drop the search that was used longest ago."""
@@ -227,7 +244,35 @@ class Searches:
         for search in self._kept.values():
             search.forget_cache()
         self._kept.clear()
-        self._latest = None
+        self._latest = self.current = None
+
+    def let_go(self) -> None:
+        """End the session; those of the newest searches that last are kept for the next one on the same columns: it
+        looks only at the nodes that have changed since.
+        """
+        lasting = {kind: search for kind, search in self._kept.items() if search.lasts}
+        self.forget()
+        if any(each.in_play for each in self.readings.of_company):
+            return
+        most = max(LASTING_ROWS // max(self._session.nodes.count, 1), 1)
+        for kind in [*lasting][-min(most, self._limit) :]:
+            self._kept[kind] = lasting[kind]
+
+    def renew(self) -> None:
+        """Begin another session on the same columns."""
+        self._has_older = bool(self._kept)
+        if self._has_older:
+            for each in self.readings.of_company:
+                each.in_play = False
+
+    def _keep_valid(self, task: Task, *, room: bool) -> None:
+        """Drop the older searches when a pod has come that others are to be near to, or apart from."""
+        self._has_older = False
+        if any(each.is_concerned(self._session) for each in self.readings.of_company):
+            self._kept.clear()
+        lease, search = self._session.snapshot.lease, self._kept.get(self.kind(task, room=room))
+        if lease is not None and lease.is_checked and search is not None:
+            self._demand_equal(search, task, room=room)
 
     def kind(self, task: Task, *, room: bool) -> Any:
         """Return the facts by which two tasks share a search; None when they never do."""

@@ -141,7 +141,8 @@ def test_columns_do_not_grow_with_jobs_that_are_over() -> None:
         view.apply("MODIFIED", pod(f"{name}-1", group=name, node="n0", phase="Failed"))
         assert view.check() == []
         after = view.snapshot()
-        shapes.add((len(after.tasks.status), after.jobs.counts.shape[1], len(after.jobs.order)))
+        assert len(after.tasks.handles) == len(after.tasks.status)
+        shapes.add((len(view.tasks.handles), len(view.jobs.handles), len(after.jobs.order)))
         assert all(during.tasks.handles[task.row] is task for task in jobs_of(during)[0].in_uid_order())
     assert shapes == {(2, 1, 0), (4, 2, 0)}  # at first there is no job beside those that are over
     assert len(view.tasks.by_key) == 40

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that goes on where an earlier one on the same columns ended decides what a new one decides."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from pumice.config.schema import SchedulerConfig
+from pumice.core import cycle
+from pumice.core.configuration import parse_scheduler_config
+from pumice.core.cycle import Carry, CycleClock, Session, close_session, open_session, run_cycle
+from pumice.core.errors import KeptColumnsError
+from pumice.core.messages.decisions import CycleResult
+from pumice.core.objects.metadata import Object
+from pumice.core.state.kept_columns import KeptSessions
+from pumice.core.state.view import View
+from pumice.questions.oneshot.between import pod_group_after
+from tests.kit import gang, node, pod, pod_group, queue
+
+STOCK = parse_scheduler_config(
+    """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}, {name: binpack}]
+""",
+    source="test",
+)
+PREEMPTING = parse_scheduler_config(
+    """
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+""",
+    source="test",
+)
+NOW = 1_800_000_000.0
+NEAR: Object = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "lonely"}}}
+        ]
+    }
+}
+
+
+class Churn:
+    """A small cluster in which jobs of a few kinds come, run and end, and sometimes a node changes."""
+
+    def __init__(self, seed: int, config: SchedulerConfig, *, lonely: float = 0.03) -> None:
+        self.chance, self.view, self.config = random.Random(seed), View(), config
+        self.lonely = lonely
+        self.carry, self.number, self.jobs = Carry(), 0, dict[str, list[Object]]()
+        self.groups = dict[str, Object]()
+        for name in ("n0", "n1", "n2", "n3", "n4"):
+            self.view.apply("ADDED", node(name, cpu="4"))
+        for name, weight in (("q", 2), ("r", 1)):
+            self.view.apply("ADDED", queue(name, weight=weight))
+
+    def change(self) -> None:
+        """Let something happen."""
+        kind = self.chance.random()
+        if kind < 0.5:
+            self._come()
+        elif kind < 0.97 and self.jobs:
+            self._go(self.chance.choice(sorted(self.jobs)))
+        else:
+            name = self.chance.choice(["n0", "n1"])
+            self.view.apply("MODIFIED", node(name, cpu=self.chance.choice(["3", "4"])))
+
+    def _come(self) -> None:
+        name, size = f"j{self.number}-{self.chance.randrange(1000)}", self.chance.randint(1, 3)
+        more: dict[str, Any] = {"cpu": self.chance.choice(["1", "2"])}
+        if self.chance.random() < self.lonely:
+            more |= {"labels": {"app": "lonely"}, "affinity": NEAR}
+        made = gang(name, queue=self.chance.choice(["q", "r"]), pods=size, phase="Pending", **more)
+        if self.chance.random() < 0.5:
+            made[0]["spec"]["minResources"] = {"cpu": str(size * int(more["cpu"]))}
+        self.jobs[name], self.groups[name] = made, made[0]
+        for obj in made:
+            self.view.apply("ADDED", obj)
+
+    def _go(self, name: str) -> None:
+        for obj in reversed(self.jobs.pop(name)):
+            self.view.apply("DELETED", obj)
+        del self.groups[name]
+
+    def both(self) -> tuple[CycleResult, CycleResult]:
+        """Decide on copies, and then in a session that may go on; carry out what was decided."""
+        self.number += 1
+        clock = CycleClock(self.number, NOW + self.number)
+        fresh = run_cycle(self.view.snapshot(), self.config, clock, self.carry)
+        kept = run_cycle(self.view.snapshot(kept=True, checks=True), self.config, clock, self.carry)
+        self.carry = Carry.from_dict(kept.carry)
+        for written in kept.pod_groups:
+            group = self.groups[written.name] = pod_group_after(self.groups[written.name], written, clock.now)
+            self.view.apply("MODIFIED", group)
+        for bind in kept.binds:
+            self.view.assume(bind.namespace, bind.name, bind.node)
+        for evict in kept.evicts:
+            self.view.evicting(evict.namespace, evict.name)
+        return fresh, kept
+
+
+@pytest.fixture
+def renewed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each session that could go on did so."""
+    found: list[bool] = []
+    begun = cycle._renewed  # pyright: ignore[reportPrivateUsage]
+
+    def noted(*given: Any) -> Session | None:
+        session = begun(*given)
+        found.append(session is not None)
+        return session
+
+    monkeypatch.setattr(cycle, "_renewed", noted)
+    return found
+
+
+@pytest.mark.parametrize("config", [STOCK, PREEMPTING], ids=["stock", "preempting"])
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_session_in_churn_decides_as_a_new_one(seed: int, config: SchedulerConfig, renewed: list[bool]) -> None:
+    churn, decisions = Churn(seed, config), 0
+    for _ in range(40):
+        for _ in range(churn.chance.randrange(3)):
+            churn.change()
+        fresh, kept = churn.both()
+        assert (kept.binds, kept.evicts, kept.pod_conditions, kept.pod_groups, kept.queues, kept.events) == (
+            fresh.binds,
+            fresh.evicts,
+            fresh.pod_conditions,
+            fresh.pod_groups,
+            fresh.queues,
+            fresh.events,
+        )
+        assert (kept.digest, kept.carry) == (fresh.digest, fresh.carry)
+        decisions += len(kept.binds) + len(kept.evicts)
+    assert decisions > 10
+    # On copies none can go on: half of all are asked in vain.
+    assert sum(renewed) > len(renewed) / 8
+
+
+def lived(churn: Churn) -> None:
+    """Live through a while."""
+    for _ in range(60):
+        churn.change()
+        churn.both()
+
+
+def test_kept_search_that_missed_a_change_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deaf(_self: KeptSessions, _rows: Iterable[int]) -> None:
+        """Note nothing."""
+
+    monkeypatch.setattr(KeptSessions, "note", deaf)
+    with pytest.raises(KeptColumnsError, match="differs from a new one"):
+        lived(Churn(0, STOCK, lonely=0.0))
+
+
+def idle_view() -> View:
+    view = View()
+    for obj in (node("n0", cpu="4"), queue("q"), *gang("j", queue="q", pods=1, nodes=["n0"], phase="Running")):
+        view.apply("ADDED", obj)
+    return view
+
+
+def opened(view: View, config: SchedulerConfig = STOCK) -> Session:
+    return open_session(view.snapshot(kept=True), config, CycleClock(1, NOW), Carry(), sparing=True)
+
+
+def three(view: View, change: Object | None = None) -> tuple[Session, Session]:
+    """Return the first and the third session: columns take turns."""
+    first = opened(view)
+    close_session(first)
+    close_session(opened(view))
+    if change is not None:
+        view.apply("MODIFIED", change)
+    return first, opened(view)
+
+
+def test_session_on_the_same_columns_goes_on() -> None:
+    first, third = three(idle_view())
+    assert third is first
+
+
+@pytest.mark.parametrize(
+    "change",
+    [node("n0", cpu="5"), node("n0", cpu="4", labels={"a": "b"}), queue("q", weight=7)],
+    ids=["room", "labels", "queue"],
+)
+def test_session_after_a_change_of_nodes_or_limits_is_new(change: Object) -> None:
+    first, third = three(idle_view(), change)
+    assert third is not first
+
+
+def test_session_for_waiting_tasks_is_another_one() -> None:
+    view = idle_view()
+    first = opened(view)
+    close_session(first)
+    close_session(opened(view))
+    view.apply("ADDED", pod_group("k", queue="q", phase="Inqueue"))
+    view.apply("ADDED", pod("k-0", group="k"))
+    third = opened(view)
+    assert third is not first
+    assert third.plugins.keys() > first.plugins.keys()
+
+
+def test_session_under_another_configuration_is_new() -> None:
+    view = idle_view()
+    first = opened(view)
+    close_session(first)
+    close_session(opened(view))
+    assert opened(view, PREEMPTING) is not first
+
+
+def test_session_that_never_closed_is_not_met_again() -> None:
+    view = idle_view()
+    first = opened(view)
+    second = opened(view)
+    assert opened(view) not in (first, second)
