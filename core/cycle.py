@@ -116,6 +116,14 @@ class Waits(Enum):
     BOTH = 3
 
 
+WAITS: Final = {
+    (False, False): Waits.NOTHING,
+    (False, True): Waits.ADMISSION,
+    (True, False): Waits.TASKS,
+    (True, True): Waits.BOTH,
+}
+"""By whether a task and a job wait. A dictionary: to call an enumeration takes a microsecond."""
+
 _SPARED: Final = {Waits.NOTHING: SILENT, Waits.ADMISSION: PLACERS}
 
 
@@ -124,9 +132,11 @@ def _waits(snapshot: Snapshot, config: SchedulerConfig, trail: NullTrail) -> Wai
     if trail.listens or not _is_ours(itself(config), ANSWERING):
         return None
     columns = snapshot.jobs
-    tasks = np.count_nonzero((columns.counts[_PENDING] > 0).take(columns.order))
-    jobs = np.count_nonzero((columns.phase <= OUTSIDE).take(columns.order))
-    return Waits(2 * bool(tasks) + bool(jobs))
+    pending = columns.counts[_PENDING]
+    # Mostly none waits, and one look at all rows says so.
+    tasks = np.count_nonzero(pending) and np.count_nonzero(pending.take(columns.order))
+    jobs = np.count_nonzero(columns.known & (columns.phase <= OUTSIDE))
+    return WAITS[bool(tasks), bool(jobs)]
 
 
 def _opened(
@@ -156,7 +166,7 @@ def _opened(
             # Before any plugin opens: the filters of other plugins must see the same devices, whatever their order.
             plugin.find_devices(session)
     if waits is not None and not minimums and snapshot.lease is not None:
-        session.kind, session.heard = waits, len(snapshot.lease.sessions.nodes)
+        session.kind, session.heard = waits, snapshot.lease.sessions.heard
     return session
 
 
@@ -179,11 +189,14 @@ def _renewed(
         return None
     if session.options != (options or NO_OPTIONS):
         return None
-    changed, session.heard = kept.nodes[session.heard :], len(kept.nodes)
-    session.renew(snapshot, clock, carry.copy(), changed)
+    (nodes, jobs), session.heard = session.heard, kept.heard
+    session.renew(snapshot, clock, carry.copy(), kept.nodes[nodes:], kept.jobs[jobs:])
     plugins = [plugin for plugin in session.plugins.values() if isinstance(plugin, BuiltInPlugin)]
-    if len(plugins) < len(session.plugins) or not all(plugin.can_go_on(session) for plugin in plugins):
+    if len(plugins) < len(session.plugins):
         return None
+    for plugin in plugins:
+        if not plugin.can_go_on(session):
+            return None
     for plugin in plugins:
         watch(plugin.name, "OnSessionOpen", plugin.on_session_renew, session)
     return session

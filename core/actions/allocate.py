@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from pumice.core.actions.enqueue import is_strict
 from pumice.core.actions.placing.domains import Decisions, DomainAllocator
 from pumice.core.actions.placing.nomination import allocate_as_nominated
@@ -65,13 +67,16 @@ class AllocateContext:
 
 def is_idle(session: Session) -> bool:
     """Return whether no job has a task that the action may place, and none is to be admitted here."""
-    columns = session.snapshot.jobs
-    outside = columns.phase <= OUTSIDE
-    busy = (columns.counts[WAITING] > 0) & ~outside
+    columns, admits = session.snapshot.jobs, "enqueue" not in session.config.actions
     # Copies that a replay left may be listed as pending although the columns say placed.
     if session.jobs.listings:
         return False
-    return not session.jobs.holds_for_any(busy if "enqueue" in session.config.actions else busy | outside)
+    # One look at one line of numbers answers in most cycles.
+    if not admits and not np.count_nonzero(columns.counts[WAITING]):
+        return True
+    outside = columns.phase <= OUTSIDE
+    busy = (columns.counts[WAITING] > 0) & ~outside
+    return not session.jobs.holds_for_any(busy | outside if admits else busy)
 
 
 def execute(session: Session) -> None:
@@ -79,7 +84,8 @@ def execute(session: Session) -> None:
 
     Under the fix nominated-domains-last tasks that room was made for come before all others.
     """
-    if is_idle(session):
+    # Where a task waits the context says as much, and is needed anyway.
+    if not np.count_nonzero(session.snapshot.jobs.counts[WAITING]) and is_idle(session):
         caches_errors(session, "allocate")  # the carry says that the action has read its argument
         return
     nominated = session.nominations.rows()
@@ -136,7 +142,8 @@ def build_context(session: Session, only: frozenset[int] | None = None) -> Alloc
     columns = session.snapshot.jobs
     has_pending = columns.counts[WAITING] > 0
     # A group may list a copy as pending while its job has no pending task (see core/session/statement.py).
-    has_pending[list(session.copies.waiting_jobs())] = True
+    if session.jobs.listings:
+        has_pending[list(session.copies.waiting_jobs())] = True
     for job in session.jobs.where(has_pending & (columns.phase > OUTSIDE)):
         if only is not None and job.row not in only:
             continue

@@ -202,6 +202,14 @@ class TermList:
                 yield term, holders
 
 
+def has_terms(placed: Placed) -> bool:
+    """Return whether a pod was on a node, as the session opened, that others are to be near to or apart from."""
+    return any(
+        template.affinity.get("podAffinity") is not None or template.affinity.get("podAntiAffinity") is not None
+        for template in [task.template for task, _, _ in placed.special_at_opening()]
+    )
+
+
 class TermsIndex:
     """The terms of one session. `anti_nodes`, `affinity_nodes` [N]: the nodes listed at the opening."""
 

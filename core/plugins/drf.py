@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 # --- Dominant shares
 
+FEW: Final = 8
+"""Rows that cost less, one by one, than to read all."""
+
 
 class Shares:
     """Shares of jobs. `of[row]`: the largest allocated / total of a job, over dimensions where the cluster has at least
@@ -55,6 +58,18 @@ class Shares:
         self.column = np.empty(self._allocated.shape[1])
         self.of = floats(self.column)
         self.read(session)
+
+    def read_again(self, session: Session) -> None:
+        """Read what those jobs have that have changed."""
+        rows, lines = set(session.changed_jobs), session.jobs.allocated_at
+        if len(rows) > FEW:
+            self.read(session)
+            return
+        for row in rows:
+            amounts = [line[row] for line in lines]
+            for mine, amount in zip(self._lines, amounts, strict=True):
+                mine[row] = amount
+            self.of[row] = self.share(amounts)
 
     def read(self, session: Session) -> None:
         """Read what the jobs have as the session opens."""
@@ -376,7 +391,7 @@ class Drf(BuiltInPlugin):
 
     def on_session_renew(self, session: Session) -> None:
         """Compute every job's share again."""
-        self._shares.read(session)
+        self._shares.read_again(session)
         self._tell(session)
 
     def on_session_close(self, session: Session) -> None:

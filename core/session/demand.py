@@ -34,7 +34,7 @@ OF_ALLOCATED = np.array([*ALLOCATED_STATUSES], dtype=np.intp)
 def anybody_asks(session: Session) -> bool:
     """Return whether a job with minResources waits for admission: plugins are asked about no other."""
     columns = session.snapshot.jobs
-    return session.jobs.holds_for_any((columns.phase <= OUTSIDE) & columns.has_min_resources)
+    return bool(np.count_nonzero(columns.known & (columns.phase <= OUTSIDE) & columns.has_min_resources))
 
 
 def admitted(columns: JobColumns) -> tuple[BoolArray, BoolArray]:
@@ -95,7 +95,7 @@ class QueueDemand:
             self.present: BoolArray = sums[-1] > 0
             return
         # Copied: inqueue and elastic are those of the opening, however late they are asked for.
-        self._columns = columns.as_they_are()
+        self._columns = columns.as_they_are("allocated", "counts", "phase")
         self.allocated, self.request = self._sums(columns.allocated, columns.allocated + columns.pending)
         self.present = np.bincount(self._by_queue.rows, minlength=self._by_queue.count) > 0
 

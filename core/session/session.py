@@ -145,15 +145,17 @@ class Session:
         self.empty_devices: Callable[[], Sequence[Family]] = tuple  # the same, were the nodes without tasks
         self.kind: Hashable = None  # what it was opened for, of a session that is kept after its close
         self.versions = snapshot.derived.versions
-        self.heard = 0  # of so many changes of nodes between sessions
+        self.heard = 0, 0  # so many changes of nodes and jobs between sessions
+        self.changed_jobs: list[int] = []  # since the end of the session before, of one that goes on
         self._begin(snapshot, clock, carry)
         self.searches = Searches(self)
 
-    def renew(self, snapshot: Snapshot, clock: CycleClock, carry: Carry, changed: list[int]) -> None:
-        """Begin another session on the same columns, with all that was made for them. `changed`: rows of the nodes that
-        have changed since the end of the one before. The plugins have still to be told.
+    def renew(self, snapshot: Snapshot, clock: CycleClock, carry: Carry, nodes: list[int], jobs: list[int]) -> None:
+        """Begin another session on the same columns, with all that was made for them. `nodes`, `jobs`: rows that have
+        changed since the beginning of the one before. The plugins have still to be told.
         """
-        self.nodes.renew(snapshot, changed)
+        self.changed_jobs = jobs
+        self.nodes.renew(snapshot, nodes)
         self.kube.renew()
         self.jobs.begin(snapshot)
         self.points.renew()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pumice.core.life.task import IS_ALLOCATED
 from pumice.core.objects.hyper_node import read_hyper_node
 from pumice.core.objects.metadata import Object
@@ -50,7 +52,8 @@ class SessionTopology:
         self.occupied: dict[int, str] = {}  # job row -> AllocatedHyperNode
         self.heading: dict[int, str] = {}  # task row -> the HyperNode its group occupies while the task is placed
         # jobs that may ask for a topology, in job order
-        self._candidates = session.jobs.where(session.snapshot.jobs.has_topology)
+        asking = session.snapshot.jobs.has_topology
+        self._candidates: list[Job] = session.jobs.where(asking) if np.count_nonzero(asking) else []
         self._restore()
 
     @property

@@ -184,6 +184,7 @@ class JobTable:
         self._order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._created = 0  # so many jobs, ever
         self._stale = 0  # so many jobs have come or gone since
+        self._queued: npt.NDArray[np.intp] | None = None  # those that sessions have, in that order
         self.ended_row = NO_ROW
         self.queue_count = 0
         self.allocated: FloatArray = np.zeros((4, 16))
@@ -309,7 +310,7 @@ class JobTable:
         self.changed.add(row)
         self.has_spec[row] = spec is not None
         if spec is None:
-            self.queue[row] = NO_QUEUE
+            self.queue[row], self._queued = NO_QUEUE, None
             return
         self.min_member[row], self.created[row] = spec.min_member, spec.created
         self.has_topology[row] = spec.network_topology is not None or bool(spec.sub_group_policy)
@@ -333,8 +334,11 @@ class JobTable:
 
     def place(self, job: Job, priority: int, queue: int) -> None:
         """Note the job's priority and the row of its queue."""
-        self.changed.add(job.row)
-        self.priority[job.row], self.queue[job.row] = priority, queue
+        row = job.row
+        self.changed.add(row)
+        if self.queue[row] != queue:
+            self._queued = None
+        self.priority[row], self.queue[row] = priority, queue
 
     def count(self, job: Job, task: Task, status: int, sign: int) -> None:
         """Add (sign 1) or remove (-1) a task of that status in counts and sums."""
@@ -369,9 +373,11 @@ class JobTable:
 
     def in_sessions(self) -> npt.NDArray[np.intp]:
         """Return the rows of the jobs with a PodGroup whose queue is known, in key order."""
-        rows = self.in_key_order()
-        found: npt.NDArray[np.intp] = rows[self.queue[rows] != NO_QUEUE]
-        return found
+        # The same array for all snapshots until a job comes or goes, or has another queue.
+        if self._queued is None or self._stale:
+            rows = self.in_key_order()
+            self._queued = rows[self.queue[rows] != NO_QUEUE]
+        return self._queued
 
     def shape(self) -> tuple[int, int]:
         """Return how many dimensions and rows a session has; those that are not used yet are as freed ones."""

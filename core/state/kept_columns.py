@@ -132,27 +132,35 @@ def brought_up(copies: Copies, table: KeepableTable) -> Copies:
 
 
 LONGEST: Final = 1 << 16
-"""Rows in the log of changed nodes; with more of them the sessions are let go, and the log begins anew."""
+"""Rows in the log of changes; with more of them the sessions are let go, and the log begins anew."""
 
 
 class KeptSessions:
     """The sessions that were closed on one set of columns, by what they were opened for: a later one of the same kind
-    goes on with all that was made for these columns. `nodes`: rows of the nodes that changed, oldest first; a session
+    goes on with all that was made for these columns. `nodes`, `jobs`: rows that changed, oldest first; a session
     remembers how far it has read.
     """
 
-    __slots__ = ("by_kind", "nodes")
+    __slots__ = ("by_kind", "jobs", "nodes")
 
     def __init__(self) -> None:
         self.by_kind: dict[Hashable, Any] = {}
         self.nodes: list[int] = []
+        self.jobs: list[int] = []
 
-    def note(self, rows: Iterable[int]) -> None:
-        """Note that these nodes have changed."""
-        self.nodes += rows
-        if len(self.nodes) > LONGEST:
+    @property
+    def heard(self) -> tuple[int, int]:
+        """Return how far a session has read by now: of nodes, of jobs."""
+        return len(self.nodes), len(self.jobs)
+
+    def note(self, nodes: Iterable[int], jobs: Iterable[int]) -> None:
+        """Note that these rows have changed."""
+        self.nodes += nodes
+        self.jobs += jobs
+        if len(self.nodes) + len(self.jobs) > LONGEST:
             self.by_kind.clear()
             self.nodes.clear()
+            self.jobs.clear()
 
 
 class Lease:
@@ -166,14 +174,14 @@ class Lease:
 
     def renewed(self, tables: Sequence[KeepableTable]) -> Lease:
         """Return a lease of the same columns, brought up to date."""
-        changed = self.nodes.stale.copy()
+        changed = self.nodes.stale.copy(), self.jobs.stale.copy()
         tasks, nodes, jobs = [
             brought_up(copies, table) for copies, table in zip((self.tasks, self.nodes, self.jobs), tables, strict=True)
         ]
         # In other memory nothing that was made for the old one may be read.
         same = tasks is self.tasks and nodes is self.nodes and jobs is self.jobs
         lease = Lease(tasks, nodes, jobs, self.sessions if same else None)
-        lease.sessions.note(changed)
+        lease.sessions.note(*changed)
         return lease
 
     def give_back(self, tasks: Iterable[int], nodes: Iterable[int], jobs: Iterable[int]) -> None:

@@ -155,10 +155,9 @@ class JobColumns(Struct, frozen=True):
         """
         return replace(self, allocated=self.shares[: len(self.allocated)], phase=self.phase.copy())
 
-    def as_they_are(self) -> JobColumns:
-        """Return columns that stay as these are now: a copy of those that a session changes."""
-        changing = ("allocated", "counts", "best_effort", "phase", "ready_tasks", "readiness")
-        return replace(self, **{name: getattr(self, name).copy() for name in changing})
+    def as_they_are(self, *names: str) -> JobColumns:
+        """Return columns of which these stay as they are now: copies of those that a session changes."""
+        return replace(self, **{name: getattr(self, name).copy() for name in names})
 
 
 class ResidentChanges(Struct, frozen=True):

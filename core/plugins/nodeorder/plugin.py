@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from pumice.config.arguments import INTEGER, Argument, PluginArguments
-from pumice.core.kube.affinity import TermsIndex, resolved, terms_of
+from pumice.core.kube.affinity import TermsIndex, has_terms, resolved, terms_of
 from pumice.core.kube.allocatable import capacity
 from pumice.core.kube.node_selector import label_column, rows_in_term
 from pumice.core.kube.placed import placed_pods
@@ -122,7 +122,7 @@ class PodAffinityScorer(ReadsLabelsInPlay):
 
     def is_concerned(self, session: Session) -> bool:
         """Return whether a pod on a node has any terms."""
-        return self._placed.reader(TermsIndex, session.objects).any_affinity
+        return has_terms(self._placed) and self._placed.reader(TermsIndex, session.objects).any_affinity
 
     @staticmethod
     def _preferred(session: Session, task: Task) -> list[AffinityTerm]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pumice.core.kube.affinity import TermsIndex, namespace_labels, readable_terms_of, resolved, terms_of
+from pumice.core.kube.affinity import TermsIndex, has_terms, namespace_labels, readable_terms_of, resolved, terms_of
 from pumice.core.kube.node_selector import ABSENT, label_column
 from pumice.core.kube.pod_index import PodIndex
 from pumice.core.kube.selectors import LabelSelector, SelectorError
@@ -285,7 +285,8 @@ class PodAffinityFilter(ReadsLabelsInPlay):
 
     def is_concerned(self, session: Session) -> bool:
         """Return whether a pod on a node keeps others away."""
-        return self._placed.reader(TermsIndex, session.objects).any_anti
+        # Most clusters have no such pod: then nothing is counted.
+        return has_terms(self._placed) and self._placed.reader(TermsIndex, session.objects).any_anti
 
     @staticmethod
     def _terms(task: Task) -> PodTerms:

@@ -73,7 +73,10 @@ class AnyAgrees(Point[Callable[[*Subject], bool]], Generic[*Subject]):
 
     def __call__(self, *subject: *Subject) -> bool:
         """Ask until one agrees."""
-        return any(test(*subject) for test in self.rules)
+        for test in self.rules:  # noqa: SIM110 - a generator costs more than the answer
+            if test(*subject):
+                return True
+        return False
 
 
 class FirstTierAgrees(Point[Callable[[S], bool]], Generic[S]):

@@ -153,7 +153,7 @@ def lived(churn: Churn) -> None:
 
 
 def test_kept_search_that_missed_a_change_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deaf(_self: KeptSessions, _rows: Iterable[int]) -> None:
+    def deaf(_self: KeptSessions, _nodes: Iterable[int], _jobs: Iterable[int]) -> None:
         """Note nothing."""
 
     monkeypatch.setattr(KeptSessions, "note", deaf)
