@@ -92,10 +92,13 @@ def open_session(
     processes outside, or remembers what they said. `sparing`: where no task waits, plugins that only answer
     are opened when a reader asks for their words.
     """
-    waits = _waits(snapshot, config, trail) if sparing and not report else None
-    session = None if waits is None else _renewed(snapshot, config, clock, carry, options, waits, watch)
+    ours = not (report or trail.listens) and _is_ours(itself(config), ANSWERING)
+    waits = _waits(snapshot) if ours and sparing else None
+    session = _renewed(snapshot, config, clock, carry, options, waits, watch) if ours else None
     if session is None:
         session = _opened(snapshot, config, clock, carry, options, trail, waits)
+        if ours and snapshot.lease is not None and TASK_MINIMUMS not in config.pumice.fix:
+            session.kind, session.heard = (waits, id(config)), snapshot.lease.sessions.heard
         session.wants_report, session.ask = report, ask
         for name, plugin in session.plugins.items():
             watch(name, "OnSessionOpen", plugin.on_session_open, session)
@@ -127,10 +130,8 @@ WAITS: Final = {
 _SPARED: Final = {Waits.NOTHING: SILENT, Waits.ADMISSION: PLACERS}
 
 
-def _waits(snapshot: Snapshot, config: SchedulerConfig, trail: NullTrail) -> Waits | None:
-    """Return what waits; None where a trail listens, or an action does more than to answer to waiting tasks."""
-    if trail.listens or not _is_ours(itself(config), ANSWERING):
-        return None
+def _waits(snapshot: Snapshot) -> Waits:
+    """Return what waits."""
     columns = snapshot.jobs
     pending = columns.counts[_PENDING]
     # Mostly none waits, and one look at all rows says so.
@@ -151,8 +152,7 @@ def _opened(
     """Return a new session whose plugins have still to open. No plugin that only ranks nodes while no task waits, and
     none at all while no job waits for admission either: no action would ask them.
     """
-    minimums = TASK_MINIMUMS in config.pumice.fix
-    if minimums:
+    if TASK_MINIMUMS in config.pumice.fix:
         snapshot = with_task_minimums(snapshot)
     # A copy: a Resource may be changed in place, and the derived column outlives the session.
     total = total_allocatable(snapshot.derived).clone()
@@ -165,8 +165,6 @@ def _opened(
         if isinstance(plugin, KnowsDevices):
             # Before any plugin opens: the filters of other plugins must see the same devices, whatever their order.
             plugin.find_devices(session)
-    if waits is not None and not minimums and snapshot.lease is not None:
-        session.kind, session.heard = waits, snapshot.lease.sessions.heard
     return session
 
 
@@ -176,7 +174,7 @@ def _renewed(
     clock: CycleClock,
     carry: Carry,
     options: SessionOptions | None,
-    waits: Waits,
+    waits: Waits | None,
     watch: Watch,
 ) -> Session | None:
     """Return the session that was last opened on these columns for the same, begun anew: to build one is a third of a
@@ -184,8 +182,8 @@ def _renewed(
     """
     kept = None if snapshot.lease is None else snapshot.lease.sessions
     # Taken out: one that fails on its way is not met again.
-    session: Session | None = None if kept is None else kept.by_kind.pop(waits, None)
-    if kept is None or session is None or session.config is not config or session.versions != snapshot.derived.versions:
+    session: Session | None = None if kept is None else kept.by_kind.pop((waits, id(config)), None)
+    if kept is None or session is None or session.versions != snapshot.derived.versions:
         return None
     if session.options != (options or NO_OPTIONS):
         return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -42,11 +43,15 @@ def execute(session: Session) -> None:
     if refusals is None or turns is None:
         _one_by_one(session, rows)
         return
+    refused = _refused(session, rows, refusals)
+    if np.count_nonzero(refused) == len(rows):
+        # Where none is admitted turns decide nothing: on a full cluster that is so in nearly every cycle.
+        _refuse(session, rows)
+        return
     if session.options.wordless:
         # The reason of a rejection is not read, and a rejection lasts: only the other jobs need their turns.
-        rows = rows[~_refused(session, rows, refusals)]
-    if len(rows):
-        _in_columns(session, turns(rows), refusals)
+        rows = rows[~refused]
+    _in_columns(session, turns(rows), refusals)
 
 
 def _turns(session: Session, rows: JobRows) -> Callable[[JobRows], JobRows] | None:
@@ -97,10 +102,15 @@ def _in_columns(session: Session, rows: JobRows, refusals: tuple[Refusals, ...])
 def _refused(session: Session, rows: JobRows, refusals: tuple[Refusals, ...]) -> npt.NDArray[np.bool_]:
     """Return which of the jobs are rejected now."""
     refused = np.zeros(len(rows), dtype=np.bool_)
+    # A job without minResources is admitted unasked.
+    asking = session.snapshot.jobs.has_min_resources.take(rows)
+    asked = np.count_nonzero(asking)
     for refuses in refusals:
         refused |= refuses.of(rows)
-    # A job without minResources is admitted unasked.
-    refused &= session.snapshot.jobs.has_min_resources.take(rows)
+        refused &= asking
+        # What the first plugin rejects needs no further one, which would gather its amounts for that alone.
+        if np.count_nonzero(refused) == asked:
+            break
     return refused
 
 
@@ -114,8 +124,10 @@ def _refuse(session: Session, rows: JobRows) -> None:
     marks = np.concatenate((columns.queue.take(rows)[None], columns.minimum.take(rows, axis=1)))
     order = np.lexsort(marks)  # stable: the first of each sort is the one whose turn comes first
     sorted_marks = marks.take(order, axis=1)
-    begins = np.logical_or.reduce(sorted_marks[:, 1:] != sorted_marks[:, :-1]).nonzero()[0] + 1
-    for same in np.split(rows.take(order), begins):
+    begins: list[int] = (np.logical_or.reduce(sorted_marks[:, 1:] != sorted_marks[:, :-1]).nonzero()[0] + 1).tolist()
+    alike = rows.take(order)
+    for begin, end in pairwise([0, *begins, len(rows)]):
+        same = alike[begin:end]
         job = session.jobs.handle(int(same[0]))
         plugin = session.points.job_enqueueable.rejecter(job)
         if plugin is None:

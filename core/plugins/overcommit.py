@@ -80,6 +80,9 @@ class Overcommit(BuiltInPlugin):
         columns, dims = session.snapshot.jobs, session.dims
         inqueue, running = admitted(columns)
         some = in_job_order(columns, inqueue | running)
+        if not len(some):
+            self._inqueue = dims.resource([0.0] * len(columns.minimum))
+            return
         charged = outstanding(columns, dims, some)
         # overcommit.go charges an Inqueue job with all its minResources, although its pods count in `used` already.
         if "overcommit-counts-once" not in session.config.pumice.fix:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableSequence, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,10 @@ def heightened(array: npt.NDArray[N], dimensions: int) -> npt.NDArray[N]:
     return higher
 
 
+LEAST_ROOM: Final = 64
+"""Rows that a table has room for from the beginning, a power of two: so few cost a session nothing."""
+
+
 class Rows:
     """Hands out row numbers; freed ones come first."""
 
@@ -52,8 +56,8 @@ class Rows:
         """Return how many rows a session's columns have: up to an eighth more than are used. In other memory nothing
         that was kept for the last sessions counts, so not every new row may ask for more.
         """
-        step = 1 << max(self.used.bit_length() - 3, 4)
-        return -(-self.used // step) * step
+        step = max(LEAST_ROOM, 1 << max(self.used.bit_length() - 3, 0))
+        return -(-self.used // step) * step or LEAST_ROOM
 
     def give_back(self, row: int) -> None:
         """Free the row."""

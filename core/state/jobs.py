@@ -18,7 +18,7 @@ from pumice.core.life.pod_group import BY_LABEL, phase_of
 from pumice.core.life.task import COUNT, IS_ALLOCATED, READY_STATUSES, TaskStatus
 from pumice.core.objects.pod_group import READY
 from pumice.core.state import calm_jobs, queue_sums
-from pumice.core.state.dimensions import FloatArray, Rows, floats, grown, heightened, integers
+from pumice.core.state.dimensions import LEAST_ROOM, FloatArray, Rows, floats, grown, heightened, integers
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
@@ -187,24 +187,24 @@ class JobTable:
         self._queued: npt.NDArray[np.intp] | None = None  # those that sessions have, in that order
         self.ended_row = NO_ROW
         self.queue_count = 0
-        self.allocated: FloatArray = np.zeros((4, 16))
-        self.pending: FloatArray = np.zeros((4, 16))
-        self.total: FloatArray = np.zeros((4, 16))
-        self.minimum: FloatArray = np.zeros((4, 16))
-        self.counts: npt.NDArray[np.int32] = np.zeros((COUNT, 16), dtype=np.int32)
-        self.best_effort: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
-        self.gated: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
-        self.min_member: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
-        self.phase: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
-        self.priority: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
-        self.created: FloatArray = np.zeros(16)
-        self.serial: npt.NDArray[np.int64] = np.zeros(16, dtype=np.int64)
-        self.queue: npt.NDArray[np.int32] = np.zeros(16, dtype=np.int32)
-        self.reported: npt.NDArray[np.int32] = np.zeros((4, 16), dtype=np.int32)
-        self.announced: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
-        self.has_topology: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
-        self.has_spec: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
-        self.has_min_resources: npt.NDArray[np.bool_] = np.zeros(16, dtype=np.bool_)
+        self.allocated: FloatArray = np.zeros((4, LEAST_ROOM))
+        self.pending: FloatArray = np.zeros((4, LEAST_ROOM))
+        self.total: FloatArray = np.zeros((4, LEAST_ROOM))
+        self.minimum: FloatArray = np.zeros((4, LEAST_ROOM))
+        self.counts: npt.NDArray[np.int32] = np.zeros((COUNT, LEAST_ROOM), dtype=np.int32)
+        self.best_effort: npt.NDArray[np.int32] = np.zeros(LEAST_ROOM, dtype=np.int32)
+        self.gated: npt.NDArray[np.int32] = np.zeros(LEAST_ROOM, dtype=np.int32)
+        self.min_member: npt.NDArray[np.int32] = np.zeros(LEAST_ROOM, dtype=np.int32)
+        self.phase: npt.NDArray[np.int8] = np.zeros(LEAST_ROOM, dtype=np.int8)
+        self.priority: npt.NDArray[np.int64] = np.zeros(LEAST_ROOM, dtype=np.int64)
+        self.created: FloatArray = np.zeros(LEAST_ROOM)
+        self.serial: npt.NDArray[np.int64] = np.zeros(LEAST_ROOM, dtype=np.int64)
+        self.queue: npt.NDArray[np.int32] = np.zeros(LEAST_ROOM, dtype=np.int32)
+        self.reported: npt.NDArray[np.int32] = np.zeros((4, LEAST_ROOM), dtype=np.int32)
+        self.announced: npt.NDArray[np.bool_] = np.zeros(LEAST_ROOM, dtype=np.bool_)
+        self.has_topology: npt.NDArray[np.bool_] = np.zeros(LEAST_ROOM, dtype=np.bool_)
+        self.has_spec: npt.NDArray[np.bool_] = np.zeros(LEAST_ROOM, dtype=np.bool_)
+        self.has_min_resources: npt.NDArray[np.bool_] = np.zeros(LEAST_ROOM, dtype=np.bool_)
         self._by_number()
 
     def _by_number(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pumice.core.state.dimensions import Rows, grown, integers
+from pumice.core.state.dimensions import LEAST_ROOM, Rows, grown, integers
 
 if TYPE_CHECKING:
     from pumice.core.objects.pod import Task
@@ -37,9 +37,9 @@ class TaskTable:
         self.by_key: dict[str, Task] = {}
         self.handles: list[Task | None] = []
         self.resides: list[str] = []
-        self.status: npt.NDArray[np.int8] = np.zeros(16, dtype=np.int8)
-        self.node: npt.NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
-        self.job: npt.NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
+        self.status: npt.NDArray[np.int8] = np.zeros(LEAST_ROOM, dtype=np.int8)
+        self.node: npt.NDArray[np.int32] = np.full(LEAST_ROOM, NOWHERE, dtype=np.int32)
+        self.job: npt.NDArray[np.int32] = np.full(LEAST_ROOM, NOWHERE, dtype=np.int32)
         self._by_number()
 
     def _by_number(self) -> None:
