@@ -104,6 +104,7 @@ class CronWords:
     deleted: str
     zone: tuple[str, str]
     schedule: tuple[str, str]
+    never: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ KUBERNETES: Final = Dialect(
         deleted="Deleted job {name}",
         zone=("UnknownTimeZone", "invalid timeZone: {zone}: {why}"),
         schedule=("UnparseableSchedule", "unparseable schedule: {schedule} : {why}"),
+        never="invalid schedule: {why}",
     ),
 )
 VOLCANO: Final = Dialect(
@@ -185,6 +187,7 @@ VOLCANO: Final = Dialect(
         deleted='Deleted job "{name}"',
         zone=("InvalidTimeZone", 'Invalid time zone "{zone}": {why}'),
         schedule=("InvalidSchedule", "Error getting schedule time: {why}"),
+        never="Error getting schedule time: {why}",
     ),
 )
 
@@ -309,7 +312,7 @@ class CronRule(OwnerRule):
         try:
             due = due_time(schedule, since, now)
         except ValueError as error:
-            self._say(agenda, cron, "InvalidSchedule", f"invalid schedule: {error}", now, warning=True)
+            self._say(agenda, cron, "InvalidSchedule", self._dialect.words.never.format(why=error), now, warning=True)
             return active
         agenda.later = _later(schedule, due.at or since, now)
         if due.at is None or due.at == last:

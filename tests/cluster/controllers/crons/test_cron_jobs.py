@@ -227,3 +227,12 @@ def test_defaults(dialect: Dialect) -> None:
     spec = Cluster().create(cron_job(dialect))["spec"]
     assert [spec[name] for name in ("concurrencyPolicy", "suspend")] == ["Allow", False]
     assert [spec[f"{name}JobsHistoryLimit"] for name in ("successful", "failed")] == [3, 1]
+
+
+@BOTH
+def test_schedule_that_never_comes_is_told(dialect: Dialect) -> None:
+    cluster = started(dialect, schedule="59 23 31 2 *")
+    cluster.advance(MINUTE)
+    why = "time difference between two schedules is less than 1 second"
+    head = "Error getting schedule time" if dialect is VOLCANO else "invalid schedule"
+    assert ("InvalidSchedule", f"{head}: {why}") in said(cluster)
