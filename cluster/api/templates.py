@@ -18,7 +18,7 @@ from pumice.cluster.api.admission.pods import JUDGED
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.schema.field_types import type_problems
-from pumice.core.objects.metadata import Object, mapping, section
+from pumice.core.objects.metadata import Object, is_mapping, mapping, section
 from pumice.storage.codec import repack
 
 READ: Final = {
@@ -64,7 +64,7 @@ class Templates:
         if kind.key not in READ or obj.keys() != _PARTS:
             return None
         spec, meta = obj["spec"], mapping(obj["metadata"])
-        if not isinstance(spec, dict) or spec.get("affinity") or self._tables.count("LimitRange"):
+        if not is_mapping(spec) or spec.get("affinity") or self._tables.count("LimitRange"):
             return None
         # A field of a wrong type is refused by the checks, with their words.
         if type_problems(kind.group, kind.version, kind.kind, {**obj, "spec": {}}):

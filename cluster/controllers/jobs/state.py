@@ -29,12 +29,15 @@ from pumice.core.go_numbers import parse_int
 from pumice.core.life.task import ENDED_PHASES
 from pumice.core.objects.metadata import Object, rows, section, text_map
 from pumice.core.objects.parts import VOLCANO_JOB
+from pumice.core.texts import remembers
 
 JobKey = tuple[str, str]
 """Namespace and name."""
 
 _MAX_RETRY, _NO_LIMIT = 3, -1
 """Of a task that says none, and what stands for as often as may be."""
+# Asked at every change of every pod, and there are few versions: nearly all pods are of their Job's first life.
+_version = remembers(256)(lambda text: parse_int(text, 32))
 _POD_CHANGES = (POD_RUNNING, POD_FAILED, POD_EVICTED)
 
 
@@ -206,8 +209,8 @@ def view_of(pod: Object) -> PodView | None:
     """Return the view of a pod that a Job controls; None for any other (it lacks an owner, a task or a version)."""
     meta = pod["metadata"]
     annotations: dict[str, str] = meta.get("annotations") or {}
-    version = annotations.get(keys.JOB_VERSION, "")
-    if parse_int(version, 32) is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
+    version = _version(annotations.get(keys.JOB_VERSION, ""))
+    if version is None or keys.TASK_SPEC not in annotations or keys.JOB_NAME not in annotations:
         return None
     owner = controller_of(pod, VOLCANO_JOB)
     if owner is None:
@@ -222,7 +225,7 @@ def view_of(pod: Object) -> PodView | None:
         uid=meta["uid"],
         job_uid=owner["uid"],
         task=annotations[keys.TASK_SPEC],
-        version=int(version),
+        version=version,
         partition=text_map(meta.get("labels")).get(keys.PARTITION_ID, ""),
         phase=status.get("phase") or "Pending",
         deleting="deletionTimestamp" in meta,

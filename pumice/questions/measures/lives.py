@@ -150,6 +150,7 @@ class Lives:
     began: float = 0.0
     _deciding: dict[str, Evict] = field(default_factory=dict[str, Evict])
     _defaults: dict[str, int] = field(default_factory=dict[str, int])
+    _newest: tuple[Object, Amount] = field(default_factory=lambda: ({}, {}))
 
     def follow(self, stored: Stored) -> None:
         """Follow the next record."""
@@ -194,7 +195,9 @@ class Lives:
             case "Node":
                 obj = self._unless_gone(mutation)
                 for listener in self.listeners:
-                    listener.node(mutation.name, {} if obj is None else _readable(allocatable_of, obj, "status"), at)
+                    listener.node(
+                        mutation.name, {} if obj is None else _readable(allocatable_of, section(obj, "status")), at
+                    )
             case _:
                 pass
 
@@ -238,11 +241,17 @@ class Lives:
             self._gone(pod, at)
 
     def _born(self, mutation: Mutation, obj: Object, uid: str, at: float) -> PodLife:
-        pod = PodLife(mutation.namespace, mutation.name, uid, at, _readable(request_of, obj, "spec"))
+        pod = PodLife(mutation.namespace, mutation.name, uid, at, self._request_of(section(obj, "spec")))
         pod.priority_class = str(section(obj, "spec").get("priorityClassName") or self._default_class())
         pod.user = str(annotations_of(obj).get(USER) or "")
         self._belongs(pod, obj)
         return pod
+
+    def _request_of(self, spec: Object) -> Amount:
+        # Pods of one template follow each other, and a store lets them share their spec: its request is read once.
+        if self._newest[0] is not spec:
+            self._newest = spec, _readable(request_of, spec)
+        return self._newest[1]
 
     def _move(self, pod: PodLife, obj: Object) -> None:
         before = pod.job, pod.queue
@@ -352,10 +361,10 @@ def _ran_since(obj: Object, at: float) -> float:
     return since if at - since >= 1.0 else at
 
 
-def _readable(read: Any, obj: Object, part: str) -> Amount:
+def _readable(read: Any, part: Object) -> Amount:
     """Return readable quantities; nothing for invalid ones."""
     try:
-        found: Amount = read(section(obj, part))
+        found: Amount = read(part)
     except QuantityError:
         return {}
     return found

@@ -19,8 +19,8 @@ from tests.kit.pod_groups import pod_group
 from tests.kit.pods import pod
 from tests.kit.queues import queue
 
-TERM = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["task"]}
-NEAR = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
+TERM: Object = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["task"]}
+NEAR: Object = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
 SPECS: tuple[Object, ...] = (
     {"cpu": "1"},
     {"cpu": "0.5", "memory": "1024Mi", "gpus": 1},
@@ -32,7 +32,7 @@ SPECS: tuple[Object, ...] = (
 )
 """The last one is refused."""
 ANNOTATIONS = (
-    {},
+    dict[str, str](),
     {"pumice.dev/duration": "5s"},
     {"pumice.dev/duration": "soon"},
     {"volcano.sh/jdb-min-available": "0"},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 import pytest
 
-from pumice.cluster.api.templates import Templates
+from pumice.cluster.api.templates import Template, Templates
 from pumice.cluster.kernel.fork import Fork
 from pumice.cluster.kernel.life import Life
 from pumice.cluster.kernel.machine_host import MachineHost
@@ -39,9 +41,12 @@ def test_a_world_is_the_same_without_turns_of_no_concern(number: int, monkeypatc
         turns.append(whole(self, now))
         return turns[-1]
 
+    def always(self: MachineHost, changed: AbstractSet[str], now: float) -> bool:
+        return True
+
     # every host has a turn in every round
     monkeypatch.setattr(MachineHost, "turn", turn)
-    monkeypatch.setattr(MachineHost, "has_work", lambda self, changed, now: True)
+    monkeypatch.setattr(MachineHost, "has_work", always)
     assert _lived(fork) == found
     assert turns.count(False) > turns.count(True), "most of these turns have nothing to do"
 
@@ -50,5 +55,9 @@ def test_a_world_is_the_same_without_turns_of_no_concern(number: int, monkeypatc
 def test_a_world_is_the_same_without_remembered_templates(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     fork = world(number)
     found = _lived(fork)
-    monkeypatch.setattr(Templates, "find", lambda self, template: None)
+
+    def never(self: Templates, template: Template) -> None:
+        return None
+
+    monkeypatch.setattr(Templates, "find", never)
     assert _lived(fork) == found
