@@ -10,11 +10,13 @@ that is refused, of a served cluster, with a status, or with affinity terms, whi
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from pumice.cluster.api.admission.pods import JUDGED
+from pumice.cluster.api.admission.pods import JUDGED, budget_problems
+from pumice.cluster.api.admission.rules import run_problems
 from pumice.cluster.api.kinds import Kind
 from pumice.cluster.api.object_tables import ObjectTables
 from pumice.cluster.api.schema.field_types import type_problems
@@ -72,12 +74,16 @@ class Templates:
         blob = repack(spec)
         if len(blob) > _MOST_BYTES:
             return None
-        # A namespace may name the queue of its PodGroups; the annotations of a pod may be wrong.
         annotations = section(meta, "annotations")
-        judged = tuple([(name, annotations[name]) for name in JUDGED if name in annotations])
+        if annotations and kind.key == "Pod":
+            # Apart from the spec: each job of a trace has its own duration.
+            judged = tuple([(name, annotations[name]) for name in JUDGED if name in annotations])
+            if judged and not _is_sound(judged):
+                return None
         revisions = self._tables.kind_revisions
         read = tuple([revisions.get(each, 0) for each in READ[kind.key]])
-        return Template((kind.key, blob, meta.get("namespace"), judged), read)
+        # by namespace, since that may name the queue of its PodGroups
+        return Template((kind.key, blob, meta.get("namespace")), read)
 
     def find(self, template: Template) -> Admitted | None:
         """Return what is remembered of it, unless something has changed that admission reads."""
@@ -90,3 +96,10 @@ class Templates:
             # all at once: a template in use is back with its next object
             self._admitted.clear()
         self._admitted[template.key] = Admitted(template.revisions, admitted["spec"], admitted["status"])
+
+
+@lru_cache(maxsize=_MOST)
+def _is_sound(annotations: tuple[tuple[str, str], ...]) -> bool:
+    """Return whether no pod with these annotations is refused for them."""
+    said = dict(annotations)
+    return not run_problems(said, "metadata") and not budget_problems(said)
