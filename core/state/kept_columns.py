@@ -131,6 +131,8 @@ def brought_up(copies: Copies, table: KeepableTable) -> Copies:
     return copies
 
 
+KINDS: Final = 12
+"""Sessions that are kept on one set of columns: one for each thing that may wait, and those of readers."""
 LONGEST: Final = 1 << 16
 """Rows in the log of changes; with more of them the sessions are let go, and the log begins anew."""
 
@@ -152,6 +154,14 @@ class KeptSessions:
     def heard(self) -> tuple[int, int]:
         """Return how far a session has read by now: of nodes, of jobs."""
         return len(self.nodes), len(self.jobs)
+
+    def keep(self, kind: Hashable, session: Any) -> None:
+        """Keep a closed session; of too many kinds the one that was kept longest ago goes."""
+        self.by_kind.pop(kind, None)
+        self.by_kind[kind] = session
+        # Configurations that were loaded once may never come again.
+        if len(self.by_kind) > KINDS:
+            del self.by_kind[next(iter(self.by_kind))]
 
     def note(self, nodes: Iterable[int], jobs: Iterable[int]) -> None:
         """Note that these rows have changed."""

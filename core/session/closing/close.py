@@ -204,7 +204,7 @@ def let_go(session: Session) -> None:
         if session.kind is not None:
             session.searches.let_go()
             session.derived.give_back()
-            lease.sessions.by_kind[session.kind] = session
+            lease.sessions.keep(session.kind, session)
             return
     session.searches.forget()
     session.derived.give_back()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.config.schema import SchedulerConfig
 from pumice.core import cycle
@@ -16,7 +17,7 @@ from pumice.core.cycle import Carry, CycleClock, Session, close_session, open_se
 from pumice.core.errors import KeptColumnsError
 from pumice.core.messages.decisions import CycleResult
 from pumice.core.objects.metadata import Object
-from pumice.core.state.kept_columns import KeptSessions
+from pumice.core.state.kept_columns import KINDS, KeptSessions
 from pumice.core.state.view import View
 from pumice.questions.oneshot.between import pod_group_after
 from tests.kit import gang, node, pod, pod_group, queue
@@ -222,3 +223,12 @@ def test_session_that_never_closed_is_not_met_again() -> None:
     first = opened(view)
     second = opened(view)
     assert opened(view) not in (first, second)
+
+
+def test_sessions_of_former_configurations_are_not_kept_for_ever() -> None:
+    view = idle_view()
+    for number in range(3 * KINDS):
+        close_session(opened(view, replace(STOCK, actions=("enqueue", "allocate")[: 1 + number % 2])))
+    lease = opened(view).snapshot.lease
+    assert lease is not None
+    assert len(lease.sessions.by_kind) <= KINDS
