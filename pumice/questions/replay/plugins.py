@@ -35,12 +35,12 @@ async def _configurations(naming: Naming) -> list[ConfigLoaded]:
     head = await naming.journal.head()
     found: list[ConfigLoaded] = []
     if head.cut:
-        for checkpoint in await naming.journal.checkpoints():
-            try:
+        # The oldest that can be read is enough: later configurations have records of their own.
+        for checkpoint in reversed(await naming.journal.checkpoints()):
+            with suppress(CodecError):
                 config = read_checkpoint(checkpoint, past=False).recovered.config
-            except CodecError:
-                continue
-            found += [config] if config is not None else []
+                found += [config] if config is not None else []
+                break
     with suppress(CodecError, DamagedError):  # the replay says so
         found += [read_as(stored, ConfigLoaded) for stored in await naming.listed(CONFIG, head.cut)]
     return found
