@@ -14,6 +14,19 @@ from tests.benches.soak.trend import trend
 
 MINUTES = 120
 WARM_MINUTES = 10
+CASES: list[tuple[Callable[[float], float], float, str]] = [
+    (lambda minute: 300.0, 0.0, "flat"),
+    (lambda minute: 300.0, 10.0, "flat"),
+    (lambda minute: 300.0, 300.0, "unclear"),  # it may well have grown by a twentieth
+    (lambda minute: 300 - minute, 5.0, "flat"),  # less is no growth
+    (lambda minute: 300 + 0.5 * minute, 10.0, "GROWS"),  # a leak of 30 MB an hour
+    (lambda minute: 300 + 0.1 * minute, 10.0, "flat"),  # 5.5 MB in the second half: less than a twentieth
+    (lambda minute: 20 + 0.02 * minute, 0.1, "flat"),  # more than a twentieth, and less than the slack
+    (lambda minute: 400 - 200 * math.exp(-minute / 20), 5.0, "flat"),  # it fills up to its bound
+    (lambda minute: 300 + 2 * max(0, minute - 60), 5.0, "GROWS"),  # it begins late
+    (lambda minute: 900.0 if 80 < minute < 88 else 300.0, 5.0, "flat"),  # a few minutes of something else
+    (lambda minute: 300.0 if minute > WARM_MINUTES else 100.0, 0.0, "flat"),
+]
 
 
 def rows(value: Callable[[float], float], noise: float = 0.0, seed: int = 0) -> list[dict[str, float]]:
@@ -28,22 +41,7 @@ def word(value: Callable[[float], float], noise: float = 0.0, seed: int = 0) -> 
     return verdict.word
 
 
-@pytest.mark.parametrize(
-    ("value", "noise", "expected"),
-    [
-        (lambda minute: 300.0, 0.0, "flat"),
-        (lambda minute: 300.0, 10.0, "flat"),
-        (lambda minute: 300.0, 300.0, "unclear"),  # it may well have grown by a twentieth
-        (lambda minute: 300 - minute, 5.0, "flat"),  # less is no growth
-        (lambda minute: 300 + 0.5 * minute, 10.0, "GROWS"),  # a leak of 30 MB an hour
-        (lambda minute: 300 + 0.1 * minute, 10.0, "flat"),  # 5.5 MB in the second half: less than a twentieth
-        (lambda minute: 20 + 0.02 * minute, 0.1, "flat"),  # more than a twentieth, and less than the slack
-        (lambda minute: 400 - 200 * math.exp(-minute / 20), 5.0, "flat"),  # it fills up to its bound
-        (lambda minute: 300 + 2 * max(0, minute - 60), 5.0, "GROWS"),  # it begins late
-        (lambda minute: 900.0 if 80 < minute < 88 else 300.0, 5.0, "flat"),  # a few minutes of something else
-        (lambda minute: 300.0 if minute > WARM_MINUTES else 100.0, 0.0, "flat"),
-    ],
-)
+@pytest.mark.parametrize(("value", "noise", "expected"), CASES)
 def test_verdict_is_about_the_second_half(value: Callable[[float], float], noise: float, expected: str) -> None:
     assert word(value, noise) == expected
 
