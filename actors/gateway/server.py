@@ -182,7 +182,11 @@ def closing_promptly(server: Any) -> Any:
                 await self._close()
             finally:
                 budget.give_back(self.share)
-                self.__dict__.pop("protocol", None)  # which refers back to it
+                for name in ("protocol", "share"):  # which refer back to it
+                    self.__dict__.pop(name, None)
+                if writer is not None and writer.transport.is_closing():
+                    # asyncio's transport holds a method of its own, which nothing calls once it closes.
+                    getattr(writer.transport, "__dict__", {}).pop("_read_ready_cb", None)
 
         def cut(self) -> None:
             """Break the connection off."""
