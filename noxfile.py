@@ -107,7 +107,7 @@ def kills(session: nox.Session) -> None:
 @nox.session
 def roles(session: nox.Session) -> None:
     """Tests of kubectl, helm, Python clients, mirrors and schedulers beside a cluster once more, against servers that
-    enforce roles, over TLS, by a user with the role cluster-admin.
+    enforce roles, over TLS, by a user with Kubernetes' role `admin` (kubectl, helm) or `cluster-admin`.
     """
     session.env["PUMICE_TEST_AUTHORIZATION"] = "rbac"
     choice = session.posargs or CLIENTS

@@ -17,6 +17,7 @@ import yaml
 from pumice import __version__
 from pumice.cli.app import load
 from tests.kit import source
+from tests.kit.roles import OF_NAMESPACES
 from tests.kit.serving import served
 
 CHART: Final = source.ROOT / "charts" / "pumice"
@@ -200,7 +201,7 @@ def test_helm_names_a_value_that_is_wrong() -> None:
 @needs_helm
 @pytest.mark.slow
 def test_helm_installs_upgrades_rolls_back_and_removes(tmp_path: Path) -> None:
-    with served(tmp_path) as server, server.client() as client:
+    with served(tmp_path, role=OF_NAMESPACES) as server, server.client() as client:
         way = {"KUBECONFIG": str(server.kubeconfig()), "HOME": str(tmp_path)}
         at = ("--namespace", "pumice", "--wait", "--timeout", "90s")
 

@@ -13,6 +13,7 @@ import yaml
 
 from tests.kit import source
 from tests.kit.kubectl import Kubectl, kubectl_for
+from tests.kit.roles import OF_NAMESPACES
 from tests.kit.serving import Served, served
 
 EXAMPLES: Final = source.SHARED / "manifests" / "volcano-examples"
@@ -67,7 +68,7 @@ def node(number: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("examples")) as server:
+    with served(tmp_path_factory.mktemp("examples"), role=OF_NAMESPACES) as server:
         yield server
 
 

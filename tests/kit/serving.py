@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from tests.kit.roles import TOKEN, Roles, bearer
+from tests.kit.roles import ALL, TOKEN, Roles, bearer
 
 START_S: Final = 60.0
 STOP_S: Final = 30.0
@@ -131,9 +131,9 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *flags: str, roles: bool = ENFORCED) -> Generator[Served]:
-    """A server, ready; stopped at the end."""
-    server = Served(folder, flags, free_port(), Roles(folder) if roles else None)
+def served(folder: Path, *flags: str, roles: bool = ENFORCED, role: str = ALL) -> Generator[Served]:
+    """A server, ready; stopped at the end. `role` is what its client has where it enforces roles."""
+    server = Served(folder, flags, free_port(), Roles(folder, role) if roles else None)
     try:
         server.start()
         yield server

@@ -9,6 +9,7 @@ import yaml
 
 from pumice.core.objects.metadata import Object
 from tests.kit.kubectl import Kubectl, kubectl_for
+from tests.kit.roles import OF_NAMESPACES
 from tests.kit.serving import Served, served
 
 _NUMBERS = itertools.count(1)
@@ -17,7 +18,7 @@ _NUMBERS = itertools.count(1)
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The whole system, with the three nodes that it brings along."""
-    with served(tmp_path_factory.mktemp("kubectl")) as running:
+    with served(tmp_path_factory.mktemp("kubectl"), role=OF_NAMESPACES) as running:
         yield running
 
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from tests.kit.kubectl import kubectl_for
-from tests.kit.roles import USER
+from tests.kit.roles import OF_NAMESPACES, USER
 from tests.kit.serving import served
 from tests.kubectl.conftest import pod, text
 
 
 def test_a_service_account_may_do_what_its_role_allows(tmp_path: Path) -> None:
-    with served(tmp_path, roles=True) as server:
+    with served(tmp_path, roles=True, role=OF_NAMESPACES) as server:
         kubectl = kubectl_for(server)
         assert USER in kubectl("auth", "whoami")
         kubectl("create", "namespace", "team")
